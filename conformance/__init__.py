@@ -1,0 +1,1 @@
+"""What joins specification, model and implementation: checkers, replay, traces, audit."""

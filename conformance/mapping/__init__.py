@@ -1,0 +1,1 @@
+"""How each protocol's trace records map to its model."""

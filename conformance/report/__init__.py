@@ -1,0 +1,1 @@
+"""Results as pages for people and files for machines."""

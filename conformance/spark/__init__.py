@@ -1,0 +1,1 @@
+"""The conformance checker on Apache Spark."""

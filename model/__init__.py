@@ -1,0 +1,1 @@
+"""Pure Python mirrors of the specifications, their explorer, and their proofs."""

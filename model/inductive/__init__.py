@@ -1,0 +1,1 @@
+"""Inductive invariants, proved by Z3 for unbounded instances."""

@@ -1,0 +1,1 @@
+"""The TLA+ specifications and the catalog of what must hold of them."""
