@@ -1,0 +1,45 @@
+---------------------------- MODULE MCSequencer ----------------------------
+(***************************************************************************)
+(* Sequencer, made finite: who may do what, and how often. Each case is a  *)
+(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(***************************************************************************)
+EXTENDS Sequencer
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Senders,          \* the nodes whose applications send
+    MaxSaid,          \* how many messages each of them sends, over all its lives
+    Crashers,         \* the nodes that may crash
+    MaxCrashes,       \* how many nodes may be down by crashing at one time
+    Leavers,          \* the nodes that may leave
+    Returners,        \* the nodes that may come back, once
+    LastDemotion      \* a live coordinator may lose its role up to this view; 0 or 1: never
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCPayload == 1 .. MaxSaid
+
+MCSend(n) == n \in Senders /\ said[n] < MaxSaid /\ Send(n)
+
+MCCrash(n) ==
+    /\ n \in Crashers
+    /\ Cardinality({p \in Node : status[p] = "crashed"}) < MaxCrashes
+    /\ Crash(n)
+
+MCLeave(n) == n \in Leavers /\ Leave(n)
+
+MCRestart(n) == n \in Returners /\ incarnation[n] = 0 /\ Restart(n)
+
+MCDemote == Len(views) < LastDemotion /\ Demote
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCSend(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
+          \/ MCLeave(n) \/ Stop(n) \/ MCCrash(n) \/ MCRestart(n)
+          \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+    \/ ViewChange
+    \/ MCDemote
+
+MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+
+=============================================================================

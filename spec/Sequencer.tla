@@ -1,0 +1,492 @@
+----------------------------- MODULE Sequencer -----------------------------
+(***************************************************************************)
+(* SEQUENCER, a total order protocol using a sequencer (Bela Ban, 2005;    *)
+(* seeds/sequencer.txt). Members send group messages to the coordinator,   *)
+(* which multicasts them on their behalf; the order of its multicasts is   *)
+(* the total order.                                                        *)
+(*                                                                         *)
+(* Rules of the text, cited below as R1 to R11:                            *)
+(*   R1  Only group messages are sequenced; unicasts pass through (and so  *)
+(*       do not appear here).                                              *)
+(*   R2  The sender tags each message with its address and a seqno.        *)
+(*   R3  A non-coordinator stores the message in forwardTable and unicasts *)
+(*       FORWARD to the coordinator; the coordinator multicasts its own    *)
+(*       directly, without the table.                                      *)
+(*   R4  On FORWARD the coordinator multicasts DATA, the tag kept; anybody *)
+(*       else treats it as an error and drops it.                          *)
+(*   R5  The order is that of the coordinator's reliable FIFO multicasts.  *)
+(*   R6  On DATA: own message -> out of forwardTable (first); seqno not    *)
+(*       above receivedTable[sender] -> discard; else update and deliver   *)
+(*       with the original sender.                                         *)
+(*   R7  The coordinator leaves or crashes: resend forwardTable, in order  *)
+(*       of seqnos, to the new one.                                        *)
+(*   R8  Forget receivedTable's entries of members that left.              *)
+(*   R9  Duplicate multicasts are expected; receivers weed them out.       *)
+(*   R10 stop() does not drain.                                            *)
+(*   R11 Messages of one sender may reach the coordinator out of order.    *)
+(*                                                                         *)
+(* One action is one handler of one node; the last two are the membership  *)
+(* service's. With every repair FALSE this is the protocol as the text has *)
+(* it; docs/protocols/sequencer.md says what each repair closes and costs. *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
+
+CONSTANTS
+    Founders,         \* the nodes of the first view
+    Payload,          \* what the temporal properties speak about: 1 .. some bound
+
+    \* Assumptions on the layers below.
+    FifoForward,      \* UNICAST: FORWARDs arrive in the order in which they were sent
+    VirtualSynchrony, \* FLUSH: survivors of a view have received the same multicasts of it
+
+    \* Repairs of the text's holes.
+    ViewTag,          \* FORWARD and DATA of a newer view wait for it, older FORWARDs are rejected
+    HoldSends,        \* new messages wait until forwardTable has been resent
+    ResendAlways,     \* forwardTable is resent on every view change, not only to a new coordinator
+    OwnTable,         \* the coordinator's own messages are in its forwardTable too
+    ExactNext,        \* a receiver demands exactly the highest seqno + 1
+    JoinPolicy,       \* a sender unknown to receivedTable: "any" seqno, "one", or the "table" travels
+    Incarnations,     \* a process that comes back has a new address
+    PruneTable,       \* R8 (no repair: FALSE shows what R8 is for)
+    DrainOnLeave      \* leave() returns when nothing of the leaver is under way any more
+
+VARIABLES
+    status,           \* "joining", "member", "leaving", "left" or "crashed"
+    incarnation,      \* how often the process has come back
+    view,             \* the number of the view that it has installed, 0 for none
+    seqno,            \* R2: the seqno of its latest message
+    said,             \* how many messages its application ever sent, in all its lives
+    forwardTable,     \* R3: its own messages that it has not delivered yet
+    resend,           \* those of them that it still has to resend after a view change
+    receivedTable,    \* R6: the highest seqno delivered, per sender's address
+    early,            \* FORWARDs of a view that it has not installed yet
+    delivered,        \* what it passed up, in order, each with the view it was in
+
+    forwards,         \* [from][to]: the FORWARD channels of UNICAST
+    stream,           \* what the node has multicast through NAKACK, each with its view
+    position,         \* [receiver][sender]: how much of the sender's stream it has consumed
+    joinRsp,          \* the JOIN_RSP on its way to a joiner, at most one
+
+    views             \* the views that the membership has decided, in order
+
+localVars   == <<status, incarnation, view, seqno, said, forwardTable, resend,
+                 receivedTable, early, delivered>>
+networkVars == <<forwards, stream, position, joinRsp>>
+vars        == <<localVars, networkVars, views>>
+
+-----------------------------------------------------------------------------
+(* Who and where *)
+
+Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
+
+Running(n) == status[n] \in {"member", "leaving"}
+
+CurrentView(n) == views[view[n]]
+
+IsCoordinator(n) == Coordinator(CurrentView(n)) = Address(n)
+
+\* The process behind an address is a member and has not been replaced by a later one.
+Alive(a) == Running(a[1]) /\ Address(a[1]) = a
+
+\* The down latch of FLUSH: from the decision of a view until it is installed nobody
+\* multicasts in the old one. Unicasts pass.
+LatchOpen(n) == VirtualSynchrony => view[n] = Len(views)
+
+(* Sending *)
+
+\* FORWARD to the coordinator of n's view. What is sent to a process that is gone is lost.
+Forward(n, m) ==
+    LET to == Coordinator(CurrentView(n))
+        f  == [message |-> m, view |-> view[n]]
+    IN  forwards' = IF Alive(to)
+                    THEN [forwards EXCEPT ![n][to[1]] = Append(@, f)]
+                    ELSE forwards
+
+\* DATA for each message, in view v.
+Multicast(n, messages, v) ==
+    stream' = [stream EXCEPT ![n] = @ \o
+                  [i \in DOMAIN messages |-> [message |-> messages[i], view |-> v]]]
+
+(* The tables *)
+
+\* The highest seqno of that sender that n has delivered; 0 where it knows of none.
+Highest(n, a) == IF a \in DOMAIN receivedTable[n] THEN receivedTable[n][a] ELSE 0
+
+\* R6: "needs to be 1 higher than the previous seqno". What that means for a sender
+\* without an entry is the policy for joiners.
+IsNext(n, m) ==
+    \/ m.seqno <= Highest(n, m.from) + 1
+    \/ m.from \notin DOMAIN receivedTable[n] /\ JoinPolicy = "any"
+
+RECURSIVE InOrder(_)
+InOrder(messages) ==
+    IF messages = {} THEN <<>>
+    ELSE LET first == CHOOSE m \in messages : \A o \in messages : m.seqno <= o.seqno
+         IN  <<first>> \o InOrder(messages \ {first})
+
+Restricted(table, addresses) == [a \in DOMAIN table \cap addresses |-> table[a]]
+
+-----------------------------------------------------------------------------
+(* The handlers of a member *)
+
+\* The application multicasts a message (R2, R3).
+Send(n) ==
+    /\ status[n] = "member"
+    /\ HoldSends => resend[n] = <<>>
+    /\ LET m == [from |-> Address(n), seqno |-> seqno[n] + 1, payload |-> said[n] + 1]
+       IN  /\ seqno' = [seqno EXCEPT ![n] = m.seqno]
+           /\ said' = [said EXCEPT ![n] = m.payload]
+           /\ IF IsCoordinator(n)
+              THEN /\ LatchOpen(n)
+                   /\ Multicast(n, <<m>>, view[n])
+                   /\ forwardTable' = IF OwnTable
+                                      THEN [forwardTable EXCEPT ![n] = @ \cup {m}]
+                                      ELSE forwardTable
+                   /\ UNCHANGED forwards
+              ELSE /\ Forward(n, m)
+                   /\ forwardTable' = [forwardTable EXCEPT ![n] = @ \cup {m}]
+                   /\ UNCHANGED stream
+    /\ UNCHANGED <<status, incarnation, view, resend, receivedTable, early, delivered,
+                   position, joinRsp, views>>
+
+\* A FORWARD of s arrives at n (R4).
+ReceiveForward(n, s) ==
+    /\ Running(n)
+    /\ \E i \in Receivable(forwards[s][n], FifoForward) :
+         LET f == forwards[s][n][i]
+         IN  /\ forwards' = [forwards EXCEPT ![s][n] = Without(@, i)]
+             /\ CASE ViewTag /\ f.view > view[n] ->
+                       /\ early' = [early EXCEPT ![n] = Append(@, f)]
+                       /\ UNCHANGED stream
+                  [] ViewTag /\ f.view < view[n] ->
+                       UNCHANGED <<early, stream>>
+                  [] (ViewTag => f.view = view[n]) /\ ~IsCoordinator(n) ->
+                       UNCHANGED <<early, stream>>
+                  [] OTHER ->
+                       /\ LatchOpen(n)
+                       /\ Multicast(n, <<f.message>>, view[n])
+                       /\ UNCHANGED early
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, resend,
+                   receivedTable, delivered, position, joinRsp, views>>
+
+\* The next DATA of c's stream arrives at n (R5, R6, R9). NAKACK takes multicasts
+\* from members of the view only.
+ReceiveData(n, c) ==
+    /\ Running(n)
+    /\ c \in NodesOf(CurrentView(n))
+    /\ position[n][c] < Len(stream[c])
+    /\ LET d == stream[c][position[n][c] + 1]
+           m == d.message
+           Keep(x) == ~(m.from = Address(n) /\ x.seqno = m.seqno)
+       IN  /\ ViewTag => d.view <= view[n]
+           /\ VirtualSynchrony => d.view = view[n]
+           /\ ExactNext => IsNext(n, m)
+           /\ position' = [position EXCEPT ![n][c] = @ + 1]
+           /\ forwardTable' = [forwardTable EXCEPT ![n] = {x \in @ : Keep(x)}]
+           /\ resend' = [resend EXCEPT ![n] = SelectSeq(@, Keep)]
+           /\ IF m.seqno <= Highest(n, m.from)
+              THEN UNCHANGED <<receivedTable, delivered>>
+              ELSE /\ receivedTable' = [receivedTable EXCEPT ![n] = (m.from :> m.seqno) @@ @]
+                   /\ delivered' = [delivered EXCEPT ![n] =
+                                       Append(@, [message |-> m, view |-> view[n]])]
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, early, forwards, stream,
+                   joinRsp, views>>
+
+\* n installs the next view (R7, R8). Its coordinator answers the joiners at this very
+\* cut: the table and the digest are both taken here.
+InstallView(n) ==
+    /\ Running(n)
+    /\ view[n] < Len(views)
+    /\ LET v   == view[n] + 1
+           old == CurrentView(n)
+           new == views[v]
+           table  == IF PruneTable THEN Restricted(receivedTable[n], Members(new))
+                                   ELSE receivedTable[n]
+           rsp    == [view |-> v, digest |-> position[n],
+                      table |-> IF JoinPolicy = "table" THEN table ELSE <<>>]
+           IsOfIt(f)  == f.view = v
+           IsLater(f) == f.view > v
+           waiting == SelectSeq(early[n], IsOfIt)
+       IN  /\ Address(n) \in Members(new)
+           /\ VirtualSynchrony =>
+                 \A c \in NodesOf(old) : \A i \in position[n][c] + 1 .. Len(stream[c]) :
+                     stream[c][i].view >= v
+           /\ view' = [view EXCEPT ![n] = v]
+           /\ receivedTable' = [receivedTable EXCEPT ![n] = table]
+           /\ resend' = IF ResendAlways \/ Coordinator(old) # Coordinator(new)
+                        THEN [resend EXCEPT ![n] = InOrder(forwardTable[n])]
+                        ELSE resend
+           /\ early' = [early EXCEPT ![n] = SelectSeq(@, IsLater)]
+           /\ IF Coordinator(new) = Address(n)
+              THEN /\ Multicast(n, [i \in DOMAIN waiting |-> waiting[i].message], v)
+                   /\ joinRsp' = [j \in Node |->
+                                    IF status[j] = "joining" /\ Address(j) \in new.joiners
+                                    THEN <<rsp>> ELSE joinRsp[j]]
+              ELSE UNCHANGED <<stream, joinRsp>>
+    /\ UNCHANGED <<status, incarnation, seqno, said, forwardTable, delivered, forwards,
+                   position, views>>
+
+\* A joiner receives JOIN_RSP and is a member.
+Join(n) ==
+    /\ status[n] = "joining"
+    /\ joinRsp[n] # <<>>
+    /\ LET rsp == joinRsp[n][1]
+       IN  /\ status' = [status EXCEPT ![n] = "member"]
+           /\ view' = [view EXCEPT ![n] = rsp.view]
+           /\ receivedTable' = [receivedTable EXCEPT ![n] = rsp.table]
+           /\ position' = [position EXCEPT ![n] = rsp.digest]
+           /\ joinRsp' = [joinRsp EXCEPT ![n] = <<>>]
+    /\ UNCHANGED <<incarnation, seqno, said, forwardTable, resend, early, delivered,
+                   forwards, stream, views>>
+
+\* The next message of forwardTable goes out again after a view change (R7).
+Resend(n) ==
+    /\ Running(n)
+    /\ resend[n] # <<>>
+    /\ resend' = [resend EXCEPT ![n] = Tail(@)]
+    /\ IF IsCoordinator(n)
+       THEN /\ LatchOpen(n)
+            /\ Multicast(n, <<Head(resend[n])>>, view[n])
+            /\ UNCHANGED forwards
+       ELSE /\ Forward(n, Head(resend[n]))
+            /\ UNCHANGED stream
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, receivedTable,
+                   early, delivered, position, joinRsp, views>>
+
+\* The application calls leave(): no new messages (R10, "stop handling new down messages").
+Leave(n) ==
+    /\ status[n] = "member"
+    /\ status' = [status EXCEPT ![n] = "leaving"]
+    /\ UNCHANGED <<incarnation, view, seqno, said, forwardTable, resend, receivedTable,
+                   early, delivered, networkVars, views>>
+
+-----------------------------------------------------------------------------
+(* A process ends and comes back *)
+
+\* What a process that ends takes with it. What it has sent is still under way.
+Ended(n, s) ==
+    /\ status' = [status EXCEPT ![n] = s]
+    /\ view' = [view EXCEPT ![n] = 0]
+    /\ seqno' = [seqno EXCEPT ![n] = 0]
+    /\ forwardTable' = [forwardTable EXCEPT ![n] = {}]
+    /\ resend' = [resend EXCEPT ![n] = <<>>]
+    /\ receivedTable' = [receivedTable EXCEPT ![n] = <<>>]
+    /\ early' = [early EXCEPT ![n] = <<>>]
+    /\ forwards' = [s2 \in Node |-> [forwards[s2] EXCEPT ![n] = <<>>]]
+    /\ position' = [position EXCEPT ![n] = [c \in Node |-> 0]]
+    /\ joinRsp' = [joinRsp EXCEPT ![n] = <<>>]
+    /\ UNCHANGED <<incarnation, said, delivered, stream, views>>
+
+\* leave() returns. As the text has it, at once (R10). Drained, only when the leaver has
+\* delivered all that it sent and every member has received all that it multicast.
+Stop(n) ==
+    /\ status[n] = "leaving"
+    /\ DrainOnLeave =>
+         /\ forwardTable[n] = {}
+         /\ \A p \in Node : Running(p) /\ n \in NodesOf(CurrentView(p))
+                              => position[p][n] = Len(stream[n])
+         /\ \A j \in Node : joinRsp[j] # <<>> => joinRsp[j][1].digest[n] = Len(stream[n])
+    /\ Ended(n, "left")
+
+Crash(n) ==
+    /\ Running(n)
+    /\ Ended(n, "crashed")
+
+\* The process comes back, with nothing but its name. NAKACK gives it a new stream, so
+\* nobody may still be reading the old one.
+Restart(n) ==
+    /\ status[n] \in {"crashed", "left"}
+    /\ \A p \in Node : Running(p) /\ Address(n) \in Members(CurrentView(p))
+                         => position[p][n] = Len(stream[n])
+    /\ \A j \in Node : joinRsp[j] = <<>>
+    /\ status' = [status EXCEPT ![n] = "joining"]
+    /\ incarnation' = [incarnation EXCEPT ![n] = @ + 1]
+    /\ delivered' = [delivered EXCEPT ![n] = <<>>]
+    /\ stream' = [stream EXCEPT ![n] = <<>>]
+    /\ position' = [p \in Node |-> [position[p] EXCEPT ![n] = 0]]
+    /\ UNCHANGED <<view, seqno, said, forwardTable, resend, receivedTable, early, forwards,
+                   joinRsp, views>>
+
+-----------------------------------------------------------------------------
+(* The membership service *)
+
+LastView == views[Len(views)]
+
+\* One view at a time: whoever can install the last one has done so.
+Settled ==
+    \A n \in Node :
+        /\ Running(n) /\ Address(n) \in Members(LastView) => view[n] = Len(views)
+        /\ status[n] = "joining" /\ Address(n) \in LastView.joiners
+             => joinRsp[n] = <<>> /\ ~Alive(Coordinator(LastView))
+
+\* A new view is decided. Under virtual synchrony FLUSH makes a coordinator's last
+\* multicasts all or none: a prefix that covers what any survivor has received stays,
+\* the rest is gone. A coordinator that stays in its role loses nothing.
+Decide(next) ==
+    LET old == Coordinator(LastView)
+        c   == old[1]
+        survivors == {n \in Node : Running(n) /\ Address(n) \in Members(LastView)}
+        held == Largest({0} \cup {position[n][c] : n \in survivors})
+    IN  /\ views' = Append(views, next)
+        /\ IF VirtualSynchrony /\ Coordinator(next) # old
+           THEN \E cut \in held .. Len(stream[c]) :
+                    stream' = [stream EXCEPT ![c] = SubSeq(@, 1, cut)]
+           ELSE UNCHANGED stream
+        /\ UNCHANGED <<localVars, forwards, position, joinRsp>>
+
+\* Who is gone leaves the view, who asks to join enters it. Suspicions are accurate.
+ViewChange ==
+    /\ Settled
+    /\ LET gone == {a \in Members(LastView) : ~Alive(a)}
+           asking == {Address(n) : n \in {j \in Node : status[j] = "joining"}}
+       IN  /\ Members(LastView) \ gone # {}
+           /\ \E joiners \in SUBSET asking :
+                /\ gone \cup joiners # {}
+                /\ Decide(Successor(LastView, gone, joiners))
+
+\* A live coordinator loses its role, as in a merge.
+Demote ==
+    /\ Settled
+    /\ \A a \in Members(LastView) : Alive(a)
+    /\ Cardinality(Members(LastView)) > 1
+    /\ Decide(Demoted(LastView))
+
+-----------------------------------------------------------------------------
+FirstView ==
+    [members |-> Ranked({<<n, 0>> : n \in Founders}), joiners |-> {}]
+
+Init ==
+    /\ status = [n \in Node |-> IF n \in Founders THEN "member" ELSE "joining"]
+    /\ incarnation = [n \in Node |-> 0]
+    /\ view = [n \in Node |-> IF n \in Founders THEN 1 ELSE 0]
+    /\ seqno = [n \in Node |-> 0]
+    /\ said = [n \in Node |-> 0]
+    /\ forwardTable = [n \in Node |-> {}]
+    /\ resend = [n \in Node |-> <<>>]
+    /\ receivedTable = [n \in Node |-> <<>>]
+    /\ early = [n \in Node |-> <<>>]
+    /\ delivered = [n \in Node |-> <<>>]
+    /\ forwards = [s \in Node |-> [n \in Node |-> <<>>]]
+    /\ stream = [n \in Node |-> <<>>]
+    /\ position = [n \in Node |-> [c \in Node |-> 0]]
+    /\ joinRsp = [n \in Node |-> <<>>]
+    /\ views = <<FirstView>>
+
+Next ==
+    \/ \E n \in Node :
+          \/ Send(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
+          \/ Leave(n) \/ Stop(n) \/ Crash(n) \/ Restart(n)
+          \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+    \/ ViewChange
+    \/ Demote
+
+\* What has arrived is handled in the end, and who is gone is found out. Nobody has to
+\* send, leave, crash or come back.
+Fairness ==
+    /\ \A n \in Node :
+          /\ WF_vars(InstallView(n))
+          /\ WF_vars(Join(n))
+          /\ WF_vars(Resend(n))
+          /\ WF_vars(Stop(n))
+          /\ \A s \in Node : WF_vars(ReceiveForward(n, s)) /\ WF_vars(ReceiveData(n, s))
+    /\ WF_vars(ViewChange)
+
+Spec == Init /\ [][Next]_vars /\ Fairness
+
+-----------------------------------------------------------------------------
+(* What is promised. TO and AG speak of the survivors; their uniform forms   *)
+(* also of what a member delivered before it crashed.                        *)
+
+\* Who said it, and the how-manieth message of its application it is. Unlike the
+\* protocol's tag this tells the lives of a process apart.
+Identity(m) == <<m.from[1], m.payload>>
+
+Heard(n) == {Identity(delivered[n][i].message) : i \in DOMAIN delivered[n]}
+
+HeardIn(n, v) ==
+    {Identity(delivered[n][i].message) : i \in {j \in DOMAIN delivered[n] : delivered[n][j].view = v}}
+
+Place(n, x) == CHOOSE i \in DOMAIN delivered[n] : Identity(delivered[n][i].message) = x
+
+SameOrder(p, q) ==
+    \A x, y \in Heard(p) \cap Heard(q) : Place(p, x) < Place(p, y) => Place(q, x) < Place(q, y)
+
+\* Two running members that both deliver two messages do so in the same order.
+TotalOrder == \A p, q \in Node : Running(p) /\ Running(q) => SameOrder(p, q)
+
+\* The same, for members that have left or crashed as well.
+UniformTotalOrder == \A p, q \in Node : SameOrder(p, q)
+
+\* p was in view v and has gone on to the next.
+Survived(p, v) ==
+    Running(p) /\ v < view[p] /\ Address(p) \in Members(views[v]) /\ Address(p) \in Members(views[v+1])
+
+\* The survivors of a view have delivered the same messages in it.
+Agreement ==
+    \A v \in DOMAIN views : \A p, q \in Node :
+        Survived(p, v) /\ Survived(q, v) => HeardIn(p, v) = HeardIn(q, v)
+
+\* What anybody delivered in a view, even one that crashed, each survivor did too.
+UniformAgreement ==
+    \A v \in DOMAIN views : \A p, q \in Node :
+        Survived(q, v) => HeardIn(p, v) \subseteq HeardIn(q, v)
+
+\* Nothing is delivered twice (R9), and nothing that was not sent.
+Integrity ==
+    \A n \in Node :
+        /\ Cardinality(Heard(n)) = Len(delivered[n])
+        /\ \A x \in Heard(n) : x[2] <= said[x[1]]
+
+\* Messages of one sender are delivered in the order in which it sent them.
+Fifo ==
+    \A n \in Node : \A i, j \in DOMAIN delivered[n] :
+        LET x == delivered[n][i].message
+            y == delivered[n][j].message
+        IN  i < j /\ x.from[1] = y.from[1] => x.payload < y.payload
+
+\* A message is delivered only in a view that contains the receiver.
+InView ==
+    \A n \in Node : \A i \in DOMAIN delivered[n] :
+        LET v == delivered[n][i].view
+        IN  v \in DOMAIN views /\ n \in NodesOf(views[v])
+
+\* What a member has sent in this life.
+HasSaid(n, k) == Running(n) /\ said[n] - seqno[n] < k /\ k <= said[n]
+
+\* A member's message is delivered, by itself at least, unless it leaves or crashes.
+Validity ==
+    \A n \in Node : \A k \in Payload :
+        HasSaid(n, k) ~> (~Running(n) \/ <<n, k>> \in Heard(n))
+
+\* Somebody who is still there delivered x in a view that has q in it.
+Owed(q, x) ==
+    \E p \in Node : Running(p) /\ \E i \in DOMAIN delivered[p] :
+        /\ Identity(delivered[p][i].message) = x
+        /\ Address(q) \in Members(views[delivered[p][i].view])
+
+\* What one survivor delivers, every survivor of that view delivers in the end.
+EventualAgreement ==
+    \A q \in Node : \A s \in Node : \A k \in Payload :
+        (Running(q) /\ Owed(q, <<s, k>>))
+            ~> (~Running(q) \/ <<s, k>> \in Heard(q) \/ ~Owed(q, <<s, k>>))
+
+-----------------------------------------------------------------------------
+Message == [from : Node \X Nat, seqno : Nat, payload : Nat]
+Tagged  == [message : Message, view : Nat]
+
+TypeOK ==
+    \A n \in Node :
+        /\ status[n] \in {"joining", "member", "leaving", "left", "crashed"}
+        /\ incarnation[n] \in Nat /\ view[n] \in 0 .. Len(views)
+        /\ seqno[n] \in Nat /\ said[n] \in Nat
+        /\ forwardTable[n] \subseteq Message
+        /\ Range(resend[n]) \subseteq forwardTable[n]
+        /\ DOMAIN receivedTable[n] \subseteq (Node \X Nat)
+        /\ Range(early[n]) \subseteq Tagged
+        /\ Range(delivered[n]) \subseteq Tagged
+        /\ Range(stream[n]) \subseteq Tagged
+        /\ \A p \in Node : Range(forwards[n][p]) \subseteq Tagged
+        /\ Running(n) => view[n] > 0 /\ Address(n) \in Members(CurrentView(n))
+        /\ Len(joinRsp[n]) <= 1
+
+=============================================================================
