@@ -1,0 +1,51 @@
+"""What the layers below promise, as values: the twin of spec/Network.tla.
+
+A unicast channel is the tuple of messages sent and not yet received; a multicast stream is the
+tuple of everything a node ever multicast, and each receiver has a position in it. Places and
+positions count from 1, as in the spec. Every function is pure and returns a new value.
+"""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+M = TypeVar("M")
+
+
+def send(channel: tuple[M, ...], *messages: M) -> tuple[M, ...]:
+    """Return the channel, or stream, with the messages appended."""
+    return channel + messages
+
+
+def receivable(channel: tuple[M, ...], fifo: bool) -> range:
+    """Return the places from which the next message may be received: only the first if FIFO."""
+    last = len(channel)
+    return range(1, min(last, 1) + 1 if fifo else last + 1)
+
+
+def without(channel: tuple[M, ...], place: int) -> tuple[M, ...]:
+    """Return the channel once the message at the place has been received."""
+    _check(channel, place)
+    return channel[: place - 1] + channel[place:]
+
+
+def take(channel: tuple[M, ...], place: int = 1) -> tuple[M, tuple[M, ...]]:
+    """Return the message at the place and the channel without it."""
+    return channel[_check(channel, place) - 1], without(channel, place)
+
+
+def unread(stream: tuple[M, ...], position: int) -> M | None:
+    """Return the message that a receiver at the position gets next, None if it has them all.
+
+    This is what NAKACK promises: in order, gap-free, no duplicate.
+    """
+    if position < 0:
+        raise IndexError(f"position {position} is before the start of a stream")
+    return stream[position] if position < len(stream) else None
+
+
+def _check(channel: tuple[M, ...], place: int) -> int:
+    # Python would take place 0 for the last message.
+    if not 1 <= place <= len(channel):
+        raise IndexError(f"no place {place} in a channel of {len(channel)} messages")
+    return place
