@@ -1,0 +1,167 @@
+"""Read trace files, JSON Lines or Parquet, in a stream: memory does not grow with the file.
+
+Law of this file: nothing is dropped in silence. A line that cannot be read becomes a `Problem` with
+its number and the reason; what is read comes in order, in batches of consecutive lines.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from .errors import UsageError
+from .events import FORMAT_VERSION, Header, Record, decode, decode_lines
+
+CHUNK = 64 * 1024
+"""Small enough for the processor's cache: larger chunks decode more slowly."""
+MAX_LINE = 16 * 1024 * 1024
+"""A longer line is no trace record: it is skipped without being held in memory."""
+PROTOCOLS = ("sequencer",)
+SUFFIXES = (".jsonl", ".ndjson", ".parquet")
+
+
+class Problem(NamedTuple):
+    """A record that was put into quarantine, and why."""
+
+    path: str
+    line: int
+    reason: str
+    excerpt: str = ""
+
+
+class Batch(NamedTuple):
+    """Records of consecutive lines, the first of which is number `line`."""
+
+    line: int
+    records: list[Record]
+
+
+Report = Callable[[Problem], None]
+
+
+def trace_files(paths: Iterable[Path]) -> list[Path]:
+    """Each file given and each trace file in each folder given, sorted, once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+            if not inside:
+                raise UsageError(
+                    f"{path} holds no trace file ({', '.join(SUFFIXES)}): "
+                    "name the folder that a run wrote its traces to"
+                )
+            found.update(dict.fromkeys(inside))
+        elif path.is_file():
+            found[path] = None
+        else:
+            raise UsageError(f"{path} does not exist: name a trace file or a folder of them")
+    return list(found)
+
+
+def read_records(path: Path, report: Report) -> Iterator[Batch]:
+    """Yield the file's records in order; report each line that is not one."""
+    if path.suffix == ".parquet":
+        from .traceparquet import read_parquet
+
+        yield from read_parquet(path, report)
+        return
+    for line, block in _blocks(path, report):
+        yield from _decode_block(path, line, block, report)
+
+
+def read_header(path: Path, report: Report) -> Header | None:
+    """The file's header, if its first record is one that this reader understands."""
+    for batch in read_records(path, report):
+        return usable_header(path, batch.records[0], report) if batch.line == 1 else None
+    return None
+
+
+def usable_header(path: Path, record: Record, report: Report) -> Header | None:
+    """The record if it is a header of a known version and protocol; else report why not."""
+    reason = ""
+    if not isinstance(record, Header):
+        reason = "the first record is not a header: nothing in this file can be checked"
+    elif record.version != FORMAT_VERSION:
+        reason = f"version {record.version}: this reader knows version {FORMAT_VERSION}"
+    elif record.protocol not in PROTOCOLS:
+        reason = f"protocol {record.protocol!r}: this reader knows {', '.join(PROTOCOLS)}"
+    elif record.node not in record.nodes:
+        reason = f"node {record.node!r} is not among the header's nodes"
+    if reason:
+        report(Problem(str(path), 1, reason))
+        return None
+    return record if isinstance(record, Header) else None
+
+
+def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of its first line, whole lines); the last one may lack its newline."""
+    line, carry, skipping = 1, b"", False
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK):
+            if skipping:
+                start = chunk.find(b"\n")
+                if start < 0:
+                    continue
+                chunk, skipping = chunk[start + 1 :], False
+                line += 1
+            cut = chunk.rfind(b"\n") + 1
+            if cut:
+                block = carry + chunk[:cut]
+                yield line, block
+                line += block.count(b"\n")
+                carry = chunk[cut:]
+            else:
+                carry += chunk
+                if len(carry) > MAX_LINE:
+                    reason = f"the line is longer than {MAX_LINE} bytes"
+                    report(Problem(str(path), line, reason, _excerpt(carry)))
+                    carry, skipping = b"", True
+    if carry:
+        yield line, carry
+
+
+def _decode_block(path: Path, line: int, block: bytes, report: Report) -> Iterator[Batch]:
+    """Decode all lines at once; only if one of them is bad, line by line."""
+    if block.endswith(b"\n"):
+        try:
+            records: list[Record] = decode_lines(block)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            pass
+        else:
+            if len(records) == block.count(b"\n"):
+                yield Batch(line, records)
+                return
+    good: list[Record] = []
+    first = line
+    lines = block.split(b"\n")
+    ended = not lines[-1]
+    for number, text in enumerate(lines[:-1] if ended else lines, start=line):
+        reason = ""
+        try:
+            good.append(decode(text))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            reason = _reason(text, error)
+            if not ended and number == line + len(lines) - 1:
+                reason = f"truncated last line: {reason}"
+        if reason:
+            if good:
+                yield Batch(first, good)
+            good, first = [], number + 1
+            report(Problem(str(path), number, reason, _excerpt(text)))
+    if good:
+        yield Batch(first, good)
+
+
+def _reason(text: bytes, error: Exception) -> str:
+    if not text.strip():
+        return "empty line"
+    if isinstance(error, msgspec.ValidationError):
+        return f"not a trace record: {error}"
+    return f"not JSON: {error}"
+
+
+def _excerpt(text: bytes) -> str:
+    """The line's beginning, safe to print anywhere."""
+    shown = text[:80].decode("utf-8", "replace")
+    return "".join(c if c.isprintable() else "�" for c in shown)

@@ -1,0 +1,111 @@
+"""Trace records in Parquet: the same fields, one row per record.
+
+The scalar fields are columns of their own, so that any engine can select on them. `args`,
+`received`, `sent` and `changed` are JSON text, so that the schema is the same for every protocol;
+`header` holds a header's whole record.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from .events import Event, Record, decode, encode
+from .tracefile import Batch, Problem, Report
+
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("run", pa.string()),
+        ("protocol", pa.string()),
+        ("node", pa.string()),
+        ("incarnation", pa.int64()),
+        ("index", pa.int64()),
+        ("clock", pa.int64()),
+        ("action", pa.string()),
+        ("args", pa.string()),
+        ("received", pa.string()),
+        ("sent", pa.string()),
+        ("changed", pa.string()),
+        ("header", pa.string()),
+    ]
+)
+_SCALARS = ("kind", "run", "protocol", "node", "incarnation", "index", "clock", "action")
+_NESTED = ("args", "received", "sent", "changed")
+ROWS = 4096
+
+
+def write_parquet(path: Path, records: Iterable[Record]) -> int:
+    """Write the records in order and return how many they are."""
+    total = 0
+    with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
+        rows: list[dict[str, Any]] = []
+        for record in records:
+            rows.append(_row(record))
+            if len(rows) == ROWS:
+                writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+                total, rows = total + len(rows), []
+        writer.write_table(pa.Table.from_pylist(rows, schema=SCHEMA))
+    return total + len(rows)
+
+
+def read_parquet(path: Path, report: Report) -> Iterator[Batch]:
+    """Yield the records in the order of their rows; a row's number stands for its line."""
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        report(Problem(str(path), 0, f"not a Parquet file: {str(error).splitlines()[0]}"))
+        return
+    with file:
+        missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
+        if missing:
+            report(Problem(str(path), 0, f"missing columns: {', '.join(missing)}"))
+            return
+        line = 1
+        for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
+            yield from _records(path, line, batch.to_pylist(), report)
+            line += batch.num_rows
+
+
+def _records(path: Path, line: int, rows: list[dict[str, Any]], report: Report) -> Iterator[Batch]:
+    good: list[Record] = []
+    first = line
+    for number, row in enumerate(rows, start=line):
+        try:
+            good.append(decode(_json(row)))
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
+            if good:
+                yield Batch(first, good)
+            good, first = [], number + 1
+            report(Problem(str(path), number, f"not a trace record: {error}"))
+    if good:
+        yield Batch(first, good)
+
+
+def _row(record: Record) -> dict[str, Any]:
+    plain: dict[str, Any] = msgspec.to_builtins(record)
+    row = {name: plain.get(name) for name in _SCALARS}
+    if isinstance(record, Event):
+        nested = (record.args, record.received, record.sent, record.changed)
+        row.update(
+            {name: encode(part).decode() for name, part in zip(_NESTED, nested, strict=True)}
+        )
+    elif plain["kind"] == "header":
+        row["header"] = encode(record).decode()
+    return row
+
+
+def _json(row: dict[str, Any]) -> bytes:
+    """The row as the JSON line that it stands for, so that one decoder judges both formats."""
+    if row["header"] is not None:
+        return str(row["header"]).encode()
+    fields = [
+        encode(name) + b":" + encode(row[name]) for name in _SCALARS if row[name] is not None
+    ]
+    fields += [
+        encode(name) + b":" + str(row[name]).encode() for name in _NESTED if row[name] is not None
+    ]
+    return b"{" + b",".join(fields) + b"}"
