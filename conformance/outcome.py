@@ -1,0 +1,111 @@
+"""What a verb found: results, each beside what was expected, and one verdict over them all."""
+
+import math
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any
+
+HOLDS = "holds"
+VIOLATED = "violated"
+INCONCLUSIVE = "inconclusive"
+
+EXIT_CODES = {HOLDS: 0, VIOLATED: 1, INCONCLUSIVE: 2}
+USAGE_EXIT_CODE = 3
+
+_RESERVED = frozenset({"name", "protocol", "verdict", "expected", "detail"})
+
+
+def plain(value: object) -> Any:
+    """The value as JSON can carry it: sets sorted, infinities as null, the rest as text."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Mapping():
+            return {str(key): plain(entry) for key, entry in value.items()}
+        case list() | tuple():
+            return [plain(entry) for entry in value]
+        case Set():
+            return sorted((plain(entry) for entry in value), key=str)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    item = getattr(value, "item", None)  # a number of numpy
+    return plain(item()) if callable(item) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One thing that was checked.
+
+    `verdict` is "holds", "inconclusive", "violated", or the name of the violated property;
+    `expected` is "holds", "violated" (whatever is violated) or the name of a property.
+    """
+
+    name: str
+    protocol: str
+    verdict: str
+    expected: str = HOLDS
+    figures: dict[str, object] = field(default_factory=dict)
+    """Further columns for the JSON object, such as "distinct_states"; "property" says what is
+    violated where the verdict does not."""
+    detail: str = ""
+    """Text for people: a counterexample, a list of what is missing."""
+
+    def __post_init__(self) -> None:
+        taken = sorted(_RESERVED & self.figures.keys())
+        if taken:
+            raise ValueError(f"figures of {self.name} reuse the names {taken}")
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether this is what the catalog foresees; an inconclusive result never is."""
+        if self.verdict == INCONCLUSIVE:
+            return False
+        if self.expected == VIOLATED:
+            return self.verdict != HOLDS
+        if self.verdict == VIOLATED:
+            return self.figures.get("property") == self.expected
+        return self.verdict == self.expected
+
+    def as_json(self) -> dict[str, Any]:
+        """The result as one entry of "results"."""
+        entry = {
+            "name": self.name,
+            "protocol": self.protocol,
+            "verdict": self.verdict,
+            "expected": self.expected,
+            **plain(self.figures),
+        }
+        return entry | {"detail": self.detail} if self.detail else entry
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that one run of a verb found, and the command that finds it again."""
+
+    verb: str
+    results: tuple[Result, ...]
+    reproduce: str
+
+    @property
+    def verdict(self) -> str:
+        """ "violated" beats "inconclusive" beats "holds"; of no results nothing can be said."""
+        surprises = [result for result in self.results if not result.as_expected]
+        if any(result.verdict != INCONCLUSIVE for result in surprises):
+            return VIOLATED
+        return INCONCLUSIVE if surprises or not self.results else HOLDS
+
+    @property
+    def exit_code(self) -> int:
+        """0 holds, 1 violated, 2 inconclusive."""
+        return EXIT_CODES[self.verdict]
+
+    def as_json(self) -> dict[str, Any]:
+        """The one JSON object of a run."""
+        return {
+            "verb": self.verb,
+            "verdict": self.verdict,
+            "results": [result.as_json() for result in self.results],
+            "reproduce": self.reproduce,
+        }

@@ -1,0 +1,107 @@
+"""The two renderings that every run has: JUnit XML for machines, one plain page for people."""
+
+import re
+from datetime import datetime
+from html import escape
+from xml.etree import ElementTree
+
+from raincheck.conformance.outcome import INCONCLUSIVE, Outcome, Result
+
+# XML 1.0, section 2.2: these characters have no representation at all.
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_STYLE = """
+:root { color-scheme: light dark; --ok: #1a7f37; --bad: #cf222e; --open: #9a6700; }
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem }
+table { border-collapse: collapse; width: 100% }
+th, td { text-align: left; vertical-align: top; padding: .35rem .7rem }
+tr { border-bottom: 1px solid #8884 }
+.ok { color: var(--ok) } .bad { color: var(--bad) } .open { color: var(--open) }
+pre { overflow-x: auto; background: #8881; padding: .7rem; font-size: .85rem }
+@media print { body { margin: 0; max-width: none } }
+"""
+
+
+def _text(value: str) -> str:
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
+
+
+def _seconds(result: Result) -> float:
+    value = result.figures.get("seconds", 0)
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def junit_xml(outcome: Outcome) -> str:
+    """The outcome as JUnit XML: a surprise is a failure, an inconclusive result an error."""
+    surprises = [result for result in outcome.results if not result.as_expected]
+    undecided = [result for result in surprises if result.verdict == INCONCLUSIVE]
+    suite = ElementTree.Element(
+        "testsuite",
+        name=f"raincheck.{outcome.verb}",
+        tests=str(len(outcome.results)),
+        failures=str(len(surprises) - len(undecided)),
+        errors=str(len(undecided)),
+        time=f"{sum(map(_seconds, outcome.results)):.3f}",
+    )
+    for result in outcome.results:
+        case = ElementTree.SubElement(
+            suite,
+            "testcase",
+            classname=_text(f"raincheck.{outcome.verb}.{result.protocol or 'all'}"),
+            name=_text(result.name),
+            time=f"{_seconds(result):.3f}",
+        )
+        if not result.as_expected:
+            kind = "error" if result.verdict == INCONCLUSIVE else "failure"
+            message = _text(f"{result.verdict}, expected {result.expected}")
+            note = ElementTree.SubElement(case, kind, message=message)
+            note.text = _text(f"{result.detail}\n\n{outcome.reproduce}".strip())
+    suites = ElementTree.Element("testsuites")
+    suites.append(suite)
+    ElementTree.indent(suites)
+    body = ElementTree.tostring(suites, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
+
+
+def mark_of(result: Result) -> tuple[str, str]:
+    """A sign and a style class: as expected, undecided, or a surprise."""
+    if result.as_expected:
+        return "✓", "ok"
+    return ("?", "open") if result.verdict == INCONCLUSIVE else ("✗", "bad")
+
+
+def figures_line(result: Result) -> str:
+    """The figures in one line: "distinct states 120, depth 9"."""
+    return ", ".join(
+        f"{name.replace('_', ' ')} {round(value, 2) if isinstance(value, float) else value}"
+        for name, value in result.figures.items()
+        if isinstance(value, bool | int | float | str)
+    )
+
+
+def report_html(outcome: Outcome, started: datetime) -> str:
+    """One page that needs no network: verdict, results, details, and how to get them again."""
+    rows = []
+    for result in outcome.results:
+        sign, style = mark_of(result)
+        detail = f"<pre>{escape(result.detail)}</pre>" if result.detail else ""
+        rows.append(
+            f'<tr><td class="{style}">{sign}</td><td>{escape(result.name)}{detail}</td>'
+            f"<td>{escape(result.protocol)}</td>"
+            f'<td class="{style}">{escape(result.verdict)}</td>'
+            f"<td>{escape(result.expected)}</td><td>{escape(figures_line(result))}</td></tr>"
+        )
+    style = {"holds": "ok", "violated": "bad"}.get(outcome.verdict, "open")
+    title = f"raincheck {escape(outcome.verb)}: {outcome.verdict}"
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<style>{_STYLE}</style></head>\n<body>\n"
+        f'<h1>raincheck {escape(outcome.verb)}: <span class="{style}">{outcome.verdict}</span></h1>'
+        f"\n<p>{started:%Y-%m-%d %H:%M:%S} UTC</p>\n"
+        "<table><thead><tr><th></th><th>what</th><th>protocol</th><th>verdict</th>"
+        "<th>expected</th><th>figures</th></tr></thead>\n<tbody>\n"
+        + "\n".join(rows)
+        + f"\n</tbody></table>\n<h2>Again</h2>\n<pre>{escape(outcome.reproduce)}</pre>\n"
+        "</body></html>\n"
+    )
