@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from networkx import MultiDiGraph
 
 S = TypeVar("S", bound=Hashable)
+T = TypeVar("T", bound=Hashable)
 
 NUMBER: Final = "i"
 
@@ -67,6 +68,15 @@ class Graph(Generic[S]):
 
     def __len__(self) -> int:
         return len(self.states)
+
+    def with_states(self, states: Sequence[T]) -> Graph[T]:
+        """Return the same graph with other values for its states, number by number."""
+        if len(states) != len(self.states):
+            raise ValueError(f"{len(self.states)} states cannot become {len(states)}")
+        made: Graph[T] = Graph.__new__(Graph)
+        made.states, made.initial, made.labels = states, self.initial, self.labels
+        made._offsets, made._labels, made._targets = self._offsets, self._labels, self._targets
+        return made
 
     @property
     def edge_count(self) -> int:

@@ -1,0 +1,345 @@
+"""SEQUENCER: the twin of `spec/Sequencer.tla`, one function per handler of a member.
+
+The law of this file: a handler sees one member's local state and one input. Its guard comes
+first and is named conjunct by conjunct in the spec's words; then comes what the spec's action
+does to this member. What it multicasts, forwards, answers and delivers are outputs: the network
+(`sequencer_system.py`, or a recorded trace) decides what becomes of them.
+
+Handlers take runs of messages. With size 1 each is the spec's action; a longer run is that many
+steps of the action in a row. Rules R1 to R11 are quoted in the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from .machine import Accepted, Conjunct, Refused, Value, refusal
+from .runs import Address, Intervals, Run, with_interval, without_interval
+
+if TYPE_CHECKING:
+    from .sequencer_system import SequencerSystem
+
+Table: TypeAlias = tuple[tuple[Address, int], ...]
+"""receivedTable of one member: the highest seqno per sender, in the order of addresses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The repairs that are switched on; the names are the spec's constants."""
+
+    view_tag: bool = True
+    hold_sends: bool = True
+    resend_always: bool = True
+    own_table: bool = True
+    exact_next: bool = True
+    join_policy: str = "table"
+    incarnations: bool = True
+    prune_table: bool = True
+    drain_on_leave: bool = True
+
+
+class Forward(NamedTuple):
+    """FORWARD: a member's messages on their way to the coordinator of view `view`."""
+
+    messages: Run
+    view: int
+    to: Address
+
+
+class Data(NamedTuple):
+    """DATA: messages multicast by the coordinator of view `view`."""
+
+    messages: Run
+    view: int
+
+
+class Deliver(NamedTuple):
+    """Messages passed up while in view `view`."""
+
+    messages: Run
+    view: int
+
+
+class JoinRsp(NamedTuple):
+    """The coordinator's answer to the joiners of `view`: its receivedTable at this cut."""
+
+    view: int
+    table: Table
+
+
+Output: TypeAlias = Forward | Data | Deliver | JoinRsp
+
+
+class Local(NamedTuple):
+    """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
+
+    node: str
+    status: str
+    incarnation: int = 0
+    view: int = 0
+    members: tuple[Address, ...] = ()
+    seqno: int = 0
+    said: int = 0
+    forward_table: Intervals = ()
+    resend: Intervals = ()
+    received_table: Table = ()
+    early: tuple[Forward, ...] = ()
+
+
+Answer: TypeAlias = Accepted[Local, Output] | Refused
+
+
+def founder(node: str, members: tuple[Address, ...]) -> Local:
+    """Return the initial state of a member of the first view."""
+    return Local(node, "member", view=1, members=members)
+
+
+def joiner(node: str, incarnation: int = 0, said: int = 0) -> Local:
+    """Return the initial state of a process that asks to join."""
+    return Local(node, "joining", incarnation, said=said)
+
+
+def address(rules: Rules, me: Local) -> Address:
+    """Return the member's address."""
+    return Address(me.node, me.incarnation if rules.incarnations else 0)
+
+
+def running(me: Local) -> bool:
+    """Tell whether the process takes part in the protocol."""
+    return me.status in ("member", "leaving")
+
+
+def is_coordinator(rules: Rules, me: Local) -> bool:
+    """Tell whether the member is the first of its view."""
+    return bool(me.members) and me.members[0] == address(rules, me)
+
+
+def highest(table: Table, sender: Address) -> int | None:
+    """Return the table's entry for the sender, None where there is none."""
+    for known, seqno in table:
+        if known == sender:
+            return seqno
+    return None
+
+
+def own_run(rules: Rules, me: Local, low: int, high: int) -> Run:
+    """Return the member's own messages `low` .. `high`, of this life."""
+    return Run(address(rules, me), low, high - low + 1, me.said - me.seqno + low)
+
+
+def send(rules: Rules, me: Local, count: int = 1) -> Answer:
+    """The application multicasts `count` messages (R2, R3)."""
+    refused = refusal(
+        (me.status == "member", 'status[n] = "member"', {"status": me.status}),
+        (
+            not (rules.hold_sends and me.resend),
+            "HoldSends => resend[n] = <<>>",
+            {"resend": me.resend},
+        ),
+    )
+    if refused:
+        return refused
+    first, last = me.seqno + 1, me.seqno + count
+    messages = Run(address(rules, me), first, count, me.said + 1)
+    coordinator = is_coordinator(rules, me)
+    table = me.forward_table
+    if not coordinator or rules.own_table:
+        table = with_interval(table, first, last)
+    me = me._replace(seqno=last, said=me.said + count, forward_table=table)
+    output = Data(messages, me.view) if coordinator else Forward(messages, me.view, me.members[0])
+    return Accepted(me, (output,))
+
+
+def receive_forward(rules: Rules, me: Local, forward: Forward) -> Answer:
+    """A FORWARD arrives (R4)."""
+    if not running(me):
+        return Refused((_running_conjunct(me),))
+    if rules.view_tag and forward.view > me.view:
+        return Accepted(me._replace(early=(*me.early, forward)))
+    if rules.view_tag and forward.view < me.view:
+        return Accepted(me)
+    if not is_coordinator(rules, me):
+        return Accepted(me)
+    return Accepted(me, (Data(forward.messages, me.view),))
+
+
+def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answer:
+    """The next DATA of the stream of node `coordinator` arrives (R5, R6, R9)."""
+    messages = data.messages
+    sender, first, last = messages.sender, messages.first, messages.last
+    entry = highest(me.received_table, sender)
+    known = entry or 0
+    is_next = (
+        first <= known + 1 or not rules.exact_next or (entry is None and rules.join_policy == "any")
+    )
+    is_member = any(member[0] == coordinator for member in me.members)
+    if not (running(me) and is_member and (not rules.view_tag or data.view <= me.view) and is_next):
+        return _data_refused(rules, me, coordinator, data, known, (is_member, is_next))
+    table, pending = me.forward_table, me.resend
+    if sender == address(rules, me):
+        table = without_interval(table, first, last)
+        pending = without_interval(pending, first, last) if pending else pending
+    if last <= known:
+        return Accepted(me._replace(forward_table=table, resend=pending))
+    fresh = messages if first > known else messages.part(known + 1, last)
+    me = Local(
+        me.node,
+        me.status,
+        me.incarnation,
+        me.view,
+        me.members,
+        me.seqno,
+        me.said,
+        table,
+        pending,
+        _updated(me.received_table, sender, last),
+        me.early,
+    )
+    return Accepted(me, (Deliver(fresh, me.view),))
+
+
+def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, ...]) -> Answer:
+    """The member installs the next view (R7, R8); its coordinator answers the joiners."""
+    mine = address(rules, me)
+    refused = refusal(
+        _running_guard(me),
+        (number == me.view + 1, "v = view[n] + 1", {"v": number, "view": me.view}),
+        (mine in members, "Address(n) \\in Members(new)", {"Address": mine, "new": members}),
+    )
+    if refused:
+        return refused
+    table = me.received_table
+    if rules.prune_table:
+        table = tuple(entry for entry in table if entry[0] in members)
+    pending = me.resend
+    if rules.resend_always or members[0] != me.members[0]:
+        pending = me.forward_table
+    outputs: tuple[Output, ...] = ()
+    if members[0] == mine:
+        waiting = tuple(Data(f.messages, number) for f in me.early if f.view == number)
+        answer = JoinRsp(number, table if rules.join_policy == "table" else ())
+        outputs = (answer, *waiting)
+    me = me._replace(
+        view=number,
+        members=members,
+        received_table=table,
+        resend=pending,
+        early=tuple(f for f in me.early if f.view > number),
+    )
+    return Accepted(me, outputs)
+
+
+def join(me: Local, number: int, members: tuple[Address, ...], table: Table) -> Answer:
+    """A joiner receives JOIN_RSP and is a member."""
+    if me.status != "joining":
+        return _refused('status[n] = "joining"', {"status": me.status})
+    me = me._replace(status="member", view=number, members=members, received_table=table)
+    return Accepted(me)
+
+
+def resend(rules: Rules, me: Local, count: int = 1) -> Answer:
+    """The next `count` messages of forwardTable go out again after a view change (R7)."""
+    low, high = me.resend[0] if me.resend else (1, 0)
+    refused = refusal(
+        _running_guard(me),
+        (count <= high - low + 1, "resend[n] # <<>>", {"resend": me.resend, "count": count}),
+    )
+    if refused:
+        return refused
+    messages = own_run(rules, me, low, low + count - 1)
+    output = (
+        Data(messages, me.view)
+        if is_coordinator(rules, me)
+        else Forward(messages, me.view, me.members[0])
+    )
+    left = without_interval(me.resend, low, low + count - 1)
+    return Accepted(me._replace(resend=left), (output,))
+
+
+def leave(me: Local) -> Answer:
+    """The application calls leave(): no new messages (R10)."""
+    if me.status != "member":
+        return _refused('status[n] = "member"', {"status": me.status})
+    return Accepted(me._replace(status="leaving"))
+
+
+def stop(rules: Rules, me: Local) -> Answer:
+    """leave() returns; drained, only when the leaver has delivered all that it sent (R10)."""
+    refused = refusal(
+        (me.status == "leaving", 'status[n] = "leaving"', {"status": me.status}),
+        (
+            not (rules.drain_on_leave and me.forward_table),
+            "DrainOnLeave => forwardTable[n] = {}",
+            {"forwardTable": me.forward_table},
+        ),
+    )
+    return refused or Accepted(_ended(me, "left"))
+
+
+def crash(me: Local) -> Answer:
+    """The process ends without a word."""
+    if not running(me):
+        return Refused((_running_conjunct(me),))
+    return Accepted(_ended(me, "crashed"))
+
+
+def restart(me: Local) -> Answer:
+    """The process comes back, with nothing but its name."""
+    if me.status not in ("crashed", "left"):
+        return _refused('status[n] \\in {"crashed", "left"}', {"status": me.status})
+    return Accepted(joiner(me.node, me.incarnation + 1, me.said))
+
+
+def machine(values: Mapping[str, Value]) -> SequencerSystem:
+    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    from .sequencer_state import constants_of
+    from .sequencer_system import SequencerSystem
+
+    return SequencerSystem(constants_of(values))
+
+
+def _ended(me: Local, status: str) -> Local:
+    return Local(me.node, status, me.incarnation, said=me.said)
+
+
+def _updated(table: Table, sender: Address, seqno: int) -> Table:
+    for i, (known, _) in enumerate(table):
+        if known == sender:
+            return (*table[:i], (sender, seqno), *table[i + 1 :])
+    return tuple(sorted((*table, (sender, seqno))))
+
+
+def _running_guard(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
+    return running(me), "Running(n)", {"status": me.status}
+
+
+def _running_conjunct(me: Local) -> Conjunct:
+    return Conjunct("Running(n)", {"status": me.status})
+
+
+def _refused(text: str, values: Mapping[str, Value]) -> Refused:
+    return Refused((Conjunct(text, values),))
+
+
+def _data_refused(
+    rules: Rules, me: Local, coordinator: str, data: Data, known: int, held: tuple[bool, bool]
+) -> Refused:
+    is_member, is_next = held
+    refused = refusal(
+        _running_guard(me),
+        (is_member, "c \\in NodesOf(CurrentView(n))", {"c": coordinator, "members": me.members}),
+        (
+            not rules.view_tag or data.view <= me.view,
+            "ViewTag => d.view <= view[n]",
+            {"d.view": data.view, "view": me.view},
+        ),
+        (
+            is_next,
+            "ExactNext => IsNext(n, m)",
+            {"m": data.messages, "Highest": known},
+        ),
+    )
+    assert refused is not None
+    return refused
