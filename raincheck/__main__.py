@@ -59,12 +59,12 @@ def main(argv: list[str] | None = None) -> int:
     verb = next((word for word in arguments if word in VERBS), "")
     ui = Ui(json="--json" in arguments)
     again = shlex.join(["raincheck", *arguments])
-    reserved: list[Path] = []
+    folder: list[Path] = []
     previous = signal.getsignal(signal.SIGTERM)
     try:
         if argv is None:
             signal.signal(signal.SIGTERM, _interrupt)
-        return _run(verb, arguments, ui, reserved)
+        return _run(verb, arguments, ui, folder)
     except UsageError as error:
         return _give_up(verb, ui, str(error), again, USAGE_EXIT_CODE)
     except Inconclusive as error:
@@ -78,36 +78,38 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:  # --help and --version
         return stop.code if isinstance(stop.code, int) else USAGE_EXIT_CODE
     except ImportError as error:
-        sentence = _missing_extra(verb, error) or _crash(reserved)
+        sentence = _missing_extra(verb, error) or _crash(folder)
         return _give_up(verb, ui, sentence, again, USAGE_EXIT_CODE)
     except Exception:  # noqa: BLE001 - the last resort: a sentence for the user, a file for us
-        return _give_up(verb, ui, _crash(reserved), again, USAGE_EXIT_CODE)
+        return _give_up(verb, ui, _crash(folder), again, USAGE_EXIT_CODE)
     finally:
-        for each in reserved:
-            with suppress(OSError):
-                each.rmdir()  # only if nothing was written
         if argv is None:
             signal.signal(signal.SIGTERM, previous)
 
 
-def _run(verb: str, arguments: list[str], ui: Ui, reserved: list[Path]) -> int:
+def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
     if not verb:
         return _without_verb(arguments)
     rest = list(arguments)
     rest.remove(verb)
-    if {"-h", "--help"} & set(rest):
-        ui = Ui()
     module = _module_of(verb)
     args = _parser_of(verb, module).parse_args(rest)
     ui.json, ui.quiet = args.json, args.quiet and not args.dry_run
-    if args.out is None:
+    reserved = args.out is None and not args.dry_run
+    if reserved:
+        args.out = reserve_folder(verb, Path("runs"))
+    elif args.out is None:
         args.out = Path("runs", f"dry-{verb}")  # which a dry run must not make
-        if not args.dry_run:
-            args.out = reserve_folder(verb, Path("runs"))
-            reserved.append(args.out)
-    outcome: Outcome = module.run(args, ui)
-    if not args.dry_run and not (args.out / "summary.json").is_file():
-        Evidence(verb, args.out).finish(outcome)
+    folder.append(args.out)
+    try:
+        outcome: Outcome = module.run(args, ui)
+        if not args.dry_run and not (args.out / "summary.json").is_file():
+            Evidence(verb, args.out).finish(outcome)
+    except (UsageError, ImportError):
+        if reserved:
+            with suppress(OSError):
+                args.out.rmdir()  # only if the verb had not begun to write
+        raise
     _print(outcome, ui, args)
     # A dry run decides nothing; that it could be planned is its success.
     return 0 if args.dry_run and not outcome.results else outcome.exit_code
@@ -197,9 +199,9 @@ def _missing_extra(verb: str, error: ImportError) -> str:
     return f"raincheck {verb} needs the package {name}: pip install raincheck[audit]"
 
 
-def _crash(reserved: list[Path]) -> str:
+def _crash(folder: list[Path]) -> str:
     """Keep the traceback of a bug in a file, and say where."""
-    path = (reserved[0] if reserved else Path("runs")) / "crash.txt"
+    path = (folder[0] if folder else Path("runs")) / "crash.txt"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(traceback.format_exc(), encoding="utf-8")
