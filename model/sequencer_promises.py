@@ -11,7 +11,7 @@ from itertools import combinations, pairwise
 from typing import Final, TypeAlias
 
 from . import sequencer as node
-from .runs import Run
+from .runs import Address, Run
 from .sequencer_state import State
 
 Identity: TypeAlias = tuple[str, int]
@@ -83,6 +83,42 @@ def fifo(state: State) -> bool:
     return True
 
 
+def gap_free(state: State) -> bool:
+    """No member delivers a message without the one that its sender sent before.
+
+    Only what a joiner hears first of a sender may follow on what was sent before it joined.
+    """
+    founders = {a.node for a in state.views[0].members}
+    for me, delivered in zip(state.locals, state.delivered, strict=True):
+        founding = me.node in founders and me.incarnation == 0
+        latest: dict[Address, int] = {}
+        for message, _ in delivered:
+            before = latest.get(message.sender)
+            if before is None:
+                if message.first != 1 and founding:
+                    return False
+            elif message.first != before + 1:
+                return False
+            latest[message.sender] = message.first
+    return True
+
+
+def fresh(state: State) -> bool:
+    """A joiner does not deliver what a member still there had delivered before it joined."""
+    running = [i for i, me in enumerate(state.locals) if node.running(me)]
+    views: dict[Identity, set[int]] = {}
+    for i in running:
+        for message, view in state.delivered[i]:
+            views.setdefault(identity(message), set()).add(view)
+    for i in running:
+        me = state.locals[i]
+        mine = [a for a in me.members if a.node == me.node]
+        for x in heard(state, i):
+            if any(a not in state.views[v - 1].members for v in views[x] for a in mine):
+                return False
+    return True
+
+
 def in_view(state: State) -> bool:
     """A message is delivered only in a view that contains the receiver."""
     for i, me in enumerate(state.locals):
@@ -101,6 +137,8 @@ INVARIANTS: Final[Mapping[str, Callable[[State], bool]]] = {
     "UniformAgreement": uniform_agreement,
     "Integrity": integrity,
     "Fifo": fifo,
+    "GapFree": gap_free,
+    "Fresh": fresh,
     "InView": in_view,
 }
 

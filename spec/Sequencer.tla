@@ -394,8 +394,9 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised. TO and AG speak of the survivors; their uniform forms   *)
-(* also of what a member delivered before it crashed.                        *)
+(* What is promised. TotalOrder (TO) and Agreement (AG) speak of the         *)
+(* survivors; their uniform forms also of what a member delivered before it  *)
+(* crashed. Integrity is INT, Validity VAL.                                 *)
 
 \* Who said it, and the how-manieth message of its application it is. Unlike the
 \* protocol's tag this tells the lives of a process apart.
@@ -443,6 +444,27 @@ Fifo ==
         LET x == delivered[n][i].message
             y == delivered[n][j].message
         IN  i < j /\ x.from[1] = y.from[1] => x.payload < y.payload
+
+\* p was there from the start: nothing can have been sent before it joined.
+Founding(p) == p \in Founders /\ incarnation[p] = 0
+
+\* No member delivers a message without the one that its sender sent before. Only what a
+\* joiner hears first of a sender may follow on what was sent before it joined.
+GapFree ==
+    \A n \in Node : \A i \in DOMAIN delivered[n] :
+        LET m == delivered[n][i].message
+            Before(j) == delivered[n][j].message.from = m.from
+            earlier == {j \in 1 .. i - 1 : Before(j)}
+        IN  IF earlier = {}
+            THEN m.seqno = 1 \/ ~Founding(n)
+            ELSE m.seqno = delivered[n][Largest(earlier)].message.seqno + 1
+
+\* A joiner does not deliver what a member that is still there had delivered before it joined.
+Fresh ==
+    \A p, q \in Node : Running(p) /\ Running(q) =>
+        \A i \in DOMAIN delivered[p], j \in DOMAIN delivered[q] :
+            Identity(delivered[p][i].message) = Identity(delivered[q][j].message)
+                => Address(p) \in Members(views[delivered[q][j].view])
 
 \* A message is delivered only in a view that contains the receiver.
 InView ==
