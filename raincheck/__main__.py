@@ -7,6 +7,7 @@ and clear errors work in a plain install; and no traceback ever reaches the user
 import argparse
 import difflib
 import importlib
+import io
 import json
 import os
 import shlex
@@ -55,6 +56,9 @@ class _Parser(argparse.ArgumentParser):
 
 def main(argv: list[str] | None = None) -> int:
     """Run the verb named on the command line and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a sign shows another
+            stream.reconfigure(errors="replace")
     arguments = sys.argv[1:] if argv is None else argv
     verb = next((word for word in arguments if word in VERBS), "")
     ui = Ui(json="--json" in arguments)
@@ -163,7 +167,7 @@ def _without_verb(arguments: list[str]) -> int:
 
 def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace) -> None:
     if ui.json:
-        print(json.dumps(outcome.as_json(), ensure_ascii=False), flush=True)
+        print(json.dumps(outcome.as_json()), flush=True)
     if args.dry_run and not outcome.results:
         return
     for result in outcome.results:
@@ -187,7 +191,7 @@ def _give_up(verb: str, ui: Ui, sentence: str, again: str, code: int) -> int:
     if ui.json:
         # Whoever asked for JSON always gets exactly one object.
         empty = Outcome(verb, (), again).as_json() | {"error": sentence}
-        print(json.dumps(empty, ensure_ascii=False), flush=True)
+        print(json.dumps(empty), flush=True)
     return code
 
 

@@ -1,0 +1,66 @@
+# Everything here makes its own .venv first: nothing needs to be installed or activated by hand.
+# It uses uv when there is one, else the first Python >= 3.11 it finds (or PYTHON=/path/to/python).
+
+VENV := .venv
+RUN := $(VENV)/bin/python
+READY := $(VENV)/installed
+
+.PHONY: help setup audit test lint bench clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make audit   check everything and write the page of evidence, runs/latest/report.html'
+	@echo 'make test    run the tests            (make test TESTS=tests/impl for some of them)'
+	@echo 'make lint    ruff and mypy --strict'
+	@echo 'make bench   measure'
+	@echo 'make clean   remove what can be made again; keeps .venv and the evidence in runs/'
+
+setup: $(READY)
+
+audit: $(READY)
+	$(RUN) -m raincheck audit $(OPTIONS)
+
+test: $(READY)
+	$(RUN) -m pytest -q $(TESTS) $(OPTIONS)
+
+lint: $(READY)
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+	$(RUN) -m mypy
+
+bench: $(READY)
+	$(RUN) -m pytest -q -s -o python_files='bench_*.py' tests/bench $(OPTIONS)
+
+clean:
+	rm -rf build dist *.egg-info .raincheck-cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf states spark-warehouse metastore_db derby.log .coverage
+	find . -path ./$(VENV) -prune -o -path ./runs -prune -o -name __pycache__ -exec rm -rf {} +
+
+# A .venv whose Python has gone (an upgrade, a moved folder) is made anew.
+$(READY): pyproject.toml
+	@set -e; \
+	if ! $(RUN) -c 0 2>/dev/null; then rm -rf $(VENV); fi; \
+	if command -v uv >/dev/null 2>&1; then \
+	    test -x $(RUN) || uv venv --quiet --python '>=3.11' $(VENV); \
+	    uv pip install --quiet --python $(RUN) -e '.[dev]'; \
+	else \
+	    if ! test -x $(RUN); then \
+	        for python in $(PYTHON) python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	            if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
+	            then found=$$python; break; fi; \
+	        done; \
+	        if test -z "$$found"; then \
+	            echo 'raincheck needs Python 3.11 or newer and finds none:' \
+	                'install one, or uv, or say PYTHON=/path/to/python.' >&2; \
+	            exit 3; \
+	        fi; \
+	        if ! "$$found" -m venv $(VENV); then \
+	            rm -rf $(VENV); \
+	            echo "$$found cannot make a venv: install its venv package" \
+	                '(Debian: python3-venv), or uv.' >&2; \
+	            exit 3; \
+	        fi; \
+	    fi; \
+	    $(RUN) -m pip install --quiet --disable-pip-version-check -e '.[dev]'; \
+	fi; \
+	touch $@
