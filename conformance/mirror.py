@@ -1,0 +1,237 @@
+"""Is each model the mirror of its specification (`raincheck mirror`)?
+
+For each case TLC's state graph and the explorer's must be equal: the same initial states, the
+same states with all variables, the same (source, action, target) steps. The model's invariants
+are then asked too: an invariant that the case names must be false in the model exactly if the
+catalog says that it is violated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import shlex
+import tempfile
+import time
+import tomllib
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from raincheck.model.explore import Exploration, Progress, explore
+from raincheck.model.machine import Machine
+from raincheck.model.values import Value
+
+from .cfgfile import Configuration, read_cfg
+from .compare import compare
+from .errors import UsageError
+from .evidence import Evidence, Outcome, Result, Ui
+from .graphdump import Dump, dump_command, dump_graph
+from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from .stategraph import of_machine
+
+LIMIT: Final = 200_000
+"""More states than these are not compared: it would take minutes and gigabytes."""
+
+TIERS: Final = ("quick", "full", "deep")
+
+S = TypeVar("S", bound=Hashable)
+
+Dumper = Callable[[Path, Path, Path], Dump]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is compared: an instance of a specification, and what the catalog says of it."""
+
+    name: str
+    protocol: str
+    module: Path
+    cfg: Path
+    expected: str = HOLDS
+
+
+def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
+    """Return the protocol's model for the constants; raise UsageError if there is none."""
+    try:
+        model = importlib.import_module(f"raincheck.model.{protocol}")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"There is no model of {protocol!r}: write model/{protocol}.py."
+        ) from error
+    if not hasattr(model, "machine"):
+        raise UsageError(f"model/{protocol}.py has no function machine(constants): write it.")
+    try:
+        made: Machine[Any] = model.machine(constants)
+    except ValueError as error:
+        raise UsageError(f"{where} does not fit model/{protocol}.py: {error}.") from error
+    return made
+
+
+def mirror_case(
+    case: Case,
+    machine: Machine[S],
+    workdir: Path,
+    *,
+    limit: int = LIMIT,
+    dump: Dumper = dump_graph,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Compare one case. The detail of a violation is the shortest path to the difference."""
+    started = time.monotonic()
+    found = explore(machine, limit=limit, invariants={}, progress=progress)
+    figures: dict[str, object] = {"states": len(found.graph), "edges": found.graph.edge_count}
+
+    def result(verdict: str, detail: str = "") -> Result:
+        figures["seconds"] = round(time.monotonic() - started, 1)
+        return Result(case.name, case.protocol, verdict, figures=figures, detail=detail)
+
+    if not found.complete:
+        return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
+    counts = found.graph.action_counts()
+    figures |= {"actions": len(counts), "depth": found.depth}
+    spec = dump(case.module, case.cfg, workdir)
+    figures |= {"tlc_states": spec.tlc_states, "tlc_edges": spec.graph.graph.edge_count}
+    difference = compare(spec.graph, of_machine(machine, found.graph))
+    if difference is not None:
+        return result(VIOLATED, difference.text())
+    complaint = promises(machine, found, read_cfg(case.cfg), case.expected, figures)
+    return result(VIOLATED if complaint else HOLDS, complaint)
+
+
+def promises(
+    machine: Machine[S],
+    found: Exploration[S],
+    cfg: Configuration,
+    expected: str,
+    figures: dict[str, object],
+) -> str:
+    """Return what is wrong with the model's invariants; note in `figures` what was asked.
+
+    Temporal properties are not asked here: the graphs are equal, so TLC's answer is the model's.
+    """
+    asked = [name for name in cfg.names("INVARIANT") if name in machine.invariants]
+    figures["invariants"] = asked
+    # In the order of discovery, so that the first state is at the smallest depth.
+    false_in = {
+        name: next((n for n, state in enumerate(found.graph.states) if not holds(state)), None)
+        for name, holds in machine.invariants.items()
+        if name in asked
+    }
+    for name in asked:
+        number = false_in[name]
+        if number is not None:
+            steps = len(found.graph.path_to(number).steps)
+            if name != expected:
+                return f"the model violates {name} after {steps} step(s); the catalog: {expected}"
+            figures["violation_depth"] = steps + 1
+        elif name == expected:
+            return f"the model never violates {name}, as the catalog says it does"
+    return ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which cases: of the catalog, or one instance given by its files."""
+    parser.add_argument("case", nargs="*", help="cases of the catalog (default: all of --tier)")
+    parser.add_argument(
+        "--tier", choices=TIERS, default="quick", help="with the tiers before it (default quick)"
+    )
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, metavar="N", help=f"most states (default {LIMIT})"
+    )
+    own = parser.add_argument_group("an instance that is not in the catalog")
+    own.add_argument("--protocol", metavar="NAME", help="whose model, as in model/NAME.py")
+    own.add_argument("--module", type=Path, metavar="FILE", help="its .tla")
+    own.add_argument("--cfg", type=Path, metavar="FILE", help="its .cfg")
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Compare each case and keep the differences as evidence."""
+    cases = _chosen(args)
+    again = _reproduce(args)
+    if args.dry_run:
+        for case in cases:
+            ui.announce(shlex.join(dump_command(case.module, case.cfg, Path(case.name))))
+        return Outcome("mirror", (), again)
+    evidence = Evidence("mirror", args.out)
+    results: list[Result] = []
+    left_out: list[dict[str, str]] = []
+    with ui.progress(len(cases), "mirror") as steps:
+        for case in cases:
+            machine = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
+
+            def tell(at: Progress, name: str = case.name) -> None:
+                steps.advance(0, f"{name}: {at.states} states, {at.waiting} waiting")
+
+            with tempfile.TemporaryDirectory(prefix="raincheck-mirror-") as workdir:
+                result = mirror_case(case, machine, Path(workdir), limit=args.limit, progress=tell)
+            if result.verdict == INCONCLUSIVE and case.name not in args.case and args.cfg is None:
+                # Nobody asked for this case by name, and the catalog did not say how large it is.
+                ui.say(f"left out {case.name}: {result.detail}")
+                left_out.append({"name": case.name, "reason": result.detail})
+                steps.advance(1, case.name)
+                continue
+            if result.verdict == VIOLATED:
+                evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
+            results.append(result)
+            steps.advance(1, case.name)
+    outcome = Outcome("mirror", tuple(results), again)
+    evidence.write_json("left_out.json", left_out)
+    evidence.finish(outcome)
+    return outcome
+
+
+def _chosen(args: argparse.Namespace) -> list[Case]:
+    own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
+    missing = [option for option, value in own.items() if value is None]
+    if missing == list(own):
+        return _of_catalog(args.case, args.tier, args.limit)
+    if missing or args.case:
+        wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
+        raise UsageError(f"Give {', '.join(own)} together, {wrong}.")
+    for path in (args.module, args.cfg):
+        if not path.is_file():
+            raise UsageError(f"There is no file {path}: name the instance's module and .cfg.")
+    return [Case(args.cfg.stem, args.protocol, args.module, args.cfg)]
+
+
+def _of_catalog(names: list[str], tier: str, limit: int) -> list[Case]:
+    """Return the named cases, or those of the tier that are not known to be too large."""
+    spec = Path(str(files("raincheck.spec")))
+    entries = tomllib.loads((spec / "catalog.toml").read_text(encoding="utf-8"))["case"]
+    by_name = {entry["name"]: entry for entry in entries}
+    for name in names:
+        if name not in by_name:
+            close = get_close_matches(name, by_name, n=1)
+            hint = f"did you mean {close[0]}?" if close else "spec/catalog.toml lists them."
+            raise UsageError(f"There is no case {name}: {hint}")
+    included = TIERS[: TIERS.index(tier) + 1]
+    chosen = [by_name[name] for name in names] or [
+        entry
+        for entry in entries
+        if entry["tier"] in included and entry.get("distinct", 0) <= limit
+    ]
+    return [
+        Case(
+            entry["name"],
+            entry["protocol"],
+            spec / f"{entry['module']}.tla",
+            spec / entry["cfg"],
+            entry["expected"],
+        )
+        for entry in chosen
+    ]
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["raincheck", "mirror", *args.case]
+    if args.cfg is not None:
+        words += ["--protocol", args.protocol, "--module", str(args.module), "--cfg", str(args.cfg)]
+    if args.tier != TIERS[0]:
+        words += ["--tier", args.tier]
+    if args.limit != LIMIT:
+        words += ["--limit", str(args.limit)]
+    return shlex.join(words)

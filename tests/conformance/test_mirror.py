@@ -1,0 +1,223 @@
+"""The verb mirror, on a toy: what it says of equal graphs, of faults and of wrong calls."""
+
+import argparse
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.cfgfile import read_cfg
+from raincheck.conformance.compare import compare
+from raincheck.conformance.dotgraph import read_dot
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence import Ui
+from raincheck.conformance.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.mirror import Case, add_arguments, machine_of, mirror_case, run
+from raincheck.model.machine import Step, Value, function, record
+from raincheck.model.tlavalue import ModelValue
+
+TOYS = Path(__file__).parent / "toys"
+CASE = Case("token", "token", TOYS / "Token.tla", TOYS / "Token.cfg")
+PAIR = function(
+    {
+        3: frozenset(),
+        5: frozenset({(True, 'q"\\uo'), (False, "more than eighty columns in all")}),
+    }
+)
+
+State = tuple[str, int, int, tuple[tuple[str, int], ...]]
+
+
+@dataclass(frozen=True)
+class Token:
+    """The mirror of toys/Token.tla; one that reaches `limit` 2 where the toy stops at 1 is none."""
+
+    limit: int = 1
+    name: str = "token"
+    invariants: dict = field(default_factory=lambda: {"OneNote": lambda state: len(state[3]) < 2})
+
+    def initial(self):
+        return ("a", 0, 0, ()), ("b", 0, 0, ())
+
+    def steps(self, state):
+        holder, a, b, note = state
+        count = a if holder == "a" else b
+        if count < self.limit:
+            more = (a + 1, b) if holder == "a" else (a, b + 1)
+            yield Step("Count", (holder,), (holder, *more, note))
+        if not note:
+            yield Step("Write", (holder,), (holder, a, b, ((holder, count - 1),)))
+        other = "b" if holder == "a" else "a"
+        yield Step("Pass", (holder, other), (other, a, b, note))
+        yield Step("Idle", (), state)
+
+    def variables(self, state) -> dict[str, Value]:
+        holder, a, b, note = state
+        return {
+            "holder": holder,
+            "count": record(a=a, b=b),
+            "note": tuple(
+                record(by=by, at=at, nil=ModelValue("None"), s=frozenset({1, 2})) for by, at in note
+            ),
+            "pair": PAIR,
+        }
+
+
+def golden(_module: Path, _cfg: Path, _workdir: Path) -> Dump:
+    graph = read_dot(TOYS / "token-2.15.dot")
+    return Dump(graph, len(graph.graph))
+
+
+def mirrored(machine, tmp_path, case=CASE, **options):
+    return mirror_case(case, machine, tmp_path, dump=golden, **options)
+
+
+def arguments(tmp_path: Path, *words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    given = parser.parse_args(words)
+    return argparse.Namespace(**vars(given), dry_run=False, out=tmp_path / "out", no_cache=False)
+
+
+@pytest.mark.java
+def test_tlc_still_dumps_the_golden_graph(tmp_path):
+    fresh = dump_graph(CASE.module, CASE.cfg, tmp_path)
+
+    assert compare(fresh.graph, golden(CASE.module, CASE.cfg, tmp_path).graph) is None
+    assert fresh.tlc_states == 32
+    assert not (tmp_path / "graph.dot").exists()
+
+
+@pytest.mark.java
+def test_a_specification_that_tlc_refuses_is_said_in_a_sentence(tmp_path):
+    module = tmp_path / "Token.tla"
+    module.write_text(CASE.module.read_text().replace("holder = n", "holer = n"))
+
+    with pytest.raises(UsageError, match=r"(?s)does not finish on Token\.tla.*holer.*tlc\.txt"):
+        dump_graph(module, CASE.cfg, tmp_path / "work")
+
+
+def test_equal_graphs_hold_with_their_figures(tmp_path):
+    result = mirrored(Token(), tmp_path)
+
+    assert result.verdict == "holds"
+    assert {k: v for k, v in result.figures.items() if k != "seconds"} == {
+        "states": 32,
+        "edges": 86,
+        "actions": 4,
+        "depth": 5,
+        "tlc_states": 32,
+        "tlc_edges": 86,
+        "invariants": [],
+    }
+
+
+def test_a_difference_is_a_violation_with_the_path(tmp_path):
+    result = mirrored(Token(limit=2), tmp_path)
+
+    assert result.verdict == "violated"
+    assert not result.as_expected
+    assert result.detail.startswith("After 1 step, only model can take Count.")
+
+
+def test_a_model_beyond_the_limit_is_inconclusive(tmp_path):
+    result = mirrored(Token(), tmp_path, limit=10)
+
+    assert result.verdict == "inconclusive"
+    assert "more than 10 states" in result.detail
+
+
+@pytest.mark.parametrize(
+    ("expected", "holds", "verdict", "detail"),
+    [
+        ("holds", lambda _: True, "holds", ""),
+        ("OneNote", lambda state: not state[3], "holds", ""),
+        ("holds", lambda state: not state[3], "violated", "violates OneNote after 1 step"),
+        ("OneNote", lambda _: True, "violated", "never violates OneNote"),
+    ],
+)
+def test_the_models_invariants_say_what_the_catalog_says(
+    tmp_path, expected, holds, verdict, detail
+):
+    cfg = tmp_path / "Token.cfg"
+    cfg.write_text(CASE.cfg.read_text() + "INVARIANT OneNote\nINVARIANT Unmirrored\n")
+    case = Case("token", "token", CASE.module, cfg, expected)
+
+    result = mirrored(Token(invariants={"OneNote": holds}), tmp_path, case)
+
+    assert result.verdict == verdict
+    assert detail in result.detail
+    assert result.figures["invariants"] == ["OneNote"]
+
+
+def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
+    command = dump_command(CASE.module, CASE.cfg, tmp_path)
+
+    assert command[-3:] == ["-config", "Token.cfg", "Token.tla"]
+    assert command[command.index("-dump") :][:2] == ["-dump", "dot,actionlabels"]
+
+
+def test_wrong_calls_are_answered_with_a_sentence(tmp_path):
+    ui = Ui(quiet=True)
+    files = ["--module", str(CASE.module), "--cfg", str(CASE.cfg)]
+    for words, reason in [
+        (files, "with --protocol"),
+        ([*files, "--protocol", "nothing"], "There is no model of 'nothing'"),
+        ([*files, "--protocol", "values"], "has no function machine"),
+        ([*files, "--protocol", "sequencer"], "does not fit"),
+        (["x", *files, "--protocol", "sequencer"], "without a case"),
+        (["sequencer-crush"], "did you mean sequencer-crash"),
+        (["--module", "none.tla", *files[2:], "--protocol", "sequencer"], "no file none"),
+    ]:
+        with pytest.raises(UsageError, match=reason):
+            run(arguments(tmp_path, *words), ui)
+
+
+def test_a_model_that_refuses_its_constants_is_said_in_a_sentence():
+    with pytest.raises(UsageError, match=r"Token\.cfg does not fit"):
+        machine_of("sequencer", read_cfg(CASE.cfg).constants, "Token.cfg")
+
+
+def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
+    from raincheck.conformance import mirror
+
+    monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(limit=2))
+    monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
+    compared = mirror.mirror_case
+    monkeypatch.setattr(mirror, "mirror_case", lambda *a, **k: compared(*a, **k, dump=golden))
+
+    outcome = run(arguments(tmp_path), Ui(quiet=True))
+
+    assert outcome.exit_code == 1
+    assert outcome.reproduce == "raincheck mirror"
+    assert "only model can take Count" in (tmp_path / "out/token.difference.txt").read_text()
+    summary = json.loads((tmp_path / "out/summary.json").read_text())
+    assert summary["results"][0]["tlc_states"] == 32
+
+
+def test_a_case_that_turns_out_too_large_is_left_out_unless_it_is_asked_for(tmp_path, monkeypatch):
+    from raincheck.conformance import mirror
+
+    monkeypatch.setattr(mirror, "machine_of", lambda *_: Token())
+    monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
+
+    by_tier = run(arguments(tmp_path, "--limit", "10"), Ui(quiet=True))
+    left_out = json.loads((tmp_path / "out/left_out.json").read_text())
+    by_name = run(arguments(tmp_path, "token", "--limit", "10"), Ui(quiet=True))
+
+    assert (by_tier.results, by_tier.verdict) == ((), "inconclusive")
+    assert [each["name"] for each in left_out] == ["token"]
+    assert [result.verdict for result in by_name.results] == ["inconclusive"]
+
+
+@pytest.mark.java
+def test_sequencers_model_mirrors_its_specification(tmp_path):
+    outcome = run(arguments(tmp_path, "sequencer-leave", "sequencer-f1-seed"), Ui(quiet=True))
+
+    assert [result.verdict for result in outcome.results] == ["holds", "holds"]
+    leave, seed = (result.figures for result in outcome.results)
+    assert (leave["states"], leave["tlc_states"], leave["depth"]) == (761, 761, 18)
+    assert seed["invariants"] == ["Agreement"]
+    assert seed["states"] == seed["tlc_states"]
+    assert seed["edges"] == seed["tlc_edges"]
