@@ -1,0 +1,44 @@
+"""What can go wrong, in one clear sentence each: what happened, where, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+
+class RaincheckError(Exception):
+    """The root of all errors that an application can catch."""
+
+
+class ConfigError(RaincheckError):
+    """The configuration cannot work."""
+
+
+class MessageTooLarge(RaincheckError, ValueError):
+    """A message does not fit into one bundle; messages are never fragmented."""
+
+
+class WouldBlock(RaincheckError):
+    """The send buffer is full; wait until the stack is writable again."""
+
+
+class NotMember(RaincheckError):
+    """The member has left, or was excluded: nothing can be sent any more."""
+
+
+class NotEnabled(RaincheckError):
+    """The guard of a handler is false; `conjuncts` names what is false in it, with the values."""
+
+    def __init__(self, action: str, conjuncts: Mapping[str, object]) -> None:
+        self.action = action
+        self.conjuncts = dict(conjuncts)
+        false = "; ".join(f"{text} (is {value!r})" for text, value in conjuncts.items())
+        super().__init__(f"{action} is not enabled: {false}")
+
+
+class WireError(RaincheckError):
+    """A datagram cannot be read; `reason` is the counter's name."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(f"{reason}: {detail}" if detail else reason)

@@ -1,0 +1,204 @@
+"""The values that members exchange: addresses, views, runs of messages and their payloads.
+
+Law of this file: everything is immutable, and nothing costs Python work per message but
+`Payloads.pack` (of what the application sent) and `Payloads.unpack` (of what it is given).
+"""
+
+from __future__ import annotations
+
+import sys
+import zlib
+from array import array
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypeAlias
+
+Endpoint: TypeAlias = tuple[str, int]
+"""Where a member's transport listens: (IP address, port)."""
+
+
+class Address(NamedTuple):
+    """A process: a node's name and which life of that node it is."""
+
+    node: str
+    incarnation: int
+
+    def __str__(self) -> str:
+        return f"{self.node}.{self.incarnation}"
+
+
+class ViewId(NamedTuple):
+    """A view's place in the sequence of views, and the coordinator that installed it."""
+
+    counter: int
+    coordinator: Address
+
+
+class View(NamedTuple):
+    """A membership: the members, oldest first, and those of them that joined with it."""
+
+    id: ViewId
+    members: tuple[Address, ...]
+    joiners: tuple[Address, ...] = ()
+
+    @property
+    def coordinator(self) -> Address:
+        """The member that sequences the messages of this view: the first one."""
+        return self.members[0]
+
+    def __str__(self) -> str:
+        return f"view {self.id.counter} [{' '.join(map(str, self.members))}]"
+
+
+class Run(NamedTuple):
+    """Messages `first` .. `first + count - 1` of one sender."""
+
+    sender: Address
+    first: int
+    count: int
+
+    @property
+    def last(self) -> int:
+        """The seqno of the last message."""
+        return self.first + self.count - 1
+
+
+Table: TypeAlias = tuple[tuple[Address, int], ...]
+"""The highest seqno delivered per sender, sorted."""
+
+
+class Digest(NamedTuple):
+    """The highest delivered place in each member's multicast stream; a joiner reads on at + 1."""
+
+    entries: Table = ()
+
+    def highest(self, sender: Address) -> int:
+        """Return the entry of that sender, 0 where there is none."""
+        return next((place for who, place in self.entries if who == sender), 0)
+
+
+class Message(NamedTuple):
+    """One delivered message. `view` is the counter of the view it was delivered in."""
+
+    sender: Address
+    seqno: int
+    view: int
+    payload: bytes
+
+
+_BIG_ENDIAN = sys.byteorder == "big"
+
+
+class Payloads:
+    """The contents of a run: `count` u32 lengths (little endian), then the bytes, end to end.
+
+    It keeps the datagram that it came in and where it stands there, so relaying copies nothing
+    that it need not, and single messages are not touched before the application asks for them.
+    """
+
+    __slots__ = ("_lengths", "count", "data", "start", "stop")
+
+    def __init__(self, data: bytes, start: int, stop: int, count: int) -> None:
+        """Read an area out of a datagram; raises ValueError if the lengths do not add up."""
+        blob = start + 4 * count
+        if blob > stop:
+            raise ValueError(f"{count} lengths do not fit into {stop - start} bytes")
+        lengths = array("I")
+        lengths.frombytes(data[start:blob])
+        if _BIG_ENDIAN:
+            lengths.byteswap()
+        if sum(lengths) != stop - blob:
+            raise ValueError(f"the lengths add up to {sum(lengths)}, not to {stop - blob}")
+        self.data = data
+        self.start = start
+        self.stop = stop
+        self.count = count
+        self._lengths = lengths
+
+    @classmethod
+    def pack(cls, payloads: Sequence[bytes]) -> Payloads:
+        """Make the area of these payloads."""
+        lengths = array("I", map(len, payloads))
+        if _BIG_ENDIAN:
+            lengths.byteswap()
+        data = b"".join((lengths.tobytes(), *payloads))
+        return cls(data, 0, len(data), len(payloads))
+
+    @property
+    def size(self) -> int:
+        """Bytes of the whole area."""
+        return self.stop - self.start
+
+    def area(self) -> memoryview:
+        """The area as it stands on the wire."""
+        return memoryview(self.data)[self.start : self.stop]
+
+    def unpack(self) -> list[bytes]:
+        """Return the payloads one by one."""
+        data = self.data
+        ends = accumulate(self._lengths, initial=self.start + 4 * self.count)
+        return [data[begin:end] for begin, end in pairwise(ends)]
+
+    def part(self, skip: int, count: int) -> Payloads:
+        """Return `count` payloads after the first `skip` ones."""
+        if skip == 0 and count == self.count:
+            return self
+        return Payloads.pack(self.unpack()[skip : skip + count])
+
+    def crc(self) -> int:
+        """CRC-32 of the payload bytes, one after the other."""
+        return zlib.crc32(memoryview(self.data)[self.start + 4 * self.count : self.stop])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Payloads):
+            return NotImplemented
+        return self.count == other.count and self.area() == other.area()
+
+    def __hash__(self) -> int:
+        return hash((self.count, self.crc()))
+
+    def __repr__(self) -> str:
+        return f"<{self.count} payloads, {self.size} bytes>"
+
+
+def fitting(lengths: Sequence[int], limit: int) -> int:
+    """Return how many of the first payloads fit into an area of `limit` bytes."""
+    return bisect_right(list(accumulate(length + 4 for length in lengths)), limit)
+
+
+class Batch:
+    """A run of delivered messages of one sender, in order.
+
+    Iterating makes a `Message` of each; `payloads` is the cheaper way where only those matter.
+    """
+
+    def __init__(self, run: Run, view: int, payloads: Payloads) -> None:
+        self.sender = run.sender
+        self.first = run.first
+        self.count = run.count
+        self.view = view
+        self._payloads = payloads
+
+    @cached_property
+    def payloads(self) -> list[bytes]:
+        """The contents of the messages, sliced when first asked for."""
+        return self._payloads.unpack()
+
+    @property
+    def size(self) -> int:
+        """About how many bytes the batch holds."""
+        return self._payloads.size
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __iter__(self) -> Iterator[Message]:
+        sender, view = self.sender, self.view
+        for seqno, payload in enumerate(self.payloads, self.first):
+            yield Message(sender, seqno, view, payload)
+
+    def __repr__(self) -> str:
+        last = self.first + self.count - 1
+        return f"<Batch {self.sender} {self.first}..{last} in view {self.view}>"

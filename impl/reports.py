@@ -1,0 +1,50 @@
+"""What a stack hands to its shell: datagrams to send, and what the application is told."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from .messages import Address, Batch, Endpoint, View
+
+
+class Outgoing(NamedTuple):
+    """One datagram to transmit.
+
+    `multicast` tells the transport that all of `to` get the same bytes and that it may use a
+    group address. `to` is empty for a broadcast to whoever listens (discovery).
+    """
+
+    data: bytes
+    to: tuple[Endpoint, ...]
+    multicast: bool = False
+
+
+class ViewInstalled(NamedTuple):
+    """The member has installed a view; what is delivered from now on is delivered in it."""
+
+    view: View
+
+
+class Left(NamedTuple):
+    """The member is out of the group for good; `reason` is empty after its own leave()."""
+
+    reason: str = ""
+
+
+class Dropped(NamedTuple):
+    """Datagrams were dropped, `count` of them for this reason since the last such report."""
+
+    reason: str
+    sender: Endpoint
+    detail: str
+    count: int
+
+
+class Suspected(NamedTuple):
+    """A member has been silent for too long."""
+
+    member: Address
+
+
+Report: TypeAlias = Batch | ViewInstalled | Left | Dropped | Suspected
+"""What `Stack.poll_reports` returns, in the order in which it happened."""

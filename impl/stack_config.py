@@ -1,0 +1,79 @@
+"""How a stack behaves: every setting with its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .errors import ConfigError
+from .messages import Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackConfig:
+    """Settings of one member's stack. Times are in seconds, sizes in bytes."""
+
+    cluster: str = "raincheck"
+    """Name of the group; datagrams of other groups are counted and dropped."""
+    initial_hosts: tuple[Endpoint, ...] = ()
+    """Endpoints to ask for admission. Empty, and no discovery: found a group at once."""
+    discovery: bool = False
+    """Ask by broadcast too (the transport must be able to)."""
+    join_timeout: float = 1.0
+    """A process whom no member answers for so long founds the group."""
+    join_interval: float = 0.1
+    """Between two requests to join."""
+
+    max_bundle: int = 60_000
+    """The most bytes of one datagram. A message must fit; messages are never fragmented."""
+    send_buffer: int = 1 << 20
+    """Bytes of messages that `send` takes ahead of what has left."""
+    credit: int = 1 << 20
+    """Bytes of own messages under way, sent and not yet delivered to oneself."""
+    credit_messages: int = 65_536
+    """The same, in messages."""
+    unicast_window: int = 64
+    """Datagrams to one member not yet acknowledged; as many are kept for reordering."""
+    unicast_window_bytes: int = 1 << 20
+    """The same, in bytes."""
+    multicast_window: int = 64
+    """Datagrams multicast and not yet acknowledged by all members; each member keeps as many."""
+    multicast_window_bytes: int = 2 << 20
+    """The same, in bytes."""
+
+    ack_delay: float = 0.005
+    """An acknowledgement waits at most so long for company."""
+    retransmit_after: float = 0.05
+    """First retransmission when nothing is heard; doubles each time, up to `retransmit_max`."""
+    retransmit_max: float = 0.5
+    """The longest pause between retransmissions."""
+    nak_delay: float = 0.002
+    """A gap must last so long before it is asked for; then again with back-off."""
+
+    heartbeat: float = 0.1
+    """Between two signs of life to each member."""
+    suspect_after: float = 1.0
+    """A member that is silent for so long is taken for crashed."""
+
+    def __post_init__(self) -> None:
+        """Reject what cannot work."""
+        if not 2048 <= self.max_bundle <= 1 << 20:
+            raise ConfigError(
+                f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "
+                f"(UDP carries at most 65507)"
+            )
+        for name in ("send_buffer", "credit", "unicast_window_bytes", "multicast_window_bytes"):
+            if getattr(self, name) < self.max_bundle:
+                raise ConfigError(
+                    f"{name} must hold at least one bundle of {self.max_bundle} bytes"
+                )
+        for name in ("credit_messages", "unicast_window", "multicast_window"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in ("join_timeout", "join_interval", "ack_delay", "retransmit_after", "nak_delay"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if self.suspect_after < 2 * self.heartbeat or self.heartbeat <= 0:
+            raise ConfigError(
+                f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
+                f"({self.heartbeat}), or every late sign of life is a suspicion"
+            )
