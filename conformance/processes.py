@@ -1,0 +1,128 @@
+"""Child processes that never outlive us: each in a group of its own, and killed with it.
+
+Law of this file: when `Processes.run` returns or raises, its child and all of the child's children
+are gone. A check runs many of these in threads; `stop` ends them all from outside.
+"""
+
+import os
+import signal
+import subprocess
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from .errors import UsageError
+
+
+class Stopped(Exception):
+    """The run was ended from outside; whoever stopped it knows why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a process ended (a negative number: by that signal), and all that it said."""
+
+    code: int
+    output: str
+    timed_out: bool = False
+
+
+class Processes:
+    """The processes that are running now. As a context it stops them when it is left."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: set[subprocess.Popen[str]] = set()
+        self._stopped = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def run(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        *,
+        environ: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+        each_line: Callable[[str], None] | None = None,
+    ) -> Finished:
+        """Run a command to its end; stdout and stderr come together, as they were said."""
+        process = self._start(command, cwd, environ)
+        late = threading.Event()
+
+        def expire() -> None:
+            late.set()
+            _kill(process)
+
+        clock = threading.Timer(timeout, expire) if timeout is not None else None
+        lines: list[str] = []
+        try:
+            if clock is not None:
+                clock.daemon = True
+                clock.start()
+            assert process.stdout is not None
+            for line in process.stdout:
+                lines.append(line)
+                if each_line is not None:
+                    each_line(line)
+            code = process.wait()
+        finally:
+            if clock is not None:
+                clock.cancel()
+            _kill(process)
+            process.wait()
+            if process.stdout is not None:
+                process.stdout.close()
+            with self._lock:
+                self._running.discard(process)
+        if self._stopped:
+            raise Stopped
+        return Finished(code, "".join(lines), late.is_set())
+
+    def stop(self) -> None:
+        """Kill what is running, and let nothing start any more."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        for process in running:
+            _kill(process)
+
+    def _start(
+        self, command: Sequence[str], cwd: Path, environ: Mapping[str, str] | None
+    ) -> subprocess.Popen[str]:
+        with self._lock:  # or a process could start behind the back of `stop`
+            if self._stopped:
+                raise Stopped
+            try:
+                process = subprocess.Popen(
+                    list(command),
+                    cwd=cwd,
+                    env=None if environ is None else dict(environ),
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    text=True,
+                    encoding="utf-8",
+                    errors="replace",
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise UsageError(
+                    f"{command[0]} does not start ({error.strerror}): run raincheck doctor."
+                ) from error
+            self._running.add(process)
+            return process
+
+
+def _kill(process: subprocess.Popen[str]) -> None:
+    """Kill the process's group, unless it has been waited for: its number may be another's."""
+    if process.poll() is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)

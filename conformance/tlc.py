@@ -1,0 +1,236 @@
+"""Run TLC on a module and a configuration, and say what it found.
+
+Each run works in a folder of its own that is gone afterwards, with the JVM, however it ends: TLC
+writes states, the standard modules and (newer ones) a trace specification wherever it stands.
+"""
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from .cfgfile import read_cfg
+from .errors import UsageError
+from .java import Java, find_java, tlc_jar
+from .processes import Processes
+from .tlaspec import check_constants
+from .tlcerrors import complaint
+from .tlcoutput import ActionCoverage, Report, TlcState, read_output
+
+HOLDS: Final = "holds"
+VIOLATED: Final = "violated"
+ERROR: Final = "error"
+
+DUMP: Final = "graph.dot"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How TLC is to run. What it finds depends on none of these, save where said."""
+
+    workers: int = 1
+    """With more than one the trace need not be shortest, nor the depth the same each time."""
+    heap: str = "1g"
+    seed: int = 1
+    fingerprint: int = 0
+    """Which of the polynomials 0 to 130 tells states apart."""
+    short: bool = True
+    """Tune Java for seconds instead of minutes."""
+    coverage: bool = False
+    check_deadlock: bool = False
+    timeout: float | None = None
+    """Seconds after which the run is given up."""
+    archive: Path | None = None
+    """An archive of TLC's classes, from `classarchive`, to start faster."""
+
+
+@dataclass(frozen=True, slots=True)
+class TlcResult:
+    """What a run found. `verdict` is "holds", "violated", or "error" when nothing was decided."""
+
+    verdict: str
+    violated: str = ""
+    """The name of the violated property; "deadlock"; or "" if TLC does not say which of
+    `candidates` it is."""
+    kind: str = ""
+    candidates: tuple[str, ...] = ()
+    distinct_states: int = 0
+    generated: int = 0
+    depth: int = 0
+    seconds: float = 0.0
+    trace: tuple[TlcState, ...] = ()
+    back_to: int | None = None
+    stuttering: bool = False
+    coverage: tuple[ActionCoverage, ...] = ()
+    warnings: tuple[str, ...] = ()
+    error: str = ""
+    """One sentence: what is wrong, where, what to do."""
+    version: str = ""
+
+
+def tlc_command(
+    module: Path,
+    cfg: Path,
+    workdir: Path,
+    options: Options | None = None,
+    *,
+    java: Java | None = None,
+    jar: Path | None = None,
+    dump: Path | None = None,
+) -> list[str]:
+    """Return the command line of a run, for instance to show it."""
+    options = options or Options()
+    command = [str((java or find_java()).path), f"-Xmx{options.heap}", "-Xss8m"]
+    if options.short:
+        # Measured on the quick cases: the second compiler and a second collecting thread cost
+        # more than they bring until about half a minute.
+        command += ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+    else:
+        command += ["-XX:+UseParallelGC"]
+    if options.archive is not None:
+        command += [f"-XX:SharedArchiveFile={options.archive}", "-Xlog:disable"]
+    # TLC unpacks its standard modules there; two runs must not do that in the same place.
+    command += [f"-Djava.io.tmpdir={workdir}"]
+    command += ["-cp", str(jar or tlc_jar()), "tlc2.TLC", "-tool"]
+    if not options.check_deadlock:
+        command += ["-deadlock"]  # which switches the check off
+    command += ["-workers", str(options.workers), "-seed", str(options.seed)]
+    command += ["-fp", str(options.fingerprint), "-metadir", str(workdir / "states")]
+    if options.coverage:
+        command += ["-coverage", "60"]
+    if dump is not None:
+        command += ["-dump", "dot,actionlabels", str(dump)]
+    return [*command, "-config", str(cfg), str(module)]
+
+
+def run_tlc(
+    module: Path,
+    cfg: Path,
+    *,
+    workdir: Path | None = None,
+    options: Options | None = None,
+    processes: Processes | None = None,
+    java: Java | None = None,
+    jar: Path | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> TlcResult:
+    """Run TLC; a specification that TLC cannot read is a result with the verdict "error".
+
+    Raises UsageError if a file is missing or Java or TLC cannot be run at all.
+    """
+    return _run(module, cfg, workdir, options, processes, java, jar, progress, None)
+
+
+def dump_graph(
+    module: Path,
+    cfg: Path,
+    target: Path,
+    *,
+    workdir: Path | None = None,
+    options: Options | None = None,
+    processes: Processes | None = None,
+) -> TlcResult:
+    """Write TLC's state graph, actions named, to `target`, which appears whole or not at all.
+
+    The configuration should ask nothing, as that of `Configuration.behaviour_only`.
+    """
+    result = _run(module, cfg, workdir, options, processes, None, None, None, target)
+    if result.verdict == ERROR:
+        raise UsageError(result.error)
+    return result
+
+
+def _run(
+    module: Path,
+    cfg: Path,
+    workdir: Path | None,
+    options: Options | None,
+    processes: Processes | None,
+    java: Java | None,
+    jar: Path | None,
+    progress: Callable[[str], None] | None,
+    target: Path | None,
+) -> TlcResult:
+    for path, what in ((module, ".tla"), (cfg, ".cfg")):
+        if not path.is_file():
+            raise UsageError(f"There is no file {path}: name a {what} file.")
+    asked = read_cfg(cfg)
+    check_constants(module, asked)
+    with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=workdir) as name:
+        folder = Path(name).resolve()
+        for each in module.parent.glob("*.tla"):
+            shutil.copyfile(each, folder / each.name)
+        shutil.copyfile(cfg, folder / "case.cfg")
+        dump = folder / DUMP if target else None
+        command = tlc_command(
+            Path(module.name), Path("case.cfg"), folder, options, java=java, jar=jar, dump=dump
+        )
+        started = time.monotonic()
+        done = (processes or Processes()).run(
+            command,
+            folder,
+            timeout=options.timeout if options else None,
+            each_line=None if progress is None else _teller(progress),
+        )
+        seconds = time.monotonic() - started
+        report = read_output(done.output)
+        error = ""
+        if done.timed_out and options and options.timeout is not None:
+            error = f"TLC was given up after {options.timeout:g} seconds on {cfg.name}."
+        elif not report.kind and not (report.finished and done.code == 0):
+            error = complaint(report, done, module, cfg)
+        if dump is not None and target is not None and not error:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            draft = target.with_name(f".{target.name}.draft")
+            shutil.copyfile(dump, draft)
+            draft.replace(target)
+    return result_of(report, error, seconds, asked.names("PROPERTY"))
+
+
+def result_of(
+    report: Report, error: str, seconds: float, properties: tuple[str, ...] = ()
+) -> TlcResult:
+    """Return the result in a report; `properties` are the configuration's, since TLC 2.15 never
+    says which temporal one is violated."""
+    verdict = ERROR if error else VIOLATED if report.kind else HOLDS
+    violated = report.violated
+    candidates: tuple[str, ...] = ()
+    if verdict == VIOLATED and not violated:
+        if report.kind == "deadlock":
+            violated = "deadlock"
+        elif len(properties) == 1:
+            violated = properties[0]
+        else:
+            candidates = properties
+    return TlcResult(
+        verdict=verdict,
+        violated=violated if verdict == VIOLATED else "",
+        kind=report.kind if verdict == VIOLATED else "",
+        candidates=candidates,
+        distinct_states=report.distinct,
+        generated=report.generated,
+        # Where TLC stops early it gives the depth that it has looked at, not the trace's length.
+        depth=report.depth or len(report.trace),
+        seconds=round(seconds, 3),
+        trace=report.trace,
+        back_to=report.back_to,
+        stuttering=report.stuttering,
+        coverage=report.coverage,
+        warnings=report.warnings,
+        error=error,
+        version=report.version,
+    )
+
+
+def _teller(progress: Callable[[str], None]) -> Callable[[str], None]:
+    """Pass on TLC's own lines of progress, less the date."""
+
+    def tell(line: str) -> None:
+        if line.startswith("Progress("):
+            _, _, counts = line.partition(": ")
+            progress(counts.strip())
+
+    return tell
