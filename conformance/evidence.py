@@ -12,9 +12,10 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
+from raincheck.conformance.report.pages import junit_xml, report_html
+
 from .errors import UsageError
 from .outcome import Outcome, Result, plain
-from .report.pages import junit_xml, report_html
 from .ui import Ui
 
 __all__ = ["Evidence", "Outcome", "Result", "Ui", "reserve_folder"]
