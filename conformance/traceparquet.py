@@ -102,9 +102,7 @@ def _json(row: dict[str, Any]) -> bytes:
     """The row as the JSON line that it stands for, so that one decoder judges both formats."""
     if row["header"] is not None:
         return str(row["header"]).encode()
-    fields = [
-        encode(name) + b":" + encode(row[name]) for name in _SCALARS if row[name] is not None
-    ]
+    fields = [encode(name) + b":" + encode(row[name]) for name in _SCALARS if row[name] is not None]
     fields += [
         encode(name) + b":" + str(row[name]).encode() for name in _NESTED if row[name] is not None
     ]

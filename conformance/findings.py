@@ -1,0 +1,132 @@
+"""What checking a trace can say: findings, and the report of one file.
+
+They travel from Spark's workers as JSON and are compared between engines, so they are plain values.
+"""
+
+from typing import Any
+
+import msgspec
+
+from .events import Address
+
+VIOLATED = "violated"
+INCONCLUSIVE = "inconclusive"
+HOLDS = "holds"
+WORDS = {HOLDS: "conforms", VIOLATED: "violates", INCONCLUSIVE: "inconclusive"}
+
+
+class Difference(msgspec.Struct, frozen=True):
+    """A variable, or a part of a message, whose recorded value is not the expected one."""
+
+    name: str
+    expected: Any
+    recorded: Any
+
+
+class FalseConjunct(msgspec.Struct, frozen=True):
+    """A conjunct of the guard that is false, and the values that make it so."""
+
+    text: str
+    values: dict[str, Any]
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One reason why a trace does not conform, or why nobody can tell."""
+
+    verdict: str
+    part: str
+    """`local` (a node's own events), `network` (between nodes) or `records` (what is missing)."""
+    reason: str
+    run: str
+    node: str
+    incarnation: int
+    index: int = 0
+    clock: int = 0
+    action: str = ""
+    path: str = ""
+    line: int = 0
+    conjuncts: tuple[FalseConjunct, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+    def place(self) -> tuple[Any, ...]:
+        """Sorts findings: violations first, then by clock, node and index."""
+        return (self.verdict != VIOLATED, self.clock, self.node, self.incarnation, self.index)
+
+
+class Departure(msgspec.Struct, frozen=True):
+    """How far this node had read the stream of a member when its view lost that member.
+
+    `index` 0 stands for the end of the file: the member was still in the view then.
+    """
+
+    member: Address
+    position: int
+    index: int
+    clock: int
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """A view that this node was in, and the event by which it came there."""
+
+    view: int
+    members: tuple[Address, ...]
+    index: int
+    clock: int
+
+
+class Admission(msgspec.Struct, frozen=True):
+    """A JOIN_RSP as one side of it saw it."""
+
+    sender: Address
+    joiner: Address
+    view: int
+    table: tuple[tuple[str, int, int], ...]
+    digest: tuple[tuple[str, int, int], ...]
+    index: int
+    clock: int
+
+
+class Summary(msgspec.Struct, kw_only=True):
+    """What is known of one file after its own events were checked; its rows travel apart."""
+
+    path: str
+    run: str
+    node: str
+    incarnation: int
+    nodes: tuple[str, ...] = ()
+    constants: dict[str, Any] = {}
+    conforming: int = 0
+    """The longest conforming prefix: that many events."""
+    events: int = 0
+    """How many events were read, whether or not they could be checked."""
+    end: str = "open"
+    """`footer`, `ended` (by a recorded Stop or Crash), `open` (nothing said) or `broken`."""
+    status: str = ""
+    view: int = 0
+    seqno: int = 0
+    """The seqno of its last message."""
+    stopped: bool = False
+    multicast: int = 0
+    """How many messages this node's stream has."""
+    written: dict[str, int] = {}
+    """How many messages it wrote to each channel, by the channel's name."""
+    actions: dict[str, int] = {}
+    views: list[Installed] = []
+    departures: list[Departure] = []
+    admitted: list[Admission] = []
+    joined: list[Admission] = []
+    findings: list[Finding] = []
+    addresses: list[Address] = []
+    """The senders that the delivery rows count by."""
+    view_starts: list[tuple[int, int]] = []
+    """(row of the delivery log, view): from that row on deliveries were in that view."""
+
+    @property
+    def who(self) -> Address:
+        """The address whose file this is."""
+        return (self.node, self.incarnation)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no event can be missing at the end."""
+        return self.end in ("footer", "ended")

@@ -1,0 +1,517 @@
+"""SEQUENCER's trace events as inputs of the model's handlers (`model/sequencer.py`).
+
+Law of this file: it decides nothing that the model decides. It turns an event into a call of the
+handler, compares what the handler answers with what the event recorded, and keeps what the model
+leaves to the network: how far each channel has been written and read by this node.
+"""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from raincheck.conformance.events import (
+    Address as PlainAddress,
+)
+from raincheck.conformance.events import (
+    Changed,
+    Delivered,
+    Entry,
+    Event,
+    Header,
+    MessageId,
+    Sent,
+    well_formed,
+)
+from raincheck.conformance.findings import (
+    Admission,
+    Departure,
+    Difference,
+    FalseConjunct,
+    Installed,
+    Summary,
+)
+from raincheck.conformance.rows import Rows
+from raincheck.model import sequencer as handlers
+from raincheck.model.machine import Refused
+from raincheck.model.runs import Address, Run
+from raincheck.model.sequencer import Data, Deliver, Forward, JoinRsp, Local, Rules
+
+RULES = {
+    "ViewTag": "view_tag",
+    "HoldSends": "hold_sends",
+    "ResendAlways": "resend_always",
+    "OwnTable": "own_table",
+    "ExactNext": "exact_next",
+    "JoinPolicy": "join_policy",
+    "Incarnations": "incarnations",
+    "PruneTable": "prune_table",
+    "DrainOnLeave": "drain_on_leave",
+}
+"""The specification's constants that are rules of a member, and their names in the model."""
+
+RunPlace = tuple[str, int, int, int]
+
+
+class Wrong(NamedTuple):
+    """Why an event is no step of the model: false conjuncts, or differing values."""
+
+    reason: str
+    conjuncts: tuple[FalseConjunct, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+
+class Reader:
+    """One channel as its receiver sees it: where it goes on reading, and its rows."""
+
+    __slots__ = ("address", "at", "extend", "plain")
+
+    def __init__(self, plain: PlainAddress, at: int, extend: Callable[[Any], None]) -> None:
+        self.plain = plain
+        self.address = Address(*plain)
+        self.at = at
+        self.extend = extend
+
+
+def rules_of(constants: dict[str, Any]) -> Rules:
+    """The model's rules under the constants of a header; what it does not name is repaired."""
+    return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
+
+
+def table_rows(table: handlers.Table) -> tuple[Entry, ...]:
+    """receivedTable as the trace writes it."""
+    return tuple([(who[0], who[1], seqno) for who, seqno in table])
+
+
+def run_row(run: Run) -> RunPlace:
+    """A run as the trace writes it."""
+    return (run.sender[0], run.sender[1], run.first, run.size)
+
+
+class SequencerTrace:
+    """One (node, incarnation): its local state in the model and its ends of the channels."""
+
+    def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
+        self.rules = rules_of(header.constants)
+        self.summary = summary
+        self.rows = rows
+        self.mine = Address(header.node, header.incarnation)
+        self.plain: PlainAddress = (header.node, header.incarnation)
+        self.readers: dict[MessageId, Reader] = {}
+        self.forward_readers: dict[MessageId, Reader] = {}
+        self.written: dict[MessageId, int] = {}
+        self.lives: dict[str, int] = {}
+        self.last_seqno = 0
+        self.early_crcs: dict[RunPlace, int | None] = {}
+        self._senders: dict[PlainAddress, Address] = {}
+        if header.initial is None:
+            self.me = handlers.joiner(header.node, header.incarnation, header.said)
+        else:
+            members = tuple(Address(*member) for member in header.initial.members)
+            self.me = handlers.founder(header.node, members)._replace(
+                view=header.initial.id, incarnation=header.incarnation, said=header.said
+            )
+            summary.views.append(Installed(header.initial.id, header.initial.members, 0, 0))
+        self.steps: dict[str, Callable[[Event], Wrong | None]] = {
+            "Send": self._send,
+            "ReceiveForward": self._receive_forward,
+            "ReceiveData": self._receive_data,
+            "InstallView": self._install_view,
+            "Join": self._join,
+            "Resend": self._resend,
+            "Leave": lambda event: self._plain(event, handlers.leave(self.me)),
+            "Stop": lambda event: self._end(event, handlers.stop(self.rules, self.me)),
+            "Crash": lambda event: self._end(event, handlers.crash(self.me)),
+        }
+
+    # ------------------------------------------------------------------ the handlers
+
+    def _receive_data(self, event: Event) -> Wrong | None:
+        """The hot path: most events of a trace are of this kind."""
+        args, received, place = event.args, event.received, event.args.messages
+        view = args.view
+        if received is None or place is None or view is None:
+            return _lacking(event, "received, args.messages, args.view")
+        reader = self.readers.get(received[:-1])
+        if reader is None:
+            if not well_formed(received) or received[0] != "DATA":
+                return _differs("received", ["DATA", "coordinator", 0, 0], received)
+            reader = self._new_reader(received)
+        position, count = received[-1], place[3]
+        if position != reader.at + 1 or args.position != position:
+            return self._out_of_order(reader, event, position)
+        sender = self._senders.get(place[:2])
+        if sender is None:
+            sender = self._senders[place[:2]] = Address(*place[:2])
+        me = self.me
+        answer = handlers.receive_data(
+            self.rules,
+            me,
+            reader.plain[0],
+            Data(Run(sender, place[2], count, 0), view),
+        )
+        if answer.__class__ is Refused:
+            return _refused(answer)
+        assert not isinstance(answer, Refused)
+        new = answer.local
+        at = reader.at + count
+        changed = event.changed
+        fields: dict[str, Any] = {"position": ((*reader.plain, at),)}
+        if answer.outputs:
+            fresh = answer.outputs[0]
+            assert isinstance(fresh, Deliver)
+            _, first, number, _ = fresh.messages
+            run = place if number == count else (place[0], place[1], first, number)
+            fields["delivered"] = Delivered(fresh.view, run)
+            fields["received_table"] = table_rows(new.received_table)
+            self.rows.deliver(fresh.view, reader_key(place), first, number)
+        if new.forward_table is not me.forward_table and new.forward_table != me.forward_table:
+            fields["forward_table"] = new.forward_table
+        if new.resend is not me.resend and new.resend != me.resend:
+            fields["resend"] = new.resend
+        if event.sent or Changed(**fields) != changed:
+            return self._wrong_change(event, Changed(**fields), ())
+        self.me = new
+        reader.at = at
+        content = self.rows.content(view, place, args.crc)
+        reader.extend((position, event.clock, event.index, content))
+        return None
+
+    def _send(self, event: Event) -> Wrong | None:
+        place = event.args.messages
+        if place is None:
+            return _lacking(event, "args.messages")
+        expected = (*self.plain, self.me.seqno + 1, place[3])
+        if place != expected:
+            return _differs("args.messages", expected, place)
+        wrong = self._plain(event, handlers.send(self.rules, self.me, place[3]))
+        if wrong is None:
+            self.last_seqno = self.me.seqno
+        return wrong
+
+    def _resend(self, event: Event) -> Wrong | None:
+        place = event.args.messages
+        if place is None:
+            return _lacking(event, "args.messages")
+        low = self.me.resend[0][0] if self.me.resend else place[2]
+        if place[:3] != (*self.plain, low):
+            return _differs("args.messages", (*self.plain, low, place[3]), place)
+        return self._plain(event, handlers.resend(self.rules, self.me, place[3]))
+
+    def _receive_forward(self, event: Event) -> Wrong | None:
+        args, received, place = event.args, event.received, event.args.messages
+        view = args.view
+        if received is None or place is None or view is None:
+            return _lacking(event, "received, args.messages, args.view")
+        reader = self.forward_readers.get(received[:-1])
+        if reader is None:
+            wanted = received[3:5] == self.plain and received[0] == "FORWARD"
+            if not (well_formed(received) and wanted):
+                return _differs("received", ["FORWARD", "from", 0, *self.plain, 0], received)
+            reader = self._new_reader(received)
+            life = self.lives.get(reader.plain[0], 0)
+            if life > reader.plain[1]:
+                return Wrong("a FORWARD of an earlier life comes after one of a later life")
+            self.lives[reader.plain[0]] = reader.plain[1]
+        position = received[-1]
+        if position != reader.at + 1:
+            return self._out_of_order(reader, event, position)
+        if args.from_ != reader.plain:
+            return _differs("args.from", reader.plain, args.from_)
+        run = Run(Address(*place[:2]), place[2], place[3], 0)
+        forward = Forward(run, view, self.mine)
+        answer = handlers.receive_forward(self.rules, self.me, forward)
+        wrong = self._plain(event, answer, (args.crc,))
+        if wrong is None:
+            if len(self.me.early) and self.me.early[-1] is forward:
+                self.early_crcs[place] = args.crc
+            reader.at += place[3]
+            content = self.rows.content(view, place, args.crc)
+            reader.extend((position, event.clock, event.index, content))
+        return wrong
+
+    def _install_view(self, event: Event) -> Wrong | None:
+        args, old = event.args, self.me
+        if args.view is None or not args.members:
+            return _lacking(event, "args.view, args.members")
+        members = tuple(Address(*member) for member in args.members)
+        crcs = [
+            self.early_crcs.get(run_row(early.messages))
+            for early in old.early
+            if early.view == args.view
+        ]
+        answer = handlers.install_view(self.rules, old, args.view, members)
+        wrong = self._plain(event, answer, tuple(crcs))
+        if wrong is None:
+            gone = [member for member in old.members if member not in members]
+            self._depart(gone, event.index, event.clock)
+            place = Installed(args.view, args.members, event.index, event.clock)
+            self.summary.views.append(place)
+            self.early_crcs = {
+                run_row(early.messages): self.early_crcs.get(run_row(early.messages))
+                for early in self.me.early
+            }
+        return wrong
+
+    def _join(self, event: Event) -> Wrong | None:
+        args, received = event.args, event.received
+        if received is None or args.view is None or not args.members or args.digest is None:
+            return _lacking(event, "received, args.view, args.members, args.table, args.digest")
+        expected = ("JOIN_RSP", *args.members[0], *self.plain, args.view)
+        if received != expected:
+            return _differs("received", expected, received)
+        if self.plain not in args.members:
+            return _differs(
+                "args.members", f"a view that contains {list(self.plain)}", args.members
+            )
+        members = tuple(Address(*member) for member in args.members)
+        table = tuple((Address(*row[:2]), row[2]) for row in args.table or ())
+        old = self._positions()
+        for node, life, at in args.digest:
+            self._new_reader(("DATA", node, life, 0)).at = at
+        wrong = self._plain(event, handlers.join(self.me, args.view, members, table), (), old)
+        if wrong is None:
+            index, clock = event.index, event.clock
+            self.summary.views.append(Installed(args.view, args.members, index, clock))
+            digest = tuple(row for row in sorted(args.digest) if row[2] and row[:2] in args.members)
+            self.summary.joined.append(
+                Admission(
+                    args.members[0], self.plain, args.view, args.table or (), digest, index, clock
+                )
+            )
+        return wrong
+
+    def _end(self, event: Event, answer: handlers.Answer) -> Wrong | None:
+        old = self._positions()
+        for reader in self.readers.values():
+            reader.at = 0
+        wrong = self._plain(event, answer, (), old)
+        if wrong is None:
+            self.summary.stopped = event.action == "Stop"
+            self.readers.clear()
+        return wrong
+
+    # ------------------------------------------------------------------ comparing
+
+    def _plain(
+        self,
+        event: Event,
+        answer: handlers.Answer,
+        crcs: tuple[int | None, ...] = (),
+        old_positions: dict[PlainAddress, int] | None = None,
+    ) -> Wrong | None:
+        """Compare any answer of the model with the event; take the step if they agree."""
+        if isinstance(answer, Refused):
+            return _refused(answer)
+        old, new = self.me, answer.local
+        expected = _changes(old, new)
+        if old_positions is not None:
+            now = self._positions()
+            moved = tuple(
+                (*who, now.get(who, 0))
+                for who in sorted(old_positions | now)
+                if now.get(who, 0) != old_positions.get(who, 0)
+            )
+            if moved:
+                expected.position = moved
+        if expected != event.changed:
+            return self._wrong_change(event, expected, answer.outputs)
+        wrong = self._compare_sent(event, new, answer.outputs, crcs)
+        if wrong is None:
+            self.me = new
+        return wrong
+
+    def _compare_sent(
+        self,
+        event: Event,
+        new: Local,
+        outputs: tuple[handlers.Output, ...],
+        crcs: tuple[int | None, ...],
+    ) -> Wrong | None:
+        messages = [out for out in outputs if not isinstance(out, JoinRsp)]
+        answers = [out for out in outputs if isinstance(out, JoinRsp)]
+        joiners = [m for m in new.members if m not in self.me.members] if answers else []
+        recorded = [sent for sent in event.sent if sent.id[0] != "JOIN_RSP"]
+        welcomes = [sent for sent in event.sent if sent.id[0] == "JOIN_RSP"]
+        if len(recorded) != len(messages) or len(welcomes) != len(joiners):
+            return _differs(
+                "sent",
+                [repr(out) for out in messages] + [f"JOIN_RSP to {list(j)}" for j in joiners],
+                [list(sent.id) for sent in event.sent],
+            )
+        for place, (sent, out) in enumerate(zip(recorded, messages, strict=True)):
+            crc = crcs[place] if place < len(crcs) else sent.crc
+            wrong = self._compare_message(event, sent, out, crc)
+            if wrong:
+                return wrong
+        # Streams of nobody in the new view will not be read on: their places do not matter.
+        digest = tuple(
+            (*who, at) for who, at in sorted(self._positions().items()) if at and who in new.members
+        )
+        for joiner, sent in zip(sorted(joiners), sorted(welcomes, key=_target), strict=True):
+            name = ("JOIN_RSP", *self.plain, *joiner, answers[0].view)
+            table = table_rows(answers[0].table)
+            given = tuple(
+                row for row in sorted(sent.digest or ()) if row[2] and row[:2] in new.members
+            )
+            got = (sent.id, sent.to, sent.view, sent.table, given)
+            want = (name, tuple(joiner), answers[0].view, table, digest)
+            if got != want:
+                return _differs("sent", want, got)
+            self.summary.admitted.append(
+                Admission(
+                    self.plain,
+                    (joiner[0], joiner[1]),
+                    answers[0].view,
+                    table,
+                    digest,
+                    event.index,
+                    event.clock,
+                )
+            )
+        return None
+
+    def _compare_message(
+        self, event: Event, sent: Sent, out: handlers.Output, crc: int | None
+    ) -> Wrong | None:
+        assert isinstance(out, Forward | Data)
+        to: PlainAddress | None = None
+        channel: MessageId
+        if isinstance(out, Forward):
+            to = (out.to[0], out.to[1])
+            channel = ("FORWARD", *self.plain, *to)
+        else:
+            channel = ("DATA", *self.plain)
+        at = self.written.get(channel, 0)
+        place = run_row(out.messages)
+        want = ((*channel, at + 1), to, out.view, place, crc)
+        got = (sent.id, sent.to, sent.view, sent.messages, sent.crc)
+        if got != want:
+            names = ("sent.id", "sent.to", "sent.view", "sent.messages", "sent.crc")
+            pairs = zip(names, want, got, strict=True)
+            return Wrong(
+                "it sent something else than the model sends",
+                differences=tuple(Difference(n, w, g) for n, w, g in pairs if w != g),
+            )
+        self.written[channel] = at + place[3]
+        if to is None:
+            self.summary.multicast = at + place[3]
+        content = self.rows.content(out.view, place, crc)
+        self.rows.sent_on(channel).extend((at + 1, event.clock, event.index, content))
+        return None
+
+    def _wrong_change(
+        self, event: Event, expected: Changed, outputs: tuple[handlers.Output, ...]
+    ) -> Wrong:
+        differences = [
+            Difference(name, _shown(want), _shown(got))
+            for name, want, got in _fields(expected, event.changed)
+            if want != got
+        ]
+        if event.sent and not outputs:
+            differences.append(Difference("sent", [], [list(sent.id) for sent in event.sent]))
+        return Wrong(
+            "the variables changed otherwise than in the model", differences=tuple(differences)
+        )
+
+    # ------------------------------------------------------------------ channels
+
+    def _new_reader(self, received: MessageId) -> Reader:
+        channel = received[:-1]
+        plain = (str(channel[1]), int(channel[2]))
+        reader = Reader(plain, 0, self.rows.received_on(channel).extend)
+        (self.readers if channel[0] == "DATA" else self.forward_readers)[channel] = reader
+        return reader
+
+    def _out_of_order(self, reader: Reader, event: Event, position: int | str) -> Wrong:
+        text = "the channel is read in order, without a gap, each message once"
+        values = {
+            "channel": list((event.received or ())[:-1]),
+            "consumed so far": reader.at,
+            "received": position,
+            "args.position": event.args.position,
+        }
+        return Wrong("it read its channel out of order", (FalseConjunct(text, values),))
+
+    def _positions(self) -> dict[PlainAddress, int]:
+        return {reader.plain: reader.at for reader in self.readers.values()}
+
+    def _depart(self, gone: list[Address], index: int, clock: int) -> None:
+        at = self._positions()
+        for member in gone:
+            plain = (member[0], member[1])
+            place = Departure(plain, at.get(plain, 0), index, clock)
+            self.summary.departures.append(place)
+
+    def finish(self) -> None:
+        """Note what holds at the end of the file."""
+        self.summary.status, self.summary.view = self.me.status, self.me.view
+        self.summary.seqno = self.last_seqno
+        self.summary.written = {
+            " ".join(map(str, channel)): at for channel, at in self.written.items()
+        }
+        if handlers.running(self.me):
+            others = [member for member in self.me.members if member != self.mine]
+            self._depart(others, 0, 0)
+        self.summary.addresses = list(self.rows.codes)
+        self.summary.view_starts = self.rows.view_starts
+
+
+def reader_key(place: RunPlace) -> PlainAddress:
+    """The sender's address of a run."""
+    return place[:2]
+
+
+def _changes(old: Local, new: Local) -> Changed:
+    """The specification's variables that differ, as the trace writes them."""
+    changed = Changed()
+    if new.status != old.status:
+        changed.status = new.status
+    if new.view != old.view:
+        changed.view = new.view
+    if new.seqno != old.seqno:
+        changed.seqno = new.seqno
+    if new.said != old.said:
+        changed.said = new.said
+    if new.forward_table != old.forward_table:
+        changed.forward_table = new.forward_table
+    if new.resend != old.resend:
+        changed.resend = new.resend
+    if new.received_table != old.received_table:
+        changed.received_table = table_rows(new.received_table)
+    if new.early != old.early:
+        changed.early = tuple((early.view, *run_row(early.messages)) for early in new.early)
+    return changed
+
+
+def _fields(expected: Changed, recorded: Changed) -> list[tuple[str, Any, Any]]:
+    return [
+        (name, getattr(expected, field), getattr(recorded, field))
+        for field, name in zip(
+            Changed.__struct_fields__, Changed.__struct_encode_fields__, strict=True
+        )
+    ]
+
+
+def _shown(value: Any) -> Any:
+    return "unchanged" if value is UNSET else value
+
+
+def _target(sent: Sent) -> tuple[Any, ...]:
+    return sent.id[3:5]
+
+
+def _lacking(event: Event, names: str) -> Wrong:
+    return Wrong(f"{event.action} needs {names}")
+
+
+def _differs(name: str, expected: Any, recorded: Any) -> Wrong:
+    return Wrong(
+        f"{name} is not what the model expects",
+        differences=(Difference(name, expected, recorded),),
+    )
+
+
+def _refused(answer: Any) -> Wrong:
+    conjuncts = tuple(FalseConjunct(text, dict(values)) for text, values in answer.conjuncts)
+    return Wrong("the guard is false", conjuncts)

@@ -1,0 +1,256 @@
+"""The specification's properties, evaluated on what a trace says was delivered.
+
+They are checked whether or not the trace conforms: what was promised to the application is one
+question, why it was kept or broken is another. Messages are told apart by (address, seqno).
+The order is compared with one reference member first, in one pass; only members that delivered
+what the reference did not are compared pair by pair.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from .events import Address
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Summary
+from .rows import SEQNO_BITS
+
+Keys = npt.NDArray[np.int64]
+ENDED = ("left", "crashed")
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """One property of one run, and the smallest witness against it."""
+
+    name: str
+    verdict: str
+    witness: dict[str, Any] = {}
+    reason: str = ""
+
+
+class Log(NamedTuple):
+    """What one member delivered: a key per message, in order, and where its views begin."""
+
+    who: Address
+    keys: Keys
+    starts: list[tuple[int, int]]
+    summary: Summary
+    survived: frozenset[int]
+    """The views that it went on from, together with the next one."""
+    running: bool
+
+
+def logs_of(
+    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]
+) -> tuple[list[Log], list[Address]]:
+    """Logs with one code per sender in the whole run, and the senders by code."""
+    senders = sorted({a for summary in summaries.values() for a in summary.addresses})
+    code = {sender: place for place, sender in enumerate(senders)}
+    logs = []
+    for who, summary in sorted(summaries.items()):
+        rows = np.frombuffer(deliveries[who], dtype=np.int64).reshape(-1, 2)
+        keys, starts = _expanded(rows, summary.view_starts)
+        if summary.addresses:
+            codes = np.array([code[a] for a in summary.addresses], dtype=np.int64)
+            low = keys & ((1 << SEQNO_BITS) - 1)
+            keys = codes[keys >> SEQNO_BITS] << SEQNO_BITS | low
+        numbers = [place.view for place in summary.views]
+        members = {place.view: place.members for place in summary.views}
+        survived = frozenset(
+            v for v in numbers if v + 1 in members and who in members[v] and who in members[v + 1]
+        )
+        running = summary.status not in ENDED and summary.end != "open"
+        logs.append(Log(who, keys, starts, summary, survived, running))
+    return logs, senders
+
+
+def _expanded(
+    rows: npt.NDArray[np.int64], starts: list[tuple[int, int]]
+) -> tuple[Keys, list[tuple[int, int]]]:
+    """A key per message instead of a row per run."""
+    counts = rows[:, 1]
+    if not len(rows) or counts.max() == 1:
+        return rows[:, 0].copy(), list(starts)
+    ends = np.cumsum(counts)
+    offsets = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - counts, counts)
+    first = np.concatenate(([0], ends))
+    return np.repeat(rows[:, 0], counts) + offsets, [(int(first[row]), v) for row, v in starts]
+
+
+def evaluate(
+    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any], conforms: bool
+) -> list[Promise]:
+    """Every property of the catalog that finitely many records can decide.
+
+    `conforms` says whether all records are there and in order: without that a property of which no
+    violation was seen is inconclusive, since what is missing might violate it.
+    """
+    logs, senders = logs_of(summaries, deliveries)
+    survivors = [log for log in logs if log.running]
+    found = {
+        "TotalOrder": _total_order(survivors, senders),
+        "UniformTotalOrder": _total_order(logs, senders),
+        "Agreement": _agreement(survivors, survivors, senders),
+        "UniformAgreement": _agreement(logs, survivors, senders),
+        "Integrity": _integrity(logs, summaries, senders),
+        "Fifo": _fifo(logs, senders),
+        "InView": _in_view(logs, senders),
+    }
+    promises = []
+    for name, witness in found.items():
+        if witness is not None:
+            promises.append(Promise(name, VIOLATED, witness))
+        elif conforms and any(len(log.keys) for log in logs):
+            promises.append(Promise(name, HOLDS))
+        else:
+            reason = "nothing was delivered" if conforms else "not every record was checked"
+            promises.append(Promise(name, INCONCLUSIVE, reason=reason))
+    return promises
+
+
+def _message(key: int, senders: list[Address]) -> list[Any]:
+    node, incarnation = senders[key >> SEQNO_BITS]
+    return [node, incarnation, int(key) & ((1 << SEQNO_BITS) - 1)]
+
+
+def _inversion(p: Log, q: Log) -> tuple[int, int, int] | None:
+    """The first place of p whose message q delivered before p's previous common one."""
+    order = np.argsort(q.keys, kind="stable")
+    ordered = q.keys[order]
+    at = np.searchsorted(ordered, p.keys)
+    inside = np.minimum(at, len(ordered) - 1)
+    common = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
+    places = order[inside[common]] if len(common) else common
+    falls = np.flatnonzero(np.diff(places) < 0)
+    if not len(falls):
+        return None
+    first = int(falls[0])
+    return int(common[first + 1]), int(p.keys[common[first]]), int(p.keys[common[first + 1]])
+
+
+def _total_order(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+    """Two members deliver the messages that both deliver in the same order."""
+    if len(logs) < 2:
+        return None
+    reference = max(logs, key=lambda log: len(log.keys))
+    known = np.sort(reference.keys)
+    beyond: list[Log] = []
+    for log in logs:
+        if log is reference or not len(log.keys):
+            continue
+        found = _inversion(log, reference)
+        if found:
+            return _order_witness(log, reference, found, senders)
+        if not len(known) or not np.isin(log.keys, known, assume_unique=False).all():
+            beyond.append(log)
+    for place, p in enumerate(beyond):
+        for q in beyond[place + 1 :]:
+            found = _inversion(p, q)
+            if found:
+                return _order_witness(p, q, found, senders)
+    return None
+
+
+def _order_witness(
+    p: Log, q: Log, found: tuple[int, int, int], senders: list[Address]
+) -> dict[str, Any]:
+    _, first, second = found
+    return {
+        "members": [list(p.who), list(q.who)],
+        "messages": [_message(first, senders), _message(second, senders)],
+        "order": f"{p.who[0]} delivered them in this order, {q.who[0]} in the other",
+    }
+
+
+def _in(log: Log, view: int) -> Keys:
+    """What the member delivered in that view."""
+    places = [place for place, _ in log.starts] + [len(log.keys)]
+    for at, (_, number) in enumerate(log.starts):
+        if number == view:
+            return log.keys[places[at] : places[at + 1]]
+    return log.keys[:0]
+
+
+def _agreement(
+    ps: list[Log], survivors: list[Log], senders: list[Address]
+) -> dict[str, Any] | None:
+    """What any of `ps` delivered in a view, each survivor of that view delivered in it too.
+
+    A `p` that is a survivor itself counts only for the views that it survived.
+    """
+    uniform = ps is not survivors
+    for view in sorted({view for log in survivors for view in log.survived}):
+        those = [log for log in survivors if view in log.survived]
+        for p in ps if uniform else those:
+            mine = _in(p, view)
+            for q in those:
+                theirs = _in(q, view)
+                if p is q or (len(mine) == len(theirs) and (mine == theirs).all()):
+                    continue
+                missing = mine[~np.isin(mine, theirs)]
+                if len(missing):
+                    return {
+                        "view": view,
+                        "members": [list(p.who), list(q.who)],
+                        "messages": [_message(int(missing[0]), senders)],
+                        "lacking": f"{q.who[0]} did not deliver it in view {view}",
+                    }
+    return None
+
+
+def _integrity(
+    logs: list[Log], summaries: Mapping[Address, Summary], senders: list[Address]
+) -> dict[str, Any] | None:
+    """Nothing is delivered twice, and nothing that its sender did not send."""
+    for log in logs:
+        order = np.argsort(log.keys, kind="stable")
+        twice = np.flatnonzero(np.diff(log.keys[order]) == 0)
+        if len(twice):
+            place = int(order[twice + 1].min())
+            key = int(log.keys[place])
+            return {"members": [list(log.who)], "messages": [_message(key, senders)], "twice": True}
+    for code, sender in enumerate(senders):
+        summary = summaries.get(sender)
+        if summary is None or not summary.complete:
+            continue
+        for log in logs:
+            of_it = log.keys[log.keys >> SEQNO_BITS == code]
+            beyond = of_it[(of_it & ((1 << SEQNO_BITS) - 1)) > summary.seqno]
+            if len(beyond):
+                key = int(beyond[0])
+                return {"members": [list(log.who)], "messages": [_message(key, senders)]}
+    return None
+
+
+def _fifo(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+    """Messages of one sender are delivered in the order of their seqnos."""
+    for log in logs:
+        for code in range(len(senders)):
+            of_it = log.keys[log.keys >> SEQNO_BITS == code]
+            falls = np.flatnonzero(np.diff(of_it) <= 0)
+            if len(falls):
+                pair = of_it[falls[0] : falls[0] + 2]
+                messages = [_message(int(key), senders) for key in pair]
+                return {"members": [list(log.who)], "messages": messages}
+    return None
+
+
+def _in_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+    """A message is delivered only in a view that contains the receiver."""
+    for log in logs:
+        members = {place.view: place.members for place in log.summary.views}
+        for place, view in _starts(log):
+            if log.who not in members.get(view, ()):
+                key = int(log.keys[place])
+                return {
+                    "members": [list(log.who)],
+                    "messages": [_message(key, senders)],
+                    "view": view,
+                }
+    return None
+
+
+def _starts(log: Log) -> Iterator[tuple[int, int]]:
+    return ((place, view) for place, view in log.starts if place < len(log.keys))

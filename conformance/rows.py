@@ -1,0 +1,69 @@
+"""What one file contributes to the network relation: packed rows, a few machine words per message.
+
+Per channel and side four words per network message: position, clock, index, content. The content
+is a 64-bit hash that is the same in every process. Deliveries are two words per run: the sender and
+its first seqno, and the count. The rows of 10⁷ events fit into memory, and numpy compares them.
+"""
+
+from array import array
+from hashlib import blake2b
+
+from .events import Address, MessageId, Run
+
+WORDS = 4
+SEQNO_BITS = 40
+"""Delivery keys are `sender's code << SEQNO_BITS | seqno`."""
+NO_CRC = 1 << 32
+"""Stands for an absent CRC: greater than any."""
+
+
+def stable_hash(text: str) -> int:
+    """A hash of a name that does not differ between processes, as `hash` of a str does."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=7).digest())
+
+
+class Rows:
+    """The packed rows of one (node, incarnation)."""
+
+    def __init__(self) -> None:
+        self.sent: dict[MessageId, array[int]] = {}
+        self.received: dict[MessageId, array[int]] = {}
+        self.delivered: array[int] = array("q")
+        self.codes: dict[Address, int] = {}
+        self.view_starts: list[tuple[int, int]] = []
+        self._hashes: dict[str, int] = {}
+        self._view = -1
+        self._next = -1
+
+    def sent_on(self, channel: MessageId) -> "array[int]":
+        """The rows of what was sent on that channel."""
+        return self.sent.setdefault(channel, array("q"))
+
+    def received_on(self, channel: MessageId) -> "array[int]":
+        """The rows of what was received on that channel."""
+        return self.received.setdefault(channel, array("q"))
+
+    def content(self, view: int, run: Run, crc: int | None) -> int:
+        """What the two ends of a channel must agree on, in one word."""
+        node = run[0]
+        code = self._hashes.get(node)
+        if code is None:
+            code = self._hashes[node] = stable_hash(node)
+        # The hash of a tuple of integers is not salted, unlike that of a str.
+        return hash((view, code, run[1], run[2], run[3], NO_CRC if crc is None else crc))
+
+    def deliver(self, view: int, sender: Address, first: int, count: int) -> None:
+        """Append a run to the delivery log; one that continues the last one lengthens it."""
+        code = self.codes.get(sender)
+        if code is None:
+            code = self.codes[sender] = len(self.codes)
+        key = code << SEQNO_BITS | first
+        if view != self._view:
+            self._view = view
+            self.view_starts.append((len(self.delivered) // 2, view))
+        elif key == self._next:
+            self.delivered[-1] += count
+            self._next += count
+            return
+        self.delivered.extend((key, count))
+        self._next = key + count

@@ -1,0 +1,193 @@
+"""The trace checker: good traces conform, each fault is seen, both ways of checking agree."""
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.checker import RunVerdict, check_paths
+from raincheck.conformance.damage import FAULTS, copy, damage
+from raincheck.conformance.direct import Direct
+from raincheck.conformance.events import Crash, Event, Footer, encode_lines
+from raincheck.conformance.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.steady import write_steady
+from raincheck.conformance.tracegen import Shape, Trace, Walk, write_trace
+from raincheck.model.runs import Address
+from raincheck.model.sequencer import Rules
+
+A, B, C = (Address(n, 0) for n in "abc")
+
+
+def verdict_of(folder: Path, trace: Trace) -> RunVerdict:
+    """The decomposed checker's word on a trace."""
+    for old in folder.glob("*.jsonl"):
+        old.unlink()
+    write_trace(folder, trace)
+    return check_paths([folder])[0]
+
+
+def small() -> Trace:
+    """A short good trace with a join, a crash and a leave in it."""
+    return Walk(7, Shape(steps=150)).run().files()
+
+
+def event_of(trace: Trace, who: Address, action: str) -> Event:
+    """The first event of that kind."""
+    return next(r for r in trace[who] if isinstance(r, Event) and r.action == action)
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_the_decomposed_verdict_is_the_direct_one(tmp_path: Path, block: int) -> None:
+    seen: dict[str, set[str]] = {}
+    for seed in range(block * 40, block * 40 + 40):
+        good = Walk(seed, Shape(steps=70)).run().files()
+        for fault in range(5):
+            name, trace = ("none", good) if fault == 0 else damage(good, seed * 10 + fault)
+            direct, decomposed = Direct(trace), verdict_of(tmp_path, trace)
+
+            assert decomposed.verdict == direct.verdict, (seed, fault, name, direct.violated)
+            seen.setdefault(name, set()).add(decomposed.verdict)
+
+    assert seen["none"] == {HOLDS}
+    assert {name for name, verdicts in seen.items() if VIOLATED in verdicts} >= {
+        "receive other contents",
+        "receive at another position",
+        "receive another tag",
+        "receive other messages",
+    }
+    assert set(FAULTS) >= set(seen) - {"none"}
+
+
+@pytest.mark.parametrize("undone", [f.name for f in dataclasses.fields(Rules)])
+def test_traces_of_any_rules_conform_to_the_header_that_names_them(
+    tmp_path: Path, undone: str
+) -> None:
+    value: object = "one" if undone == "join_policy" else False
+    rules = dataclasses.replace(Rules(), **{undone: value})
+    if undone == "incarnations":
+        pytest.skip("addresses without incarnation are not told apart in a trace")
+    for seed in range(12):
+        trace = Walk(seed, Shape(steps=90, rules=rules)).run().files()
+
+        assert verdict_of(tmp_path, trace).verdict == HOLDS
+
+
+@pytest.mark.parametrize("undone", ["hold_sends", "own_table", "prune_table"])
+def test_a_repair_that_is_undone_in_silence_is_seen(tmp_path: Path, undone: str) -> None:
+    rules = dataclasses.replace(Rules(), **{undone: False})
+    verdicts = set()
+    for seed in range(25):
+        trace = Walk(seed, Shape(steps=150, rules=rules)).run().files()
+        for records in trace.values():
+            records[0].constants = {}
+        verdicts.add(verdict_of(tmp_path, trace).verdict)
+
+    assert VIOLATED in verdicts
+
+
+def test_a_false_guard_is_named_with_its_values(tmp_path: Path) -> None:
+    trace = small()
+    sends = [r for r in trace[B] if isinstance(r, Event) and r.action == "ReceiveData"]
+    sends[-1].args.view = 99
+    found = verdict_of(tmp_path, trace).first
+
+    assert found is not None
+    assert (found.verdict, found.node, found.index) == (VIOLATED, "b", sends[-1].index)
+    [conjunct] = found.conjuncts
+    assert conjunct.text == "ViewTag => d.view <= view[n]"
+    assert conjunct.values["d.view"] == 99
+
+
+def test_expected_and_recorded_variables_are_shown(tmp_path: Path) -> None:
+    trace = small()
+    event = event_of(trace, B, "Send")
+    event.changed.seqno = 41
+    result = verdict_of(tmp_path, trace)
+
+    assert result.first is not None
+    [difference] = result.first.differences
+    assert (difference.name, difference.expected, difference.recorded) == ("seqno", 1, 41)
+    assert result.conforming["b.0"] == event.index - 1
+
+
+def test_contents_that_differ_between_the_ends_are_a_violation(tmp_path: Path) -> None:
+    trace = small()
+    event = event_of(trace, C, "ReceiveData")
+    event.args.crc = 1
+    found = verdict_of(tmp_path, trace).first
+
+    assert found is not None
+    assert (found.part, found.node, found.index) == ("network", "c", event.index)
+    assert found.reason == "it received other contents than were sent"
+
+
+def test_a_missing_event_is_inconclusive_and_ends_the_prefix(tmp_path: Path) -> None:
+    trace = small()
+    lost = [r for r in trace[A] if isinstance(r, Event)][5]
+    trace[A].remove(lost)
+    result = verdict_of(tmp_path, trace)
+
+    assert result.verdict == INCONCLUSIVE
+    assert result.conforming["a.0"] == 5
+    assert any("event 6 is missing" in finding.reason for finding in result.findings)
+
+
+def test_an_open_end_is_inconclusive_unless_the_crash_is_recorded(tmp_path: Path) -> None:
+    trace = Walk(3, Shape(steps=60, crashes=0, leavers=0)).run().files()
+    assert isinstance(trace[C].pop(), Footer)
+    assert verdict_of(tmp_path, trace).verdict == INCONCLUSIVE
+
+    crash = Crash(run="r1", node="c", incarnation=0)
+    (tmp_path / "faults.jsonl").write_bytes(encode_lines([crash]))
+    assert check_paths([tmp_path])[0].verdict == HOLDS
+
+
+def test_what_a_crashed_sender_did_not_record_is_inconclusive(tmp_path: Path) -> None:
+    trace = Walk(3, Shape(steps=60, crashes=0, leavers=0)).run().files()
+    del trace[A][-3:]
+    write_trace(tmp_path, trace, crashed=(A,))
+    result = check_paths([tmp_path])[0]
+
+    assert result.verdict in (HOLDS, INCONCLUSIVE)
+    del trace[A][2:]
+    write_trace(tmp_path, trace, crashed=(A,))
+    result = check_paths([tmp_path])[0]
+    assert result.verdict == INCONCLUSIVE
+    assert any("incomplete" in finding.reason for finding in result.findings)
+
+
+def test_a_missing_file_is_inconclusive(tmp_path: Path) -> None:
+    trace = copy(small())
+    del trace[C]
+
+    assert verdict_of(tmp_path, trace).verdict == INCONCLUSIVE
+
+
+def test_nothing_at_all_is_no_pass(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"")
+    [stray] = check_paths([tmp_path])
+
+    assert stray.verdict == INCONCLUSIVE
+    assert "empty" in stray.problems[0].reason
+
+
+def test_steady_traces_conform_whatever_the_size_of_runs(tmp_path: Path) -> None:
+    for members, size in [(2, 1), (3, 5), (5, 2)]:
+        folder = tmp_path / f"{members}-{size}"
+        write_steady(folder, 500, members, size)
+        result = check_paths([folder])[0]
+
+        assert result.verdict == HOLDS, result.first
+        assert {promise.verdict for promise in result.promises} == {HOLDS}
+
+
+def test_survivors_that_disagree_are_reported_apart_from_conformance(tmp_path: Path) -> None:
+    for seed in range(30):
+        result = verdict_of(tmp_path, Walk(seed, Shape()).run().files())
+        broken = {p.name: p for p in result.promises if p.verdict == VIOLATED}
+        if "Agreement" in broken:
+            break
+
+    assert result.verdict == HOLDS
+    assert len(broken["Agreement"].witness["members"]) == 2
+    assert len(broken["Agreement"].witness["messages"]) == 1
