@@ -13,11 +13,8 @@ import importlib
 import shlex
 import tempfile
 import time
-import tomllib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -25,6 +22,7 @@ from raincheck.model.explore import Exploration, Progress, explore
 from raincheck.model.machine import Machine
 from raincheck.model.values import Value
 
+from .catalog import TIERS, load_catalog, select
 from .cfgfile import Configuration, read_cfg
 from .compare import compare
 from .errors import UsageError
@@ -35,8 +33,6 @@ from .stategraph import of_machine
 
 LIMIT: Final = 200_000
 """More states than these are not compared: it would take minutes and gigabytes."""
-
-TIERS: Final = ("quick", "full", "deep")
 
 S = TypeVar("S", bound=Hashable)
 
@@ -52,6 +48,7 @@ class Case:
     module: Path
     cfg: Path
     expected: str = HOLDS
+    distinct: int | None = None  # how many states the catalog says there are
 
 
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
@@ -160,7 +157,18 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     results: list[Result] = []
     left_out: list[dict[str, str]] = []
     with ui.progress(len(cases), "mirror") as steps:
+
+        def leave_out(case: Case, reason: str) -> None:
+            ui.say(f"left out {case.name}: {reason}")
+            left_out.append({"name": case.name, "reason": reason})
+            steps.advance(1, case.name)
+
         for case in cases:
+            # Without a name nobody waits for this case, and an exploration up to the limit is long.
+            by_name = case.name in args.case or args.cfg is not None
+            if not by_name and (case.distinct or 0) > args.limit:
+                leave_out(case, f"it has {case.distinct} states, more than --limit {args.limit}")
+                continue
             machine = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
 
             def tell(at: Progress, name: str = case.name) -> None:
@@ -168,11 +176,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
             with tempfile.TemporaryDirectory(prefix="raincheck-mirror-") as workdir:
                 result = mirror_case(case, machine, Path(workdir), limit=args.limit, progress=tell)
-            if result.verdict == INCONCLUSIVE and case.name not in args.case and args.cfg is None:
-                # Nobody asked for this case by name, and the catalog did not say how large it is.
-                ui.say(f"left out {case.name}: {result.detail}")
-                left_out.append({"name": case.name, "reason": result.detail})
-                steps.advance(1, case.name)
+            if result.verdict == INCONCLUSIVE and not by_name:
+                leave_out(case, result.detail)
                 continue
             if result.verdict == VIOLATED:
                 evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
@@ -188,7 +193,10 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
     missing = [option for option, value in own.items() if value is None]
     if missing == list(own):
-        return _of_catalog(args.case, args.tier, args.limit)
+        return [
+            Case(each.name, each.protocol, each.module, each.cfg, each.expected, each.distinct)
+            for each in select(load_catalog(), names=args.case, tier=args.tier)
+        ]
     if missing or args.case:
         wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
         raise UsageError(f"Give {', '.join(own)} together, {wrong}.")
@@ -196,34 +204,6 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
         if not path.is_file():
             raise UsageError(f"There is no file {path}: name the instance's module and .cfg.")
     return [Case(args.cfg.stem, args.protocol, args.module, args.cfg)]
-
-
-def _of_catalog(names: list[str], tier: str, limit: int) -> list[Case]:
-    """Return the named cases, or those of the tier that are not known to be too large."""
-    spec = Path(str(files("raincheck.spec")))
-    entries = tomllib.loads((spec / "catalog.toml").read_text(encoding="utf-8"))["case"]
-    by_name = {entry["name"]: entry for entry in entries}
-    for name in names:
-        if name not in by_name:
-            close = get_close_matches(name, by_name, n=1)
-            hint = f"did you mean {close[0]}?" if close else "spec/catalog.toml lists them."
-            raise UsageError(f"There is no case {name}: {hint}")
-    included = TIERS[: TIERS.index(tier) + 1]
-    chosen = [by_name[name] for name in names] or [
-        entry
-        for entry in entries
-        if entry["tier"] in included and entry.get("distinct", 0) <= limit
-    ]
-    return [
-        Case(
-            entry["name"],
-            entry["protocol"],
-            spec / f"{entry['module']}.tla",
-            spec / entry["cfg"],
-            entry["expected"],
-        )
-        for entry in chosen
-    ]
 
 
 def _reproduce(args: argparse.Namespace) -> str:

@@ -2,7 +2,7 @@
 
 import argparse
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -180,7 +180,7 @@ def test_wrong_calls_are_answered_with_a_sentence(tmp_path):
         ([*files, "--protocol", "values"], "has no function machine"),
         ([*files, "--protocol", "sequencer"], "does not fit"),
         (["x", *files, "--protocol", "sequencer"], "without a case"),
-        (["sequencer-crush"], "did you mean sequencer-crash"),
+        (["sequencer-crush"], "no case sequencer-crush: did you mean"),
         (["--module", "none.tla", *files[2:], "--protocol", "sequencer"], "no file none"),
     ]:
         with pytest.raises(UsageError, match=reason):
@@ -217,10 +217,14 @@ def test_a_case_that_turns_out_too_large_is_left_out_unless_it_is_asked_for(tmp_
 
     by_tier = run(arguments(tmp_path, "--limit", "10"), Ui(quiet=True))
     left_out = json.loads((tmp_path / "out/left_out.json").read_text())
+    monkeypatch.setattr(mirror, "_chosen", lambda _: [replace(CASE, distinct=32)])
+    pinned = run(arguments(tmp_path, "--limit", "10"), Ui(quiet=True))
+    reasons = [e["reason"] for e in json.loads((tmp_path / "out/left_out.json").read_text())]
     by_name = run(arguments(tmp_path, "token", "--limit", "10"), Ui(quiet=True))
 
     assert (by_tier.results, by_tier.verdict) == ((), "inconclusive")
     assert [each["name"] for each in left_out] == ["token"]
+    assert (pinned.results, reasons) == ((), ["it has 32 states, more than --limit 10"])
     assert [result.verdict for result in by_name.results] == ["inconclusive"]
 
 
