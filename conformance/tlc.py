@@ -8,11 +8,11 @@ import shutil
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from .cfgfile import read_cfg
+from .cfgfile import parse_cfg, read_cfg
 from .errors import UsageError
 from .java import Java, find_java, tlc_jar
 from .processes import Processes
@@ -68,6 +68,8 @@ class TlcResult:
     warnings: tuple[str, ...] = ()
     error: str = ""
     """One sentence: what is wrong, where, what to do."""
+    set_up: bool = False
+    """Whether the error is one of the files or the tools, and not of this run alone."""
     version: str = ""
 
 
@@ -121,7 +123,9 @@ def run_tlc(
 
     Raises UsageError if a file is missing or Java or TLC cannot be run at all.
     """
-    return _run(module, cfg, workdir, options, processes, java, jar, progress, None)
+    ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
+    result = ask(cfg)
+    return _told_apart(ask, cfg, result) if len(result.candidates) > 1 else result
 
 
 def dump_graph(
@@ -137,61 +141,98 @@ def dump_graph(
 
     The configuration should ask nothing, as that of `Configuration.behaviour_only`.
     """
-    result = _run(module, cfg, workdir, options, processes, None, None, None, target)
+    run = _Run(module, workdir, options or Options(), processes or Processes())
+    result = run(cfg, target)
     if result.verdict == ERROR:
         raise UsageError(result.error)
     return result
 
 
-def _run(
-    module: Path,
-    cfg: Path,
-    workdir: Path | None,
-    options: Options | None,
-    processes: Processes | None,
-    java: Java | None,
-    jar: Path | None,
-    progress: Callable[[str], None] | None,
-    target: Path | None,
-) -> TlcResult:
-    for path, what in ((module, ".tla"), (cfg, ".cfg")):
-        if not path.is_file():
-            raise UsageError(f"There is no file {path}: name a {what} file.")
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A module and how to check it; called once per configuration."""
+
+    module: Path
+    workdir: Path | None
+    options: Options
+    processes: Processes
+    java: Java | None = None
+    jar: Path | None = None
+    progress: Callable[[str], None] | None = None
+
+    def __call__(self, cfg: Path, target: Path | None = None, text: str = "") -> TlcResult:
+        """Check; `text` replaces that of the configuration."""
+        module, options = self.module, self.options
+        for path, what in ((module, ".tla"), (cfg, ".cfg")):
+            if not path.is_file():
+                raise UsageError(f"There is no file {path}: name a {what} file.")
+        asked = parse_cfg(text, str(cfg)) if text else read_cfg(cfg)
+        check_constants(module, asked)
+        with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=self.workdir) as name:
+            folder = Path(name).resolve()
+            for each in module.parent.glob("*.tla"):
+                shutil.copyfile(each, folder / each.name)
+            copy = folder / "case.cfg"
+            copy.write_text(text or cfg.read_text(encoding="utf-8"), encoding="utf-8")
+            dump = folder / DUMP if target else None
+            command = tlc_command(
+                Path(module.name),
+                Path(copy.name),
+                folder,
+                options,
+                java=self.java,
+                jar=self.jar,
+                dump=dump,
+            )
+            started = time.monotonic()
+            done = self.processes.run(
+                command,
+                folder,
+                timeout=options.timeout,
+                each_line=None if self.progress is None else _teller(self.progress),
+            )
+            seconds = time.monotonic() - started
+            report = read_output(done.output)
+            error, set_up = "", False
+            if done.timed_out:
+                error = f"TLC was given up after {options.timeout:g} seconds on {cfg.name}."
+            elif not report.kind and not (report.finished and done.code == 0):
+                error, set_up = complaint(report, done, module, cfg)
+            if dump is not None and target is not None and not error:
+                _put(dump, target)
+        return result_of(report, error, set_up, seconds, asked.names("PROPERTY"))
+
+
+def _told_apart(run: _Run, cfg: Path, result: TlcResult) -> TlcResult:
+    """Ask for each candidate alone, since TLC 2.15 says only that one of several is violated."""
     asked = read_cfg(cfg)
-    check_constants(module, asked)
-    with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=workdir) as name:
-        folder = Path(name).resolve()
-        for each in module.parent.glob("*.tla"):
-            shutil.copyfile(each, folder / each.name)
-        shutil.copyfile(cfg, folder / "case.cfg")
-        dump = folder / DUMP if target else None
-        command = tlc_command(
-            Path(module.name), Path("case.cfg"), folder, options, java=java, jar=jar, dump=dump
-        )
-        started = time.monotonic()
-        done = (processes or Processes()).run(
-            command,
-            folder,
-            timeout=options.timeout if options else None,
-            each_line=None if progress is None else _teller(progress),
-        )
-        seconds = time.monotonic() - started
-        report = read_output(done.output)
-        error = ""
-        if done.timed_out and options and options.timeout is not None:
-            error = f"TLC was given up after {options.timeout:g} seconds on {cfg.name}."
-        elif not report.kind and not (report.finished and done.code == 0):
-            error = complaint(report, done, module, cfg)
-        if dump is not None and target is not None and not error:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            draft = target.with_name(f".{target.name}.draft")
-            shutil.copyfile(dump, draft)
-            draft.replace(target)
-    return result_of(report, error, seconds, asked.names("PROPERTY"))
+    kept = "".join(
+        f"{keyword} {text}\n"
+        for keyword, text in asked.statements
+        if keyword not in ("PROPERTY", "INVARIANT")
+    )
+    seconds = result.seconds
+    for name in result.candidates:
+        alone = run(cfg, text=f"{kept}PROPERTY {name}\n")
+        seconds += alone.seconds
+        if alone.verdict == VIOLATED:
+            return replace(alone, seconds=round(seconds, 3))
+    return result
+
+
+def _put(file: Path, target: Path) -> None:
+    """Let a copy of the file appear at the target, whole."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f".{target.name}.draft")
+    try:
+        shutil.copyfile(file, draft)
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def result_of(
-    report: Report, error: str, seconds: float, properties: tuple[str, ...] = ()
+    report: Report, error: str, set_up: bool, seconds: float, properties: tuple[str, ...] = ()
 ) -> TlcResult:
     """Return the result in a report; `properties` are the configuration's, since TLC 2.15 never
     says which temporal one is violated."""
@@ -221,6 +262,7 @@ def result_of(
         coverage=report.coverage,
         warnings=report.warnings,
         error=error,
+        set_up=set_up,
         version=report.version,
     )
 

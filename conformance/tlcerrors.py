@@ -30,30 +30,33 @@ _CONFIG_SYNTAX: Final = range(5001, 5007)
 _CONFIG_MEANING: Final = range(2222, 2246)
 
 
-def complaint(report: Report, done: Finished, module: Path, cfg: Path) -> str:
-    """Return the sentence for an output that holds no verdict."""
+def complaint(report: Report, done: Finished, module: Path, cfg: Path) -> tuple[str, bool]:
+    """Return the sentence for an output that holds no verdict, and whether the files or the
+    tools are wrong, so that other runs need not be tried."""
     output = done.output
     codes = {message.code for message in report.messages}
     if codes & {*_MEMORY} or "OutOfMemoryError" in output or done.code == -9:
         return (
             f"Java ran out of memory on {cfg.name}: give it more with --heap, "
             "or make the instance smaller."
-        )
+        ), False
     if _STACK in codes or "StackOverflowError" in output:
         return (
             f"TLC's stack overflowed on {cfg.name}: a recursive definition of {module.name} "
             "may never end."
-        )
+        ), False
     if not report.version:
-        return _no_tlc(output)
+        return _no_tlc(output), True
     if codes & {*_PARSING} or "*** Errors" in output or "***Parse Error***" in output:
-        return _unreadable(report.loose, module)
+        return _unreadable(report.loose, module), True
     for message in report.messages:
         if message.code in _CONFIG_SYNTAX:
-            return _config(message, cfg)
+            return _config(message, cfg), True
         if message.code in _CONFIG_MEANING and message.is_error:
-            return f"{cfg}: {_sentence(message.text)}"
-    return _evaluation(report, module, cfg) or _crash(report, done, cfg)
+            return f"{cfg}: {_sentence(message.text)}", True
+    if evaluation := _evaluation(report, module, cfg):
+        return evaluation, True
+    return _crash(report, done, cfg), False
 
 
 def _no_tlc(output: str) -> str:
