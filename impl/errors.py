@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 
 class RaincheckError(Exception):
@@ -42,3 +42,12 @@ class WireError(RaincheckError):
         self.reason = reason
         self.detail = detail
         super().__init__(f"{reason}: {detail}" if detail else reason)
+
+
+class WaitTimeout(RaincheckError, TimeoutError):
+    """A wait took too long; `missing` names whom it waited for, with what it is."""
+
+    def __init__(self, what: str, seconds: float, missing: Sequence[str] = ()) -> None:
+        self.missing = list(missing)
+        for_whom = f"; missing={self.missing}" if self.missing else ""
+        super().__init__(f"{what} took longer than {seconds:g} s{for_whom}")

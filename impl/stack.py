@@ -10,6 +10,8 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.flush(now)                       # what was sent leaves as one bundle
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
+    stack.hold()                           # slow application: NAKACK keeps DATA, acks no more of it,
+    stack.release(now)                     #   ... and delivers again; signs of life go on meanwhile
 
 After *any* of these but `send` and `send_many` (which `flush` completes), in this order:
 
