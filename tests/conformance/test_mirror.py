@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.catalog import load_catalog, select
 from raincheck.conformance.cfgfile import read_cfg
 from raincheck.conformance.compare import compare
 from raincheck.conformance.dotgraph import read_dot
@@ -14,6 +15,8 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Ui
 from raincheck.conformance.graphdump import Dump, dump_command, dump_graph
 from raincheck.conformance.mirror import Case, add_arguments, machine_of, mirror_case, run
+from raincheck.conformance.stategraph import of_machine
+from raincheck.model.explore import explore
 from raincheck.model.machine import Step, Value, function, record
 from raincheck.model.tlavalue import ModelValue
 
@@ -240,3 +243,21 @@ def test_sequencers_model_mirrors_its_specification(tmp_path):
         assert figures["states"] == figures["tlc_states"]
         assert figures["edges"] == figures["tlc_edges"]
     assert seed["invariants"] == ["Agreement"]
+
+
+@pytest.mark.java
+def test_a_repair_undone_in_the_model_alone_is_found(tmp_path):
+    (case,) = select(load_catalog(), names=["sequencer-leave"])
+    constants = read_cfg(case.cfg).constants
+    spec = dump_graph(case.module, case.cfg, tmp_path).graph
+
+    def found(repair: str) -> tuple[str, str, int]:
+        machine = machine_of("sequencer", {**constants, repair: False}, case.name)
+        graph = explore(machine, invariants={}).graph
+        difference = compare(spec, of_machine(machine, graph))
+        assert difference is not None
+        return difference.kind, difference.action, len(difference.path)
+
+    assert found("OwnTable") == ("other effect", "Send", 0)
+    assert found("DrainOnLeave") == ("missing step", "Stop", 2)
+    assert found("PruneTable") == ("other effect", "InstallView", 7)
