@@ -9,7 +9,6 @@ from xml.etree import ElementTree
 
 import pytest
 
-from raincheck.conformance import evidence as module
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Evidence, Outcome, Result, Ui, reserve_folder
 from raincheck.conformance.outcome import plain
@@ -138,7 +137,7 @@ def test_a_run_that_is_cut_off_says_so(tmp_path: Path, monkeypatch: pytest.Monke
             real(source, target)
 
         calls.clear()
-        monkeypatch.setattr(module.os, "replace", replace)
+        monkeypatch.setattr("os.replace", replace)
 
     for after in range(1, 5):
         folder = tmp_path / str(after)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance import java as module
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.java import (
     Java,
@@ -218,7 +217,7 @@ def test_without_a_home_folder_the_user_is_told(
         raise RuntimeError("Could not determine home directory.")
 
     lacking = home(tmp_path / "java", "25", modules="java.base")
-    monkeypatch.setattr(module.Path, "home", homeless)
+    monkeypatch.setattr("pathlib.Path.home", homeless)
 
     with pytest.raises(UsageError, match="There is no home folder"):
         spark_java_home({"JAVA_HOME": str(lacking), "XDG_CACHE_HOME": "relative"})

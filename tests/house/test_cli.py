@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -269,6 +270,74 @@ def test_a_refused_call_leaves_no_folder(plant: Plant) -> None:
     assert main(["fake"]) == 3
 
     assert list(Path("runs").iterdir()) == []
+
+
+WAITING = """
+import signal, sys
+from types import ModuleType
+from raincheck import __main__ as cli
+from raincheck.conformance.evidence import Evidence, Outcome, Result
+
+def run(args, ui):
+    Evidence("fake", args.out)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    results = tuple(Result(f"case {n} \u2713", "toy", "holds") for n in range(5000))
+    return Outcome("fake", results, "raincheck fake")
+
+fake = ModuleType("raincheck.conformance.fake")
+fake.run, fake.add_arguments = run, lambda parser: None
+sys.modules[fake.__name__] = fake
+cli.VERBS["fake"] = ("fake", "wait")
+sys.exit(cli.main())
+"""
+
+
+def waiting(tmp_path: Path, **environ: str) -> subprocess.Popen[bytes]:
+    """Start a run in a process of its own; it works until it reads a line."""
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-c", WAITING, "fake", "--out", "e"],
+        cwd=tmp_path,
+        env={"PATH": "", **environ},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"ready\n"
+    return process
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_a_run_with_a_sentence(tmp_path: Path, number: signal.Signals) -> None:
+    with waiting(tmp_path) as process:
+        process.send_signal(number)
+        out, err = process.communicate()
+
+    assert (process.returncode, out, err) == (2, b"", b"raincheck: Interrupted.\n")
+    assert [path.name for path in (tmp_path / "e").iterdir()] == ["INCOMPLETE"]
+
+
+def test_a_reader_that_goes_away_is_no_bug(tmp_path: Path) -> None:
+    with waiting(tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        process.stdin.write(b"go\n")
+        process.stdin.close()
+        assert process.stderr.read() == b""
+
+    assert process.returncode == 2
+    assert (tmp_path / "e" / "summary.json").is_file()
+
+
+def test_a_terminal_without_our_signs_shows_others(tmp_path: Path) -> None:
+    with waiting(tmp_path, PYTHONIOENCODING="ascii") as process:
+        out, err = process.communicate(b"go\n")
+
+    assert (process.returncode, err) == (0, b"")
+    assert out.startswith(b"? case 0 ?: holds\n")
 
 
 PLAIN = f"""
