@@ -30,6 +30,15 @@ class StateGraph:
         """Return the variables of a state by name."""
         return dict(zip(self.variables, self.graph.states[number], strict=True))
 
+    def step_count(self) -> int:
+        """How many (source, action, target) there are, however many ways lead to each."""
+        graph = self.graph
+        actions = [label.action for label in graph.labels]
+        return sum(
+            len({(actions[label], target) for label, target in graph.out(state)})
+            for state in range(len(graph))
+        )
+
 
 class Interner:
     """Keeps one object per value. A graph repeats few values often: this saves most memory."""

@@ -238,6 +238,15 @@ def test_a_state_outside_the_constraints_is_not_initial():
     assert len(read_lines(text, "constrained").graph.initial) == 2
 
 
+def test_a_step_found_in_two_ways_is_one_step(spec):
+    twice = [line for line in lines() for _ in range(2 if "MCCount" in line else 1)]
+
+    graph = read_lines(twice, "twice")
+
+    assert (graph.graph.edge_count, graph.step_count()) == (100, 86)
+    assert compare(spec, graph) is None
+
+
 def test_a_spec_with_one_variable_and_line_breaks_is_read():
     text = ['1 [label="x = <<1,\\n   2>>",style = filled]\n', '1 -> 1 [label="A"];\n', "}\n"]
 
