@@ -1,3 +1,66 @@
-"""Formally checked group communication: totally ordered multicast and membership."""
+"""Formally checked group communication: totally ordered multicast and membership.
+
+    import raincheck
+
+    async with raincheck.Channel.connect("orders", bind="127.0.0.1:7001") as channel:
+        await channel.send(b"hello")
+        async for message in channel:
+            print(message.sender, message.payload)
+
+The names below are loaded when first used, so that `raincheck check` need not import a channel,
+and a channel imports nothing of the checkers.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from raincheck.impl.channel import Channel as Channel
+    from raincheck.impl.connect import ChannelConfig as ChannelConfig
+    from raincheck.impl.errors import ConfigError as ConfigError
+    from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
+    from raincheck.impl.errors import NotMember as NotMember
+    from raincheck.impl.errors import RaincheckError as RaincheckError
+    from raincheck.impl.errors import WaitTimeout as WaitTimeout
+    from raincheck.impl.messages import Address as Address
+    from raincheck.impl.messages import Batch as Batch
+    from raincheck.impl.messages import Digest as Digest
+    from raincheck.impl.messages import Message as Message
+    from raincheck.impl.messages import View as View
+    from raincheck.impl.messages import ViewId as ViewId
+    from raincheck.impl.stack_config import StackConfig as StackConfig
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Channel": "channel",
+    "ChannelConfig": "connect",
+    "ConfigError": "errors",
+    "MessageTooLarge": "errors",
+    "NotMember": "errors",
+    "RaincheckError": "errors",
+    "WaitTimeout": "errors",
+    "Address": "messages",
+    "Batch": "messages",
+    "Digest": "messages",
+    "Message": "messages",
+    "View": "messages",
+    "ViewId": "messages",
+    "StackConfig": "stack_config",
+}
+
+__all__ = sorted(_HOME)
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name from the module it lives in."""
+    if name not in _HOME:
+        raise AttributeError(f"module 'raincheck' has no attribute {name!r}")
+    value = getattr(import_module(f"raincheck.impl.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, loaded or not."""
+    return sorted([*_HOME, *globals()])

@@ -1,0 +1,291 @@
+"""The channel: a member of a group, for asyncio applications.
+
+    async with Channel.connect("orders", bind="10.0.0.5:7001", initial_hosts=[...]) as channel:
+        await channel.send(b"hello")
+        async for message in channel:
+            print(message.sender, message.payload)
+
+Back-pressure. `send` waits while the stack takes no more. A consumer slower than the group fills
+the inbox; when `inbox` bytes are in it the stack is told to hold deliveries, so it acknowledges no
+more, the windows of the senders close, and their `send` waits: a slow consumer slows the group
+down, it never grows anybody's memory. Signs of life go on meanwhile.
+
+Take messages in one task, by `async for message in channel` or by `channel.batches()`, not both.
+Do not block the loop longer than `suspect_after` (1 s): the others would take this member for dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from types import TracebackType
+from typing import Any
+
+from .connect import ChannelConfig
+from .driver import Driver
+from .errors import NotMember, RaincheckError, WaitTimeout
+from .inbox import Inbox
+from .messages import Address, Batch, Endpoint, Message, View
+from .reports import Left, Report, ViewInstalled
+from .stack import Stack
+from .transport import Transport
+
+_VIEWS_KEPT = 1000  # for a reader of views() that does not keep up; the oldest go first
+
+
+class Channel:
+    """One member of a group. Made by `Channel.connect`, ended by `leave`."""
+
+    def __init__(self, config: ChannelConfig, transport: Transport, stack: Stack) -> None:
+        """Use `Channel.connect` instead."""
+        self._config = config
+        self._driver = Driver(stack, transport, self._reported)
+        self._stack = stack
+        self._inbox = Inbox(config.inbox, hold=stack.hold, release=self._driver.release)
+        self._view: View | None = None
+        self._view_readers: list[deque[View]] = []
+        self._left: Left | None = None
+        self._leaving: asyncio.Task[None] | None = None
+        self.on_view: Callable[[View], None] | None = None
+        """Called with each view when it is installed; must not block."""
+        self.view_history: deque[View] = deque(maxlen=100)
+        """The last views installed, oldest first."""
+
+    # connecting and leaving
+
+    @staticmethod
+    def connect(cluster: str, **settings: Any) -> Connecting:
+        """Join the group, or found it when nobody answers; `await` it or use it in `async with`.
+
+        The settings are the fields of `ChannelConfig`: name, transport, bind, initial_hosts, ...
+
+        Raises ConfigError for what cannot work, and WaitTimeout when the group was found but did
+        not admit this member in time.
+        """
+        return Connecting(ChannelConfig(cluster=cluster, **settings))
+
+    async def _join(self) -> None:
+        self._driver.start()
+        try:
+            await self._until(lambda: self._view is not None, "joining", self._config.timeout)
+        except BaseException:
+            await self._driver.close()
+            raise
+
+    async def leave(self, timeout: float | None = None) -> None:
+        """Leave in good order: what was sent is delivered first, then the others are told.
+
+        Raises WaitTimeout when that takes too long; the sockets are closed all the same.
+        Messages that arrive meanwhile and find the inbox full are dropped from there on.
+        """
+        if self._leaving is None:
+            limit = self._config.leave_timeout if timeout is None else timeout
+            self._leaving = asyncio.create_task(self._leave(limit))
+        try:
+            await asyncio.shield(self._leaving)
+        except asyncio.CancelledError:
+            if not self._leaving.done():  # the caller was cancelled: leave at once
+                self._leaving.cancel()
+                await asyncio.gather(self._leaving, return_exceptions=True)
+            raise
+
+    async def _leave(self, timeout: float) -> None:
+        try:
+            if self._left is None:
+                self._driver.leave()
+                self._inbox.stop_holding()
+                await self._until(lambda: self._left is not None, "leaving", timeout)
+        finally:
+            self._end(Left())
+            await self._driver.close()
+
+    async def __aenter__(self) -> Channel:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.leave()
+        else:
+            with contextlib.suppress(RaincheckError):  # what went wrong first matters more
+                await self.leave()
+
+    # sending
+
+    async def send(self, payload: bytes, *, timeout: float | None = None) -> None:
+        """Multicast one message; wait while the group takes no more.
+
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
+        """
+        if self._driver.kept_waiting:
+            await asyncio.sleep(0)
+        if not self._stack.writable:
+            await self._until(self._may_send, "sending", timeout)
+        self._stack.send(payload)
+        self._driver.flush_soon()
+
+    async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
+        """Multicast several messages, in this order; wait while the group takes no more.
+
+        Other messages may come between them. Cancelled, the first few of them were sent.
+        """
+        if self._driver.kept_waiting:
+            await asyncio.sleep(0)
+        taken = self._driver.send(payloads)
+        while taken < len(payloads):
+            await self._until(self._may_send, "sending", timeout)
+            taken += self._driver.send(payloads[taken:])
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was sent here has been delivered here."""
+        await self._until(lambda: self._stack.pending == 0, "delivering what was sent", timeout)
+
+    def _may_send(self) -> bool:
+        return self._stack.writable
+
+    # receiving
+
+    def __aiter__(self) -> Channel:
+        return self
+
+    async def __anext__(self) -> Message:
+        message = await self._inbox.message()
+        if message is None:
+            raise StopAsyncIteration
+        return message
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """Iterate over runs of messages of one sender: cheaper than message by message."""
+        while (batch := await self._inbox.batch()) is not None:
+            yield batch
+
+    # the membership
+
+    @property
+    def address(self) -> Address:
+        """Who this member is."""
+        return self._stack.address
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where this member listens."""
+        return self._driver.transport.endpoint
+
+    @property
+    def view(self) -> View:
+        """The view installed last."""
+        assert self._view is not None, "a connected channel has a view"
+        return self._view
+
+    async def views(self) -> AsyncIterator[View]:
+        """Iterate over the views: the present one, then each new one."""
+        mine = deque([self.view], maxlen=_VIEWS_KEPT)
+        self._view_readers.append(mine)
+        try:
+            while True:
+                while mine:
+                    yield mine.popleft()
+                if self._left is not None:
+                    return
+                await self._driver.settled.wait()
+        finally:
+            self._view_readers.remove(mine)
+
+    async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
+        """Wait until the view has at least `count` members."""
+
+        def short() -> list[str]:
+            here = " ".join(map(str, self.view.members))
+            return [f"{count - len(self.view.members)} more than {here}"]
+
+        what = f"waiting for {count} members"
+        await self._until(lambda: len(self.view.members) >= count, what, timeout, short)
+        return self.view
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What happened, by name: the stack's counters and, as transport.*, the transport's."""
+        counters = dict(self._stack.counters)
+        for name, value in self._driver.transport.counters.items():
+            counters[f"transport.{name}"] = value
+        counters["inbox.bytes"] = self._inbox.size
+        counters["inbox.dropped_at_leave"] = self._inbox.dropped
+        return counters
+
+    # inside
+
+    def _reported(self, report: Report) -> None:
+        if isinstance(report, Batch):
+            self._inbox.put(report)
+        elif isinstance(report, ViewInstalled):
+            self._view = report.view
+            self.view_history.append(report.view)
+            for reader in self._view_readers:
+                reader.append(report.view)
+            if self.on_view is not None:
+                self.on_view(report.view)
+        elif isinstance(report, Left):
+            self._end(report)
+
+    def _end(self, left: Left) -> None:
+        if self._left is None:
+            self._left = left
+            self._inbox.close(left.reason)
+
+    async def _until(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        timeout: float | None,
+        missing: Callable[[], list[str]] | None = None,
+    ) -> None:
+        """Wait for a condition of the stack; on time-out say whom it waits for."""
+        try:
+            async with asyncio.timeout(timeout):
+                while not condition():
+                    if self._left is not None:
+                        raise NotMember(self._left.reason or f"{self.address} has left the group")
+                    await self._driver.settled.wait()
+        except TimeoutError:
+            assert timeout is not None
+            whom = self._driver.missing() if missing is None else missing()
+            raise WaitTimeout(f"{self.address}: {what}", timeout, whom) from None
+
+
+class Connecting:
+    """What `Channel.connect` returns: awaitable, and an asynchronous context manager."""
+
+    def __init__(self, config: ChannelConfig) -> None:
+        self._config = config
+        self._channel: Channel | None = None
+
+    async def _open(self) -> Channel:
+        config = self._config
+        transport = await config.open_transport()
+        try:
+            stack = await config.make_stack(transport)
+        except BaseException:
+            await transport.close()
+            raise
+        channel = Channel(config, transport, stack)
+        await channel._join()
+        return channel
+
+    def __await__(self) -> Generator[Any, None, Channel]:
+        return self._open().__await__()
+
+    async def __aenter__(self) -> Channel:
+        self._channel = await self._open()
+        return self._channel
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        assert self._channel is not None
+        await self._channel.__aexit__(kind, error, at)

@@ -1,0 +1,101 @@
+"""Between the stack's deliveries and the application that takes them: a bounded queue of batches.
+
+When `limit` bytes are waiting the inbox asks to hold deliveries, and to release them once half of
+that has been taken. After `stop_holding` (the member leaves; what the others still send has to
+come in) it drops what finds it full, and everything after it: what is taken stays a prefix.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from time import monotonic
+
+from .errors import NotMember
+from .messages import Batch, Message
+from .waiting import TURN, Signal
+
+
+class Inbox:
+    """Delivered batches that the application has not yet taken."""
+
+    def __init__(
+        self, limit: int, *, hold: Callable[[], None], release: Callable[[], None]
+    ) -> None:
+        self.size = 0
+        """Bytes waiting."""
+        self.dropped = 0
+        """Messages dropped while leaving."""
+        self._limit = limit
+        self._hold, self._release = hold, release
+        self._batches: deque[Batch] = deque()
+        self._current: Iterator[Message] = iter(())
+        self._arrived = Signal()
+        self._held = False
+        self._may_hold = True
+        self._end: str | None = None
+        self._turn_ends = 0.0
+
+    def put(self, batch: Batch) -> None:
+        """Add what was delivered."""
+        if not self._may_hold and (self.dropped or self.size >= self._limit):
+            self.dropped += len(batch)
+            return
+        self._batches.append(batch)
+        self.size += batch.size
+        if self.size >= self._limit and self._may_hold and not self._held:
+            self._held = True
+            self._hold()
+        self._arrived.fire()
+
+    def stop_holding(self) -> None:
+        """Drop rather than hold from now on."""
+        self._may_hold = False
+        if self._held:
+            self._held = False
+            self._release()
+
+    def close(self, reason: str) -> None:
+        """End after what is in it; with NotMember if there is a reason to tell."""
+        if self._end is None:
+            self._end = reason
+            self._arrived.fire()
+
+    async def message(self) -> Message | None:
+        """Return the next message, None after the last one."""
+        if monotonic() > self._turn_ends:
+            await self._let_go()
+        for message in self._current:
+            return message
+        batch = await self._take()
+        if batch is None:
+            return None
+        self._current = iter(batch)
+        return next(self._current)
+
+    async def batch(self) -> Batch | None:
+        """Return the next batch, None after the last one."""
+        if monotonic() > self._turn_ends:
+            await self._let_go()
+        return await self._take()
+
+    async def _take(self) -> Batch | None:
+        while not self._batches:
+            if self._end is not None:
+                if self._end:
+                    raise NotMember(self._end)
+                return None
+            await self._arrived.wait()
+            self._turn_ends = monotonic() + TURN
+        batch = self._batches.popleft()
+        self.size -= batch.size
+        if self._held and self.size <= self._limit // 2:
+            self._held = False
+            self._release()
+        return batch
+
+    async def _let_go(self) -> None:
+        """Let the loop do its other duties, though there may be more to take."""
+        await asyncio.sleep(0)
+        self._turn_ends = monotonic() + TURN

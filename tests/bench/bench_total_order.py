@@ -1,0 +1,278 @@
+"""How fast total order is: three member processes on the loopback interface.
+
+    python tests/bench/bench_total_order.py            everything, a minute or two
+    python tests/bench/bench_total_order.py --quick    a few seconds each
+    python tests/bench/bench_total_order.py --only throughput --transport tcp --sizes 100
+
+Prints, for each transport and payload size, the messages that each member delivers per second,
+with the ratio to what the bare transport carries in datagrams of the same size on this machine at
+this moment (so that figures of different machines can be compared); the latency at 1,000 messages
+per second, from `send` to delivery at every member; and the ratio of tracing on to tracing off.
+Every member checks that what it delivers is complete and in each sender's order, and all compare
+a checksum of the whole order: a fast wrong answer is an error.
+"""
+
+import argparse
+import asyncio
+import multiprocessing
+import os
+import socket
+import statistics
+import struct
+import sys
+import tempfile
+import time
+import zlib
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.synchronize import Barrier
+from typing import Any
+
+from raincheck.impl.channel import Channel
+
+MEMBERS = 3
+STAMP = struct.Struct("<Q")  # time.perf_counter_ns() of the send, one clock for all processes
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return ports that are free for UDP and TCP at this moment."""
+    ports: list[int] = []
+    while len(ports) < count:
+        with socket.socket() as tcp, socket.socket(type=socket.SOCK_DGRAM) as udp:
+            tcp.bind(("127.0.0.1", 0))
+            port = tcp.getsockname()[1]
+            try:
+                udp.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            ports.append(port)
+    return tuple(ports)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One measurement: what the members are told."""
+
+    transport: str
+    size: int
+    count: int  # messages of each sender
+    ports: tuple[int, ...]
+    senders: int = MEMBERS
+    rate: int = 0
+    """Messages per second of each sender; 0: as fast as the group takes them."""
+    batch: int = 1
+    """Messages handed over at once; 1: `send`, more: `send_many`."""
+    trace: str | None = None
+    """Folder for trace files."""
+
+
+async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
+    """Join, send this member's share, deliver everybody's, and report."""
+    options: dict[str, Any] = {}
+    if case.transport == "multicast":
+        options["group"] = f"239.192.7.7:{case.ports[-1]}"
+    if case.trace is not None:
+        options["trace"] = case.trace
+    loop = asyncio.get_running_loop()
+    async with Channel.connect(
+        "bench",
+        name=f"m{rank}",
+        transport=case.transport,
+        bind=f"127.0.0.1:{case.ports[rank]}",
+        initial_hosts=[f"127.0.0.1:{port}" for port in case.ports[:MEMBERS]],
+        **options,
+    ) as channel:
+        await channel.wait_for_members(MEMBERS, timeout=60)
+        await loop.run_in_executor(None, barrier.wait)
+        total = case.count * case.senders
+        deliver = asyncio.create_task(delivering(channel, total, latencies=case.rate > 0))
+        cpu, start = time.process_time(), time.perf_counter()
+        if rank < case.senders:
+            await (paced if case.rate else flat_out)(channel, case)
+        report = await deliver
+        report["seconds"] = time.perf_counter() - start
+        report["cpu"] = time.process_time() - cpu
+        report["counters"] = dict(channel.counters)
+        await loop.run_in_executor(None, barrier.wait)
+    return report
+
+
+async def flat_out(channel: Channel, case: Case) -> None:
+    """Send as fast as the group takes it."""
+    payload = bytes(case.size)
+    if case.batch == 1:
+        for _ in range(case.count):
+            await channel.send(payload)
+        return
+    batch = [payload] * case.batch
+    for _ in range(case.count // case.batch):
+        await channel.send_many(batch)
+
+
+async def paced(channel: Channel, case: Case) -> None:
+    """Send single messages at a steady rate, each stamped with the time of its sending."""
+    loop = asyncio.get_running_loop()
+    rest = bytes(case.size - STAMP.size)
+    start = loop.time()
+    for number in range(case.count):
+        await asyncio.sleep(start + number / case.rate - loop.time())
+        await channel.send(STAMP.pack(time.perf_counter_ns()) + rest)
+
+
+async def delivering(channel: Channel, total: int, *, latencies: bool) -> dict[str, Any]:
+    """Deliver `total` messages; check each sender's order; return the checksum of the order."""
+    highest: dict[Any, int] = {}
+    waits: list[int] = []
+    got = checksum = 0
+    async for batch in channel.batches():
+        if latencies:
+            now = time.perf_counter_ns()
+            waits += [now - STAMP.unpack_from(message.payload)[0] for message in batch]
+        for message in batch:
+            sender, seqno = message.sender, message.seqno
+            if highest.get(sender, seqno - 1) != seqno - 1:
+                raise AssertionError(f"{sender}: {seqno} after {highest[sender]}")
+            highest[sender] = seqno
+        runs = ",".join([f"{message.sender.node}{message.seqno}" for message in batch])
+        checksum = zlib.crc32(runs.encode() + b",", checksum)
+        got += len(batch)
+        if got >= total:
+            break
+    return {"delivered": got, "checksum": checksum, "latencies": waits}
+
+
+def process(case: Case, rank: int, barrier: Barrier, answer: Connection) -> None:
+    """Run one member in a process of its own."""
+    try:
+        profile = os.environ.get("RAINCHECK_BENCH_PROFILE")
+        if profile:
+            import cProfile
+
+            profiler = cProfile.Profile()
+            report = profiler.runcall(asyncio.run, member(case, rank, barrier))
+            profiler.dump_stats(f"{profile}.{rank}")
+        else:
+            report = asyncio.run(member(case, rank, barrier))
+        answer.send(report)
+    except BaseException as problem:
+        answer.send({"error": repr(problem)})
+        raise
+
+
+def measure(case: Case) -> list[dict[str, Any]]:
+    """Run the case's members side by side and return their reports."""
+    context = multiprocessing.get_context("spawn")
+    barrier = context.Barrier(MEMBERS)
+    workers, pipes = [], []
+    for rank in range(MEMBERS):
+        mine, theirs = context.Pipe(duplex=False)
+        worker = context.Process(target=process, args=(case, rank, barrier, theirs), daemon=True)
+        worker.start()
+        theirs.close()
+        workers.append(worker)
+        pipes.append(mine)
+    try:
+        reports = [pipe.recv() for pipe in pipes]
+    except EOFError:
+        sys.exit("a member died")
+    finally:
+        for worker in workers:
+            worker.join(timeout=20)
+            worker.kill()
+    for report in reports:
+        if "error" in report:
+            sys.exit(f"a member failed: {report['error']}")
+    if len({report["checksum"] for report in reports}) != 1:
+        sys.exit("the members delivered in different orders")
+    return reports
+
+
+def bare_datagrams(size: int, seconds: float = 0.5) -> float:
+    """Datagrams of `size` bytes that one process sends and receives per second, bare."""
+    with (
+        socket.socket(type=socket.SOCK_DGRAM) as receiver,
+        socket.socket(type=socket.SOCK_DGRAM) as sender,
+    ):
+        receiver.bind(("127.0.0.1", 0))
+        to, data, done = receiver.getsockname(), bytes(size), 0
+        end = time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            sender.sendto(data, to)
+            receiver.recvfrom(65_536)
+            done += 1
+        return done / seconds
+
+
+def throughput(transport: str, size: int, count: int, *, batch: int, trace: bool = False) -> float:
+    """Measure and print delivered messages per second of the slowest member."""
+    with tempfile.TemporaryDirectory(prefix="raincheck-bench-") as folder:
+        case = Case(transport, size, count, free_ports(MEMBERS + 1), batch=batch,
+                    trace=folder if trace else None)  # fmt: skip
+        reports = measure(case)
+    rate = min(report["delivered"] / report["seconds"] for report in reports)
+    bare = bare_datagrams(60_000) * (60_000 / (size + 4))
+    repaired = sum(
+        count
+        for report in reports
+        for name, count in report["counters"].items()
+        if "retrans" in name or "nak" in name.lower()
+    )
+    cpu = sum(report["cpu"] for report in reports) / max(r["seconds"] for r in reports)
+    way = "send" if batch == 1 else f"send_many({batch})"
+    print(
+        f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {rate:10,.0f} msg/s per "
+        f"member  {rate * size / 1e6:6.1f} MB/s  ratio to bare UDP {rate / bare:6.4f}  "
+        f"cpu {cpu:4.2f} cores  repairs {repaired}",
+        flush=True,
+    )
+    return rate
+
+
+def latency(transport: str, size: int, count: int, rate: int, senders: int) -> None:
+    """Measure and print the time from `send` to delivery, at every member."""
+    case = Case(transport, size, count, free_ports(MEMBERS + 1), senders=senders,
+                rate=rate // senders)  # fmt: skip
+    for rank, report in enumerate(measure(case)):
+        times = sorted(wait / 1e6 for wait in report["latencies"])
+        cuts = statistics.quantiles(times, n=1000)
+        print(
+            f"{transport:9} {size:5} B {rate} msg/s of {senders} senders, member {rank}: latency "
+            f"p50 {cuts[499]:.3f}  p90 {cuts[899]:.3f}  p99 {cuts[989]:.3f}  "
+            f"p99.9 {cuts[998]:.3f}  max {times[-1]:.3f} ms",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a tenth of the messages")
+    parser.add_argument("--only", choices=("throughput", "latency", "tracing"))
+    parser.add_argument("--transport", choices=("udp", "multicast", "tcp"))
+    parser.add_argument("--sizes", default="100,1000", help="payload bytes (default 100,1000)")
+    parser.add_argument("--count", type=int, help="messages of each sender")
+    options = parser.parse_args()
+    scale = 10 if options.quick else 1
+    transports = [options.transport] if options.transport else ["udp", "multicast", "tcp"]
+    sizes = [int(size) for size in options.sizes.split(",")]
+    print(f"{MEMBERS} members, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
+    if options.only in (None, "throughput"):
+        for size in sizes:
+            count = options.count or (500_000 if size <= 200 else 300_000) // scale
+            for transport in transports:
+                for batch in (1, 100):
+                    throughput(transport, size, count // batch * batch, batch=batch)
+    if options.only in (None, "latency"):
+        for transport in transports:
+            for senders in (1, MEMBERS):
+                latency(transport, 100, 5_000 // senders // scale, 1000, senders)
+    if options.only in (None, "tracing"):
+        for size in sizes:
+            count = options.count or 300_000 // scale
+            off = throughput(transports[0], size, count, batch=1)
+            on = throughput(transports[0], size, count, batch=1, trace=True)
+            print(f"tracing on / off at {size} B: {on / off:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,132 @@
+"""The inbox: order, bounds, holding and releasing, the end."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import pytest
+
+from raincheck.impl.errors import NotMember
+from raincheck.impl.inbox import Inbox
+from raincheck.impl.messages import Address, Batch, Message, Payloads, Run
+
+SENDER = Address("s", 0)
+
+
+class Bench:
+    """An inbox of 1,000 bytes, and what it has asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.inbox = Inbox(
+            1000,
+            hold=lambda: self.asked.append("hold"),
+            release=lambda: self.asked.append("release"),
+        )
+        self._next = 1
+
+    def put(self, *payloads: bytes) -> None:
+        """Deliver a run of messages."""
+        run = Run(SENDER, self._next, len(payloads))
+        self._next += len(payloads)
+        self.inbox.put(Batch(run, 1, Payloads.pack(payloads)))
+
+
+def run(body: Coroutine[Any, Any, None]) -> None:
+    """Run a test's coroutine."""
+    asyncio.run(asyncio.wait_for(body, 20))
+
+
+def test_messages_come_out_as_they_went_in() -> None:
+    async def body() -> None:
+        bench = Bench()
+        bench.put(b"a", b"b")
+        bench.put(b"c")
+        got = [await bench.inbox.message() for _ in range(3)]
+        assert got == [Message(SENDER, n, 1, p) for n, p in enumerate((b"a", b"b", b"c"), 1)]
+        assert bench.inbox.size == 0
+        assert bench.asked == []
+
+    run(body())
+
+
+def test_a_full_inbox_holds_once_and_releases_when_half_is_taken() -> None:
+    async def body() -> None:
+        bench = Bench()
+        for _ in range(12):
+            bench.put(bytes(96))  # 100 bytes with its length
+        assert bench.asked == ["hold"]
+        for _ in range(6):
+            await bench.inbox.batch()
+        assert bench.asked == ["hold"]
+        await bench.inbox.batch()
+        assert bench.asked == ["hold", "release"]
+        assert bench.inbox.size == 500
+
+    run(body())
+
+
+def test_who_waits_gets_what_comes() -> None:
+    async def body() -> None:
+        bench = Bench()
+        waiting = asyncio.create_task(bench.inbox.message())
+        while not bench.inbox._arrived._waiters:
+            await asyncio.sleep(0)
+        bench.put(b"late")
+        message = await waiting
+        assert message is not None
+        assert message.payload == b"late"
+
+    run(body())
+
+
+def test_a_cancelled_wait_loses_nothing() -> None:
+    async def body() -> None:
+        bench = Bench()
+        waiting = asyncio.create_task(bench.inbox.message())
+        while not bench.inbox._arrived._waiters:
+            await asyncio.sleep(0)
+        bench.put(b"kept")
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)
+        message = await bench.inbox.message()
+        assert message is not None
+        assert message.payload == b"kept"
+        assert bench.inbox._arrived._waiters == []
+
+    run(body())
+
+
+def test_while_leaving_it_drops_what_finds_it_full_and_all_that_follows() -> None:
+    async def body() -> None:
+        bench = Bench()
+        for _ in range(10):
+            bench.put(bytes(96))
+        bench.inbox.stop_holding()
+        assert bench.asked == ["hold", "release"]
+        bench.put(b"too", b"much")
+        await bench.inbox.batch()
+        bench.put(b"there would be room, but also a hole before it")
+        bench.inbox.close("")
+        rest = 0
+        while await bench.inbox.batch() is not None:
+            rest += 1
+        assert rest == 9
+        assert bench.inbox.dropped == 3
+        assert bench.asked == ["hold", "release"]
+
+    run(body())
+
+
+def test_the_end_comes_after_what_is_in_it_and_tells_why() -> None:
+    async def body() -> None:
+        bench = Bench()
+        bench.put(b"last")
+        bench.inbox.close("excluded")
+        bench.inbox.close("")  # the first reason stands
+        assert await bench.inbox.message() is not None
+        for _ in range(2):
+            with pytest.raises(NotMember, match="excluded"):
+                await bench.inbox.message()
+
+    run(body())
