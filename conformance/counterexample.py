@@ -6,15 +6,23 @@ from pathlib import Path
 from .catalog import Case
 from .errors import UsageError
 from .evidence import Evidence
+from .report.sequence import as_steps, as_text
+from .report.sequencesvg import as_page, as_svg
 from .resultcache import as_json, result_from
+from .story import diagram_of
 from .tlc import TlcResult
 
 FOLDER = "counterexamples"
 
 
 def write_counterexample(evidence: Evidence, case: Case, result: TlcResult) -> None:
-    """Write the trace as JSON."""
-    evidence.write_json(f"{FOLDER}/{case.name}.json", as_json(result) | {"case": case.name})
+    """Write the trace for machines, and its story as text, picture and page."""
+    base = f"{FOLDER}/{case.name}"
+    evidence.write_json(f"{base}.json", as_json(result) | {"case": case.name})
+    diagram = diagram_of(case, result)
+    evidence.write_text(f"{base}.txt", f"{as_text(diagram)}\nStep by step\n\n{as_steps(diagram)}")
+    evidence.write_text(f"{base}.svg", as_svg(diagram))
+    evidence.write_text(f"{base}.html", as_page(diagram))
 
 
 def read_counterexample(path: Path) -> TlcResult:

@@ -80,3 +80,17 @@ def _read(path: Path) -> str:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {path} ({error}): name a .tla file.") from error
+
+
+def comment_above(module: Path, name: str) -> str:
+    """Return the comment lines that stand right above a definition, as one text."""
+    for path in files_of(module):
+        lines = _read(path).splitlines()
+        for number, line in enumerate(lines):
+            if re.match(rf"{re.escape(name)}(?:\([^)]*\))?\s*==", line):
+                above: list[str] = []
+                while number and lines[number - 1].startswith("\\*"):
+                    number -= 1
+                    above.insert(0, lines[number].removeprefix("\\*").strip())
+                return " ".join(above)
+    return ""

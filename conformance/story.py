@@ -1,0 +1,169 @@
+"""From a counterexample of TLC's to a story that can be drawn (`report.sequence`).
+
+What is the same for all protocols: which variables change at each step, and which member's entries
+they are. A protocol's own `mapping.<protocol>_story` knows what a step means.
+"""
+
+import importlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Protocol, cast
+
+from raincheck.model.tlavalue import Fcn, Value, format
+
+from .catalog import HOLDS, Case
+from .cfgfile import read_cfg
+from .dotgraph import plain_action
+from .report.sequence import Change, Diagram, Event
+from .tlaspec import comment_above
+from .tlc import TlcResult
+
+State = Mapping[str, Value]
+
+
+class Teller(Protocol):
+    """What a module `mapping.<protocol>_story` offers."""
+
+    def members(self, states: list[State]) -> tuple[str, ...]:
+        """Return the members in the order in which they are to be drawn."""
+
+    def absent(self, state: State, /) -> frozenset[str]:
+        """Return the members that are not there in a state."""
+
+    def tell(self, steps: list[tuple[str, State, State]]) -> list[Event]:
+        """Return an event per step (action, state before, state after); changes are added."""
+
+    def witness(self, name: str, states: list[State], /) -> str:
+        """Say in one sentence what shows that the property is violated, or nothing."""
+
+
+def diagram_of(case: Case, result: TlcResult) -> Diagram:
+    """Return the story of a case's counterexample."""
+    states: list[State] = [state.variables for state in result.trace]
+    steps = [
+        (plain_action(state.action), before, after)
+        for state, before, after in zip(result.trace[1:], states, states[1:], strict=False)
+    ]
+    teller = teller_of(case.protocol)
+    events = teller.tell(steps)
+    told = tuple(
+        replace(event, number=number, changes=tuple(changes(before, after)))
+        for number, (event, (_, before, after)) in enumerate(zip(events, steps, strict=True), 1)
+    )
+    violated = result.violated or " or ".join(result.candidates)
+    witness = teller.witness(violated, states)
+    return Diagram(
+        title=f"{case.name}: {violated} is violated",
+        members=teller.members(states),
+        events=told,
+        absent=teller.absent(states[0]) if states else frozenset(),
+        facts=tuple(_facts(case, violated)),
+        ending=tuple(_ending(result, witness)),
+    )
+
+
+def changes(before: State, after: State) -> Iterable[Change]:
+    """Return what changed, entry by entry where a variable has an entry per member."""
+    for name, new in after.items():
+        old = before.get(name)
+        if old == new or old is None:
+            continue
+        if isinstance(old, Fcn) and isinstance(new, Fcn) and old.keys() == new.keys():
+            for key in old:
+                if old[key] != new[key]:
+                    yield from _deeper(f"{name}[{_bare(key)}]", old[key], new[key])
+        else:
+            yield Change(name, format(old), format(new))
+
+
+def _deeper(name: str, old: Value, new: Value) -> Iterable[Change]:
+    if isinstance(old, Fcn) and isinstance(new, Fcn) and old.keys() == new.keys():
+        for key in old:
+            if old[key] != new[key]:
+                yield Change(f"{name}[{_bare(key)}]", format(old[key]), format(new[key]))
+    else:
+        yield Change(name, format(old), format(new))
+
+
+def _bare(key: Value) -> str:
+    return key if isinstance(key, str) else format(key)
+
+
+def _facts(case: Case, violated: str) -> Iterable[str]:
+    promise = comment_above(case.module, violated)
+    if promise:
+        yield f"{violated} promises: {promise}"
+    yield f"The case: {case.words}."
+    if case.note:
+        yield case.note
+    speaks = f"rule {case.rule}" + (f", flaw {case.flaw}" if case.flaw else "")
+    wanted = (
+        "the catalog expects this violation"
+        if case.expected == violated
+        else "this should hold"
+        if case.expected == HOLDS
+        else f"expected was {case.expected}"
+    )
+    yield f"It speaks to {speaks} of the seed's text; {wanted}."
+    assumptions = read_cfg(case.cfg).constants
+    if switches := [f"{k} = {format(v)}" for k, v in assumptions.items() if isinstance(v, bool)]:
+        yield f"With {', '.join(switches)}."
+
+
+def _ending(result: TlcResult, witness: str) -> Iterable[str]:
+    if result.stuttering:
+        yield "And then nothing happens any more: nobody is obliged to do anything else."
+    elif result.back_to is not None:
+        yield (
+            f"The next step leads back to where step {result.back_to} began, "
+            "and so it goes round for ever."
+        )
+    if witness:
+        yield witness
+
+
+def teller_of(protocol: str) -> Teller:
+    """Return the protocol's own teller, or one that knows no protocol."""
+    name = f"raincheck.conformance.mapping.{protocol}_story"
+    if find_spec(name) is None:
+        return AnyProtocol()
+    return cast("Teller", importlib.import_module(name))
+
+
+class AnyProtocol:
+    """Tells who acted from whose entries change, and nothing more."""
+
+    def members(self, states: list[State]) -> tuple[str, ...]:
+        """All keys of the variables that have an entry per key, if they are names."""
+        found: dict[str, None] = {}
+        for value in states[0].values() if states else ():
+            if isinstance(value, Fcn):
+                found |= {key: None for key in value if isinstance(key, str)}
+        return tuple(found)
+
+    def absent(self, _state: State, /) -> frozenset[str]:
+        """Nobody, as far as one can see."""
+        return frozenset()
+
+    def tell(self, steps: list[tuple[str, State, State]]) -> list[Event]:
+        """One event per step, without messages."""
+        who = [actor(before, after) for _, before, after in steps]
+        return [
+            Event(0, node, f"{action or '?'}({node})" if node else action or "?")
+            for node, (action, _, _) in zip(who, steps, strict=True)
+        ]
+
+    def witness(self, _name: str, _states: list[State], /) -> str:
+        """Nothing: one would have to know the protocol."""
+        return ""
+
+
+def actor(before: State, after: State) -> str:
+    """Return the one member whose entries change, or "" if it is not one."""
+    changed: set[str] = set()
+    for name, new in after.items():
+        old = before.get(name)
+        if isinstance(old, Fcn) and isinstance(new, Fcn):
+            changed |= {k for k in new if isinstance(k, str) and old.get(k) != new[k]}
+    return changed.pop() if len(changed) == 1 else ""
