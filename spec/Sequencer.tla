@@ -115,8 +115,9 @@ Highest(n, a) == IF a \in DOMAIN receivedTable[n] THEN receivedTable[n][a] ELSE 
 \* R6: "needs to be 1 higher than the previous seqno". What that means for a sender
 \* without an entry is the policy for joiners.
 IsNext(n, m) ==
-    \/ m.seqno <= Highest(n, m.from) + 1
-    \/ m.from \notin DOMAIN receivedTable[n] /\ JoinPolicy = "any"
+    IF m.from \notin DOMAIN receivedTable[n] /\ JoinPolicy = "any"
+    THEN TRUE
+    ELSE m.seqno <= Highest(n, m.from) + 1
 
 RECURSIVE InOrder(_)
 InOrder(messages) ==
