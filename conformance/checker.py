@@ -14,7 +14,7 @@ import msgspec
 
 from .catalogue import Catalogue, RunFiles, catalogue
 from .events import Address, MessageId
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Summary
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
 from .localrun import check_file
 from .network import (
     channel_finding,
@@ -25,7 +25,7 @@ from .network import (
     compare_channel,
     table,
 )
-from .promises import Promise, evaluate
+from .promises import evaluate, weakened
 from .rows import Rows
 from .tracefile import Problem, trace_files
 
@@ -79,7 +79,8 @@ def check_run(files: RunFiles, progress: Progress | None = None) -> RunVerdict:
         network.add(who, rows)
         if progress is not None:
             progress(summary.events, path.name)
-    return judge(files, summaries, network.finish(summaries), deliveries, problems)
+    promises = evaluate(summaries, deliveries)
+    return judge(files, summaries, network.finish(summaries), promises, problems)
 
 
 class Channels:
@@ -124,7 +125,7 @@ def judge(
     files: RunFiles,
     summaries: Mapping[Address, Summary],
     channels: list[Finding],
-    deliveries: Mapping[Address, Any],
+    promises: list[Promise],
     problems: list[Problem],
 ) -> RunVerdict:
     """Put together what the parts found; both engines end here."""
@@ -152,7 +153,7 @@ def judge(
         verdict=verdict,
         findings=findings,
         problems=sorted(problems),
-        promises=evaluate(summaries, deliveries, verdict == HOLDS),
+        promises=promises if verdict == HOLDS else weakened(promises),
         files=len(files.files),
         events=sum(summary.events for summary in summaries.values()),
         conforming={f"{n}.{i}": s.conforming for (n, i), s in sorted(summaries.items())},

@@ -15,6 +15,15 @@ HOLDS = "holds"
 WORDS = {HOLDS: "conforms", VIOLATED: "violates", INCONCLUSIVE: "inconclusive"}
 
 
+class Promise(msgspec.Struct, frozen=True):
+    """A property's verdict, and the smallest witness against it."""
+
+    name: str
+    verdict: str
+    witness: dict[str, Any] = {}
+    reason: str = ""
+
+
 class Difference(msgspec.Struct, frozen=True):
     """A variable, or a part of a message, whose recorded value is not the expected one."""
 

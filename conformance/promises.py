@@ -9,25 +9,15 @@ what the reference did not are compared pair by pair.
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from .events import Address
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Summary
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise, Summary
 from .rows import SEQNO_BITS
 
 Keys = npt.NDArray[np.int64]
 ENDED = ("left", "crashed")
-
-
-class Promise(msgspec.Struct, frozen=True):
-    """One property of one run, and the smallest witness against it."""
-
-    name: str
-    verdict: str
-    witness: dict[str, Any] = {}
-    reason: str = ""
 
 
 class Log(NamedTuple):
@@ -79,14 +69,19 @@ def _expanded(
     return np.repeat(rows[:, 0], counts) + offsets, [(int(first[row]), v) for row, v in starts]
 
 
-def evaluate(
-    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any], conforms: bool
-) -> list[Promise]:
-    """Every property of the catalog that finitely many records can decide.
+def weakened(promises: list[Promise]) -> list[Promise]:
+    """Without all records there and in order nothing holds: what is missing might violate it."""
+    reason = "not every record was checked"
+    return [
+        Promise(promise.name, INCONCLUSIVE, reason=reason) if promise.verdict == HOLDS else promise
+        for promise in promises
+    ]
 
-    `conforms` says whether all records are there and in order: without that a property of which no
-    violation was seen is inconclusive, since what is missing might violate it.
-    """
+
+def evaluate(
+    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]
+) -> list[Promise]:
+    """Every property of the catalog that finitely many records can decide."""
     logs, senders = logs_of(summaries, deliveries)
     survivors = [log for log in logs if log.running]
     found = {
@@ -102,11 +97,10 @@ def evaluate(
     for name, witness in found.items():
         if witness is not None:
             promises.append(Promise(name, VIOLATED, witness))
-        elif conforms and any(len(log.keys) for log in logs):
+        elif any(len(log.keys) for log in logs):
             promises.append(Promise(name, HOLDS))
         else:
-            reason = "nothing was delivered" if conforms else "not every record was checked"
-            promises.append(Promise(name, INCONCLUSIVE, reason=reason))
+            promises.append(Promise(name, INCONCLUSIVE, reason="nothing was delivered"))
     return promises
 
 

@@ -1,0 +1,129 @@
+"""Black-box checking of delivery logs: what any totally ordered multicast promises.
+
+Law of this file: it says what each property means and which witness is the smallest; the Spark
+engine (`spark/properties.py`) answers the same questions in SQL and hands its answers to the same
+`judged`, and a test holds the two against each other.
+
+A message is (sender, id). Members that went on from a view to the same next one are its survivors;
+those that end in a view count as its survivors if they are not known to have crashed.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from .errors import UsageError
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
+from .tracefile import Problem
+
+Message = tuple[str, str]
+Witness = dict[str, Any]
+
+NAMES = (
+    "total_order",
+    "agreement",
+    "no_duplication",
+    "no_creation",
+    "sender_fifo",
+    "virtual_synchrony",
+    "gap_freeness",
+)
+NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
+"""What missing records alone could make look violated."""
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """What the log is like, apart from the properties."""
+
+    rows: int = 0
+    members: int = 0
+    messages: int = 0
+    sends: bool = False
+    views: bool = False
+    holes: list[str] = []
+    """Members whose positions are not 1, 2, 3 …"""
+    unordered: str = ""
+    """A sender whose order nobody knows: no send log and ids that are no numbers."""
+    open_end: bool = False
+    """Somebody's log may go on behind its last row."""
+    counted: bool = True
+    """Some sender's ids are numbers."""
+
+
+class Answers(NamedTuple):
+    """The smallest witness against each property, where there is one."""
+
+    facts: Facts
+    witnesses: Mapping[str, Witness]
+    loose: Witness | None
+    """A difference in the last view, which is a violation only if the logs are complete."""
+
+
+class LogVerdict(msgspec.Struct, kw_only=True):
+    """What was found out about the logs of one system."""
+
+    facts: Facts
+    properties: list[Promise]
+    problems: list[Problem]
+
+
+def judged(
+    answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
+) -> LogVerdict:
+    """Turn witnesses into verdicts; both engines end here."""
+    facts, chosen = answers.facts, list(names)
+    unknown = sorted(set(chosen) - set(NAMES))
+    if unknown:
+        raise UsageError(f"unknown property {unknown[0]!r}: choose among {', '.join(NAMES)}")
+    if not chosen:
+        chosen = [
+            name
+            for name in NAMES
+            if (facts.sends or name != "no_creation")
+            and (facts.views or name != "virtual_synchrony")
+        ]
+    properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
+    return LogVerdict(facts=facts, properties=properties, problems=problems)
+
+
+def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Promise:
+    facts = answers.facts
+    witness = answers.witnesses.get(name)
+    if name == "agreement" and witness is None and answers.loose is not None:
+        if complete or not facts.open_end:
+            witness = answers.loose
+        else:
+            reason = "the last view differs, and no log says that it is complete"
+            return Promise(name, INCONCLUSIVE, answers.loose, reason)
+    missing = ""
+    if facts.holes:
+        missing = f"positions are missing or doubled in the log of {facts.holes[0]}"
+    elif problems:
+        missing = "records were put into quarantine"
+    elif not facts.messages:
+        missing = "nothing was delivered"
+    if witness is not None and not (missing and name in NEEDS_ALL):
+        return Promise(name, VIOLATED, witness)
+    if missing:
+        return Promise(name, INCONCLUSIVE, witness or {}, missing)
+    reason = ""
+    if name == "no_creation" and not facts.sends:
+        reason = "there is no send log"
+    elif name == "virtual_synchrony" and not facts.views:
+        reason = "the log has no views"
+    elif name == "gap_freeness" and not facts.counted:
+        reason = "no sender's message ids are numbers"
+    elif name == "sender_fifo" and facts.unordered:
+        reason = f"no send log, and the message ids of {facts.unordered} are no numbers"
+    return Promise(name, INCONCLUSIVE if reason else HOLDS, {}, reason)
+
+
+def order_witness(p: str, q: str, first: Message, second: Message) -> Witness:
+    """Two members and two messages that p delivered in this order and q in the other."""
+    return {"members": [p, q], "messages": [list(first), list(second)]}
+
+
+def agreement_witness(view: int, key: Message, has: str, lacks: str) -> Witness:
+    """A message that one survivor of the view delivered in it and another did not."""
+    return {"view": view, "messages": [list(key)], "members": [has, lacks]}

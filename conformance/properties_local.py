@@ -1,0 +1,275 @@
+"""Black-box checking of delivery logs, local engine: plain Python, one pass per property.
+
+The oracle for `spark/properties.py`. What the properties mean stands in `properties.py`.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from .deliveries import Row, delivery_files, read_rows
+from .properties import (
+    Answers,
+    Facts,
+    LogVerdict,
+    Message,
+    Witness,
+    agreement_witness,
+    judged,
+    order_witness,
+)
+from .tracefile import Problem
+
+
+def check_deliveries(
+    paths: Iterable[Path], names: Iterable[str] = (), complete: bool = False
+) -> LogVerdict:
+    """Check the logs in this process."""
+    problems: list[Problem] = []
+    files = delivery_files(paths)
+    rows = (row for path in files for row in read_rows(path, problems.append))
+    answers = answer(rows)
+    return judged(answers, sorted(problems), names, complete)
+
+
+class _Log:
+    """The rows, sorted out by member."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.delivered: dict[str, list[tuple[int, int, Message]]] = defaultdict(list)
+        self.visited: dict[str, set[int]] = defaultdict(set)
+        self.sent: dict[Message, tuple[int, int]] = {}
+        self.crashed: set[str] = set()
+        self.ended: dict[str, int] = {}
+        self.count = 0
+        for row in rows:
+            self.count += 1
+            if row.event == "deliver":
+                key = (row.sender, row.message)
+                self.delivered[row.member].append((row.position, row.view, key))
+                self.visited[row.member].add(row.view)
+            elif row.event == "send":
+                key = (row.sender, row.message)
+                known = self.sent.get(key)
+                place = (row.position, row.view)
+                self.sent[key] = place if known is None else min(known, place)
+            elif row.event == "view":
+                self.visited[row.member].add(row.view)
+            elif row.event == "crash":
+                self.crashed.add(row.member)
+            else:
+                self.ended[row.member] = max(row.position, self.ended.get(row.member, 0))
+        for log in self.delivered.values():
+            log.sort(key=lambda row: (row[0], row[2]))
+        self.members = sorted(set(self.delivered) | set(self.visited))
+        self.first: dict[str, dict[Message, int]] = {}
+        for member in self.members:
+            places = self.first[member] = {}
+            for position, _, key in self.delivered[member]:
+                places.setdefault(key, position)
+
+
+def answer(rows: Iterable[Row]) -> Answers:
+    """Find the smallest witness against each property."""
+    log = _Log(rows)
+    senders: dict[str, bool] = {}
+    messages = {key for places in log.first.values() for key in places}
+    for sender, message in messages:
+        senders[sender] = senders.get(sender, True) and is_number(message)
+    unsent = {key[0] for key in messages if key not in log.sent}
+    unordered = min(
+        (s for s, counted in senders.items() if not counted and s in unsent), default=""
+    )
+    facts = Facts(
+        rows=log.count,
+        members=len(log.members),
+        messages=len(messages),
+        sends=bool(log.sent),
+        views=any(view for views in log.visited.values() for view in views),
+        holes=[m for m in log.members if not _whole(log, m)],
+        unordered=unordered,
+        open_end=any(m not in log.ended and m not in log.crashed for m in log.members),
+        counted=any(senders.values()),
+    )
+    firm, loose = _agreement(log)
+    found = {
+        "total_order": _total_order(log),
+        "agreement": firm,
+        "no_duplication": _duplicate(log),
+        "no_creation": _created(log) if log.sent else None,
+        "sender_fifo": _fifo(log, senders, unsent),
+        "virtual_synchrony": _views_differ(log) if facts.views else None,
+        "gap_freeness": _gap(log, senders),
+    }
+    return Answers(facts, {name: w for name, w in found.items() if w is not None}, loose)
+
+
+def is_number(message: str) -> bool:
+    """Whether an id counts its sender's messages; the SQL twin is `^[0-9]{1,18}$`."""
+    return message.isascii() and message.isdigit() and len(message) <= 18
+
+
+def _whole(log: _Log, member: str) -> bool:
+    positions = [position for position, _, _ in log.delivered[member]]
+    end = log.ended.get(member, len(positions))
+    return positions == list(range(1, len(positions) + 1)) and end == len(positions)
+
+
+def _inversions(
+    mine: dict[Message, int], theirs: dict[Message, int]
+) -> Iterator[tuple[int, Message, Message]]:
+    previous: tuple[int, Message] | None = None
+    for key, position in mine.items():
+        place = theirs.get(key)
+        if place is None:
+            continue
+        if previous is not None and place < previous[0]:
+            yield position, previous[1], key
+        previous = (place, key)
+
+
+def _total_order(log: _Log) -> Witness | None:
+    """One pass against the fullest log; only members with more than it pair by pair."""
+    if len(log.members) < 2:
+        return None
+    reference = min(log.members, key=lambda member: (-len(log.first[member]), member))
+    order = log.first[reference]
+    found = [
+        (position, member, a, b)
+        for member in log.members
+        if member != reference
+        for position, a, b in _inversions(log.first[member], order)
+    ]
+    if found:
+        _, member, a, b = min(found)
+        return order_witness(member, reference, a, b)
+    beyond = [m for m in log.members if any(key not in order for key in log.first[m])]
+    for place, p in enumerate(beyond):
+        for q in beyond[place + 1 :]:
+            for _, a, b in _inversions(log.first[p], log.first[q]):
+                return order_witness(p, q, a, b)
+    return None
+
+
+def _agreement(log: _Log) -> tuple[Witness | None, Witness | None]:
+    """Survivors of a view delivered the same in it: (certain difference, one in a last view)."""
+    groups: dict[tuple[int, int], list[str]] = defaultdict(list)
+    for member in log.members:
+        views = sorted(log.visited[member])
+        for place, view in enumerate(views):
+            if place + 1 < len(views):
+                groups[view, views[place + 1]].append(member)
+            elif member not in log.crashed:
+                groups[view, -1].append(member)
+    sets: dict[tuple[str, int], set[Message]] = defaultdict(set)
+    for member in log.members:
+        for _, view, key in log.delivered[member]:
+            sets[member, view].add(key)
+    certain: list[tuple[int, Message, int]] = []
+    last: list[tuple[int, Message, int]] = []
+    for (view, following), members in groups.items():
+        union = set().union(*(sets[m, view] for m in members))
+        common = union.intersection(*(sets[m, view] for m in members))
+        if union != common:
+            (last if following < 0 else certain).append((view, min(union - common), following))
+
+    def witness(found: list[tuple[int, Message, int]]) -> Witness | None:
+        if not found:
+            return None
+        view, key, following = min(found)
+        members = groups[view, following]
+        has = min(m for m in members if key in sets[m, view])
+        lacks = min(m for m in members if key not in sets[m, view])
+        return agreement_witness(view, key, has, lacks)
+
+    return witness(certain), witness(last)
+
+
+def _duplicate(log: _Log) -> Witness | None:
+    found = []
+    for member in log.members:
+        seen: dict[Message, int] = {}
+        for position, _, key in log.delivered[member]:
+            if key in seen:
+                found.append((position, member, key, seen[key]))
+                break
+            seen[key] = position
+    if not found:
+        return None
+    position, member, key, before = min(found)
+    return {"members": [member], "messages": [list(key)], "positions": [before, position]}
+
+
+def _created(log: _Log) -> Witness | None:
+    found = [
+        (position, member, key)
+        for member in log.members
+        for position, _, key in log.delivered[member]
+        if key not in log.sent
+    ]
+    if not found:
+        return None
+    position, member, key = min(found)
+    return {"members": [member], "messages": [list(key)], "positions": [position]}
+
+
+def _fifo(log: _Log, counted: dict[str, bool], unsent: set[str]) -> Witness | None:
+    """By the send log where it has all of a sender's messages, else by numbers."""
+    found = []
+    for member in log.members:
+        before: dict[str, tuple[int, Message]] = {}
+        for key, position in log.first[member].items():
+            sender = key[0]
+            if sender not in unsent:
+                rank = log.sent[key][0]
+            elif counted[sender]:
+                rank = int(key[1])
+            else:
+                continue
+            if sender in before and rank < before[sender][0]:
+                found.append((position, member, before[sender][1], key))
+                break
+            before[sender] = (rank, key)
+    if not found:
+        return None
+    _, member, first, second = min(found)
+    return {"members": [member], "messages": [list(first), list(second)]}
+
+
+def _views_differ(log: _Log) -> Witness | None:
+    """A message is delivered in one view only: the one in which it was sent, if that is known."""
+    views: dict[Message, dict[int, str]] = defaultdict(dict)
+    for member in log.members:
+        for _, view, key in log.delivered[member]:
+            views[key].setdefault(view, member)
+    differing = [key for key, places in views.items() if len(places) > 1]
+    if differing:
+        key = min(differing)
+        low, high = min(views[key]), max(views[key])
+        members = [views[key][low], views[key][high]]
+        return {"messages": [list(key)], "views": [low, high], "members": members}
+    late = [
+        key for key, places in views.items() if log.sent.get(key, (0, 0))[1] not in (0, *places)
+    ]
+    if not late:
+        return None
+    key = min(late)
+    [(view, member)] = views[key].items()
+    return {"messages": [list(key)], "views": [log.sent[key][1], view], "members": [member]}
+
+
+def _gap(log: _Log, counted: dict[str, bool]) -> Witness | None:
+    """Between the first and the last number that a member delivered of a sender none is missing."""
+    for member in log.members:
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for sender, message in log.first[member]:
+            if counted[sender]:
+                numbers[sender].append(int(message))
+        for sender in sorted(numbers):
+            ids = sorted(set(numbers[sender]))
+            if ids[-1] - ids[0] + 1 == len(ids):
+                continue
+            missing = next(a + 1 for a, b in pairwise(ids) if b > a + 1)
+            return {"members": [member], "messages": [[sender, str(missing)]]}
+    return None

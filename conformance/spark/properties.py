@@ -1,0 +1,198 @@
+"""Black-box checking of delivery logs on Spark: each property is one set-based query.
+
+The twin of `properties_local.py`: the same questions in SQL, so that the answers scale with the
+cluster. Files are read by the workers with the same reader, so quarantine is the same as well.
+"""
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from raincheck.conformance.deliveries import delivery_files, read_rows
+from raincheck.conformance.properties import (
+    Answers,
+    Facts,
+    LogVerdict,
+    Witness,
+    agreement_witness,
+    judged,
+    order_witness,
+)
+from raincheck.conformance.tracefile import Problem
+
+from . import queries
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Row as SparkRow
+
+SCHEMA = (
+    "member string, position long, view long, sender string, message string, event string, "
+    "problem string"
+)
+ROWS = 65536
+
+
+def check_deliveries(
+    session: "SparkSession",
+    paths: Iterable[Path],
+    names: Iterable[str] = (),
+    complete: bool = False,
+) -> LogVerdict:
+    """Check the logs on Spark; the verdict is the local engine's."""
+    frame = load(session, delivery_files(paths)).persist()
+    try:
+        problems = [
+            Problem(**msgspec.json.decode(row.problem))
+            for row in frame.where("problem is not null").select("problem").collect()
+        ]
+        return judged(
+            ask(session, frame.where("problem is null")), sorted(problems), names, complete
+        )
+    finally:
+        frame.unpersist()
+
+
+def load(session: "SparkSession", files: list[Path]) -> "DataFrame":
+    """The rows of all files, and beside them what could not be read."""
+    names = session.createDataFrame([(str(path.absolute()),) for path in files], "path string")
+    return names.repartition(max(1, len(files))).mapInArrow(_read, SCHEMA)
+
+
+def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+    import pyarrow as pa
+
+    fields = ("member", "position", "view", "sender", "message", "event")
+    kinds = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
+    schema = pa.schema([*zip(fields, kinds, strict=True), ("problem", pa.string())])
+
+    def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
+        columns = zip(*rows, strict=True) if rows else [[] for _ in schema]
+        arrays = [pa.array(c, type=f.type) for c, f in zip(columns, schema, strict=True)]
+        return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+    for batch in batches:
+        for path in batch.column(0).to_pylist():
+            problems: list[Problem] = []
+            rows: list[tuple[Any, ...]] = []
+            for row in read_rows(Path(path), problems.append):
+                rows.append(
+                    (row.member, row.position, row.view, row.sender, row.message, row.event, None)
+                )
+                if len(rows) == ROWS:
+                    yield packed(rows)
+                    rows = []
+            rows += [
+                (None,) * 6 + (msgspec.json.encode(problem._asdict()).decode(),)
+                for problem in problems
+            ]
+            yield packed(rows)
+
+
+def ask(session: "SparkSession", rows: "DataFrame") -> Answers:
+    """Put every question to the rows."""
+    rows.createOrReplaceTempView("log")
+    for name, text in queries.VIEWS.items():
+        session.sql(text).createOrReplaceTempView(name)
+    facts = _one(session, queries.FACTS)
+    assert facts is not None
+    known = Facts(
+        rows=facts.rows,
+        members=facts.members,
+        messages=facts.messages,
+        sends=facts.sends > 0,
+        views=facts.views > 0,
+        holes=sorted(row.member for row in session.sql(queries.HOLES).collect()),
+        unordered=facts.unordered or "",
+        open_end=facts.open_ends > 0,
+        counted=facts.counted > 0,
+    )
+    loose = _agreement(_one(session, queries.AGREEMENT_LAST))
+    found: dict[str, Witness | None] = {
+        "total_order": _total_order(session),
+        "agreement": _agreement(_one(session, queries.AGREEMENT)),
+        "no_duplication": _duplicate(_one(session, queries.DUPLICATE)),
+        "sender_fifo": _pair(_one(session, queries.FIFO)),
+        "gap_freeness": _gap(_one(session, queries.GAP)),
+    }
+    if known.sends:
+        found["no_creation"] = _created(_one(session, queries.CREATED))
+    if known.views:
+        found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER)) or _late(
+            _one(session, queries.SENT_ELSEWHERE)
+        )
+    return Answers(known, {name: w for name, w in found.items() if w is not None}, loose)
+
+
+def _one(session: "SparkSession", query: str) -> "SparkRow | None":
+    rows = session.sql(query).collect()
+    return rows[0] if rows else None
+
+
+def _total_order(session: "SparkSession") -> Witness | None:
+    row = _one(session, queries.ORDER_REFERENCE) or _one(session, queries.ORDER_PAIRS)
+    if row is None:
+        return None
+    return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
+
+
+def _agreement(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return agreement_witness(row.view, (row.sender, row.message), row.has, row.lacks)
+
+
+def _duplicate(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return {
+        "members": [row.member],
+        "messages": [[row.sender, row.message]],
+        "positions": [row.before, row.position],
+    }
+
+
+def _created(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return {
+        "members": [row.member],
+        "messages": [[row.sender, row.message]],
+        "positions": [row.position],
+    }
+
+
+def _pair(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    messages = [[row.sender, row.before], [row.sender, row.message]]
+    return {"members": [row.member], "messages": messages}
+
+
+def _views(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return {
+        "messages": [[row.sender, row.message]],
+        "views": [row.low, row.high],
+        "members": [row.low_member, row.high_member],
+    }
+
+
+def _late(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return {
+        "messages": [[row.sender, row.message]],
+        "views": [row.sent_view, row.view],
+        "members": [row.member],
+    }
+
+
+def _gap(row: "SparkRow | None") -> Witness | None:
+    if row is None:
+        return None
+    return {"members": [row.member], "messages": [[row.sender, str(row.missing)]]}

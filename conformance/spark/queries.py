@@ -1,0 +1,167 @@
+"""The questions of `properties_local.py` in SQL; each answers with its smallest witness or no row.
+
+The views build on each other: `d` is every delivery, `f` each member's first delivery of a message.
+"""
+
+VIEWS = {
+    "d": """
+        select member, position, view, sender, message from log where event = 'deliver'""",
+    "f": """
+        select member, sender, message, min(position) as position
+        from d group by member, sender, message""",
+    "s": """
+        select sender, message, min(struct(position, view)) as place
+        from log where event = 'send' group by sender, message""",
+    "visited": """
+        select distinct member, view from log where event in ('deliver', 'view')""",
+    "everybody": """
+        select distinct member from visited""",
+    "senders": """
+        select m.sender,
+               bool_and(m.message rlike '^[0-9]{1,18}$') as counted,
+               bool_or(s.message is null) as unsent
+        from (select distinct sender, message from f) m
+        left join s on s.sender = m.sender and s.message = m.message
+        group by m.sender""",
+    "reference": """
+        select member from f group by member order by count(*) desc, member limit 1""",
+    "crashed": """
+        select distinct member from log where event = 'crash'""",
+    "stays": """
+        select v.member, v.view, v.following
+        from (select member, view,
+                     coalesce(lead(view) over (partition by member order by view), -1) as following
+              from visited) v
+        left anti join (select member, -1 as following from crashed) c
+        on c.member = v.member and c.following = v.following""",
+    "groups": """
+        select view, following, count(*) as size from stays group by view, following""",
+    "heard": """
+        select distinct t.view, t.following, t.member, d.sender, d.message
+        from stays t join d on d.member = t.member and d.view = t.view""",
+    "uneven": """
+        select h.view, h.following, h.sender, h.message, min(h.member) as has
+        from heard h join groups g on g.view = h.view and g.following = h.following
+        group by h.view, h.following, h.sender, h.message, g.size
+        having count(*) < g.size""",
+}
+
+FACTS = """
+    select (select count(*) from log) as rows,
+           (select count(*) from everybody) as members,
+           (select count(*) from (select distinct sender, message from f)) as messages,
+           (select count(*) from s) as sends,
+           (select count(*) from visited where view > 0) as views,
+           (select min(sender) from senders where unsent and not counted) as unordered,
+           (select count(*) from senders where counted) as counted,
+           (select count(*) from everybody e
+            where e.member not in (select member from log where event in ('end', 'crash'))
+           ) as open_ends"""
+
+HOLES = """
+    select e.member
+    from everybody e
+    left join (select member, count(*) as number, count(distinct position) as places,
+                      max(position) as last
+               from d group by member) d on d.member = e.member
+    left join (select member, max(position) as last
+               from log where event = 'end' group by member) n on n.member = e.member
+    where coalesce(d.number, 0) <> coalesce(d.places, 0)
+       or coalesce(d.number, 0) <> coalesce(d.last, 0)
+       or coalesce(n.last, d.number, 0) <> coalesce(d.number, 0)"""
+
+ORDER_REFERENCE = """
+    select p, q, sender1, message1, sender as sender2, message as message2
+    from (select f.member as p, r.member as q, f.position, f.sender, f.message, r.position as there,
+                 lag(r.position) over w as there_before,
+                 lag(f.sender) over w as sender1, lag(f.message) over w as message1
+          from f
+          join (select f.* from f join reference on reference.member = f.member) r
+          on r.sender = f.sender and r.message = f.message and r.member <> f.member
+          window w as (partition by f.member order by f.position, f.sender, f.message))
+    where there < there_before
+    order by position, p limit 1"""
+
+ORDER_PAIRS = """
+    with inside as (select f.sender, f.message
+                    from f join reference on reference.member = f.member),
+         beyond as (select distinct f.member from f
+                    left anti join inside i on i.sender = f.sender and i.message = f.message),
+         b as (select f.* from f join beyond on beyond.member = f.member)
+    select p, q, sender1, message1, sender as sender2, message as message2
+    from (select p.member as p, q.member as q, p.position, p.sender, p.message,
+                 q.position as there,
+                 lag(q.position) over w as there_before,
+                 lag(p.sender) over w as sender1, lag(p.message) over w as message1
+          from b p join b q
+          on q.sender = p.sender and q.message = p.message and p.member < q.member
+          window w as (partition by p.member, q.member order by p.position, p.sender, p.message))
+    where there < there_before
+    order by p, q, position limit 1"""
+
+_UNEVEN = """
+    select u.view, u.sender, u.message, u.has, min(t.member) as lacks
+    from (select * from uneven where following {last} 0
+          order by view, sender, message, following limit 1) u
+    join stays t on t.view = u.view and t.following = u.following
+    left anti join heard h
+    on h.member = t.member and h.view = t.view and h.sender = u.sender and h.message = u.message
+    group by u.view, u.sender, u.message, u.has"""
+
+AGREEMENT = _UNEVEN.format(last=">=")
+AGREEMENT_LAST = _UNEVEN.format(last="<")
+
+DUPLICATE = """
+    select member, sender, message, before, position
+    from (select member, sender, message, position,
+                 min(position) over w as before,
+                 row_number() over w as time
+          from d window w as (partition by member, sender, message order by position))
+    where time = 2
+    order by position, member, sender, message limit 1"""
+
+CREATED = """
+    select d.member, d.sender, d.message, d.position
+    from d left anti join s on s.sender = d.sender and s.message = d.message
+    order by d.position, d.member, d.sender, d.message limit 1"""
+
+FIFO = """
+    select member, sender, message, before
+    from (select r.*,
+                 lag(rank) over w as rank_before, lag(message) over w as before
+          from (select f.member, f.sender, f.message, f.position,
+                       case when n.unsent then try_cast(f.message as bigint)
+                            else s.place.position end as rank
+                from f
+                join senders n on n.sender = f.sender and (n.counted or not n.unsent)
+                left join s on s.sender = f.sender and s.message = f.message) r
+          window w as (partition by member, sender order by position, message))
+    where rank < rank_before
+    order by position, member limit 1"""
+
+VIEWS_DIFFER = """
+    select sender, message, low.view as low, high.view as high,
+           low.member as low_member, high.member as high_member
+    from (select sender, message, min(struct(view, member)) as low,
+                 max(view) as top
+          from d group by sender, message having count(distinct view) > 1
+          order by sender, message limit 1) k
+    join lateral (select min(struct(d.view, d.member)) as high from d
+                  where d.sender = k.sender and d.message = k.message and d.view = k.top)"""
+
+SENT_ELSEWHERE = """
+    select d.sender, d.message, s.place.view as sent_view, min(d.view) as view,
+           min(d.member) as member
+    from d join s on s.sender = d.sender and s.message = d.message
+    where s.place.view <> 0 and s.place.view <> d.view
+    group by d.sender, d.message, s.place.view
+    order by d.sender, d.message limit 1"""
+
+GAP = """
+    select member, sender, before + 1 as missing
+    from (select member, sender, number,
+                 lag(number) over (partition by member, sender order by number) as before
+          from (select distinct f.member, f.sender, try_cast(f.message as bigint) as number
+                from f join senders n on n.sender = f.sender and n.counted))
+    where number > before + 1
+    order by member, sender, number limit 1"""

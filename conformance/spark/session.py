@@ -1,0 +1,70 @@
+"""The one place where a Spark session is made.
+
+Law of this file: Spark is an extra, imported here at use. Without `--master` it is embedded: one
+JVM, all cores, no UI, few shuffle partitions, since a laptop's data is small.
+"""
+
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.java import spark_java_home
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EMBEDDED = "local[*]"
+
+
+@contextmanager
+def spark_session(
+    master: str = EMBEDDED, partitions: int | None = None
+) -> Iterator["SparkSession"]:
+    """A session for the block, stopped behind it; `partitions` is how many a shuffle makes."""
+    try:
+        from pyspark.sql import SparkSession
+    except ImportError as error:
+        raise UsageError(
+            "Spark is not installed: pip install raincheck[audit], or use --engine local."
+        ) from error
+    # Workers are started as children and must find the same packages.
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ["JAVA_HOME"] = str(spark_java_home())
+    logging.getLogger("py4j").setLevel(logging.ERROR)
+    builder = (
+        SparkSession.builder.master(master)
+        .appName("raincheck")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", str(partitions or os.cpu_count() or 2))
+        .config("spark.default.parallelism", str(partitions or os.cpu_count() or 2))
+        .config("spark.sql.execution.arrow.pyspark.enabled", "true")
+        .config("spark.sql.adaptive.enabled", "true")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.log.level", "ERROR")
+        .config("spark.python.worker.reuse", "true")
+        .config("spark.driver.memory", "2g")
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:  # noqa: BLE001 - py4j raises whatever the JVM did
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise UsageError(
+                f"Spark did not start with master {master!r} ({text}): "
+                "see raincheck doctor, or use --engine local."
+            ) from error
+        session.sparkContext.setLogLevel("ERROR")
+        try:
+            yield session
+        finally:
+            session.stop()

@@ -1,0 +1,199 @@
+"""Black-box checking of delivery logs: each property by a planted fault, and its smallest witness."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.deliveries import Row
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
+from raincheck.conformance.properties import judged
+from raincheck.conformance.properties_local import answer, check_deliveries
+
+
+def log(*members: str, end: bool = True) -> list[Row]:
+    """Rows of members that each deliver what their string says: "p: a1 b1 a2", one view."""
+    rows = []
+    for text in members:
+        member, _, words = text.partition(":")
+        for place, word in enumerate(words.split(), start=1):
+            view, _, message = word.rpartition("/")
+            rows.append(Row(member, place, int(view or 0), message[0], message[1:]))
+        if end:
+            rows.append(Row(member, len(words.split()), event="end"))
+    return rows
+
+
+def verdicts(rows: list[Row], complete: bool = False) -> dict[str, Promise]:
+    """The verdict of each property."""
+    found = judged(answer(rows), [], (), complete)
+    return {promise.name: promise for promise in found.properties}
+
+
+def test_a_good_log_holds_in_all_that_can_be_asked_of_it() -> None:
+    found = verdicts(log("p: a1 b1 a2", "q: a1 b1 a2"))
+
+    assert {name: promise.verdict for name, promise in found.items()} == {
+        "total_order": HOLDS,
+        "agreement": HOLDS,
+        "no_duplication": HOLDS,
+        "sender_fifo": HOLDS,
+        "gap_freeness": HOLDS,
+    }
+
+
+def test_order_is_compared_with_the_fullest_log() -> None:
+    found = verdicts(log("p: a1 b1 c1 a2", "q: a1 c1 b1"))["total_order"]
+
+    assert found.verdict == VIOLATED
+    assert found.witness == {"members": ["q", "p"], "messages": [["c", "1"], ["b", "1"]]}
+
+
+def test_order_between_members_beyond_the_fullest_log_is_seen() -> None:
+    found = verdicts(log("p: a1 a2 a3 a4 a5", "q: a1 b1 c1", "r: a1 c1 b1"))["total_order"]
+
+    assert found.witness == {"members": ["q", "r"], "messages": [["b", "1"], ["c", "1"]]}
+
+
+def test_a_cycle_of_pairwise_compatible_orders_is_no_violation() -> None:
+    found = verdicts(log("p: a1 b1", "q: b1 c1", "r: c1 a1"))["total_order"]
+
+    assert found.verdict == HOLDS
+
+
+def test_survivors_must_agree_on_a_view_that_they_went_on_from() -> None:
+    rows = log("p: 1/a1 1/a2 2/a3", "q: 1/a1 2/a3", end=False)
+    found = verdicts(rows)["agreement"]
+
+    assert found.verdict == VIOLATED
+    assert found.witness == {"view": 1, "messages": [["a", "2"]], "members": ["p", "q"]}
+
+
+def test_a_crashed_member_owes_nothing_in_its_last_view() -> None:
+    rows = [*log("p: 1/a1 1/a2", "q: 1/a1 1/a2", "r: 1/a1")]
+    rows = [row for row in rows if not (row.member == "r" and row.event == "end")]
+    rows.append(Row("r", 0, event="crash"))
+
+    assert verdicts(rows)["agreement"].verdict == HOLDS
+
+
+def test_a_difference_in_the_last_view_counts_only_if_the_logs_are_complete() -> None:
+    rows = log("p: a1 a2", "q: a1", end=False)
+
+    assert verdicts(rows)["agreement"].verdict == INCONCLUSIVE
+    assert verdicts(rows, complete=True)["agreement"].verdict == VIOLATED
+    assert verdicts(log("p: a1 a2", "q: a1"))["agreement"].verdict == VIOLATED
+
+
+def test_a_second_delivery_is_named_with_both_positions() -> None:
+    found = verdicts(log("p: a1 b1 a1", "q: a1 b1"))["no_duplication"]
+
+    assert found.witness == {"members": ["p"], "messages": [["a", "1"]], "positions": [1, 3]}
+
+
+def test_creation_is_asked_for_only_with_a_send_log() -> None:
+    rows = [*log("p: a1 a2"), Row("a", 1, 0, "a", "1", "send")]
+    found = verdicts(rows)["no_creation"]
+
+    assert "no_creation" not in verdicts(log("p: a1 a2"))
+    assert found.witness == {"members": ["p"], "messages": [["a", "2"]], "positions": [2]}
+
+
+def test_a_senders_order_is_its_send_log_or_else_its_numbers() -> None:
+    by_number = verdicts(log("p: a2 a1"))["sender_fifo"]
+    sends = [Row("a", 1, 0, "a", "2", "send"), Row("a", 2, 0, "a", "1", "send")]
+    by_log = verdicts([*log("p: a2 a1"), *sends])["sender_fifo"]
+    unknown = verdicts(log("p: ax ay"))["sender_fifo"]
+
+    assert by_number.witness == {"members": ["p"], "messages": [["a", "2"], ["a", "1"]]}
+    assert by_log.verdict == HOLDS
+    assert unknown.verdict == INCONCLUSIVE
+
+
+def test_a_message_belongs_to_one_view() -> None:
+    found = verdicts(log("p: 1/a1 1/a2", "q: 1/a1 2/a2"))["virtual_synchrony"]
+
+    assert found.witness == {"messages": [["a", "2"]], "views": [1, 2], "members": ["p", "q"]}
+
+
+def test_a_message_is_delivered_in_the_view_it_was_sent_in() -> None:
+    rows = [*log("p: 2/a1", "q: 2/a1"), Row("a", 1, 1, "a", "1", "send")]
+    found = verdicts(rows)["virtual_synchrony"]
+
+    assert found.witness == {"messages": [["a", "1"]], "views": [1, 2], "members": ["p"]}
+
+
+def test_a_number_that_is_skipped_is_named() -> None:
+    found = verdicts(log("p: a1 a2 a5"))["gap_freeness"]
+
+    assert found.witness == {"members": ["p"], "messages": [["a", "3"]]}
+
+
+def test_missing_positions_never_pass() -> None:
+    rows = [row for row in log("p: a1 a2 a3", "q: a1 a2 a3") if row.position != 2]
+    found = verdicts(rows)
+
+    assert {promise.verdict for promise in found.values()} == {INCONCLUSIVE}
+
+
+def test_a_log_that_ends_before_its_end_record_never_passes() -> None:
+    rows = [*log("p: a1 a2", end=False), Row("p", 3, event="end")]
+
+    assert HOLDS not in {promise.verdict for promise in verdicts(rows).values()}
+
+
+def test_no_rows_never_pass() -> None:
+    assert {promise.verdict for promise in verdicts([]).values()} == {INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_the_three_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"log{suffix}"
+    rows = [{"member": m, "view": 1, "sender": "a", "message": "1", "position": 1} for m in "pq"]
+    if suffix == ".csv":
+        with path.open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    elif suffix == ".jsonl":
+        import json
+
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    found = check_deliveries([tmp_path])
+
+    assert found.problems == []
+    assert (found.facts.members, found.facts.messages, found.facts.rows) == (2, 1, 2)
+    assert {promise.verdict for promise in found.properties} == {HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "no row"),
+        ("{", "truncated last line: not a delivery record"),
+        ('{"member":"p","position":-1,"sender":"a","message":1}\n', "not a delivery record"),
+        ('{"member":"p","position":0,"sender":"a","message":1}\n', "positions count from 1"),
+        ('{"member":"p","position":1,"sender":"a"}\n', "needs sender and message"),
+        ('{"member":"p","position":1,"event":"dance"}\n', "unknown event"),
+        ("x" * (1 << 20) + "\n", "longer than"),
+    ],
+)
+def test_what_is_no_row_is_put_aside_and_nothing_holds(
+    tmp_path: Path, text: str, reason: str
+) -> None:
+    (tmp_path / "log.jsonl").write_text(text)
+    found = check_deliveries([tmp_path])
+
+    assert reason in found.problems[0].reason
+    assert HOLDS not in {promise.verdict for promise in found.properties}
+
+
+def test_an_unknown_property_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="choose among total_order"):
+        judged(answer(log("p: a1")), [], ["speed"], False)
