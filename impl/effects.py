@@ -84,9 +84,9 @@ class Join(NamedTuple):
 
 
 class Resend(NamedTuple):
-    """The first run of `resend` goes out again; only its first `count` messages if that is set."""
+    """The first run of `resend` goes out again; only its first `size` messages if that is set."""
 
-    count: int | None = None
+    size: int | None = None
 
 
 class Leave(NamedTuple):

@@ -9,11 +9,17 @@ from __future__ import annotations
 import sys
 import zlib
 from array import array
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple, TypeAlias
+
+from msgspec import Meta
+
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
+"""A number on the wire that counts something."""
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+"""The name of a node."""
 
 Endpoint: TypeAlias = tuple[str, int]
 """Where a member's transport listens: (IP address, port)."""
@@ -22,8 +28,8 @@ Endpoint: TypeAlias = tuple[str, int]
 class Address(NamedTuple):
     """A process: a node's name and which life of that node it is."""
 
-    node: str
-    incarnation: int
+    node: Name
+    incarnation: Count
 
     def __str__(self) -> str:
         return f"{self.node}.{self.incarnation}"
@@ -32,7 +38,7 @@ class Address(NamedTuple):
 class ViewId(NamedTuple):
     """A view's place in the sequence of views, and the coordinator that installed it."""
 
-    counter: int
+    counter: Count
     coordinator: Address
 
 
@@ -53,19 +59,19 @@ class View(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Messages `first` .. `first + count - 1` of one sender."""
+    """Messages `first` .. `first + size - 1` of one sender."""
 
     sender: Address
     first: int
-    count: int
+    size: int
 
     @property
     def last(self) -> int:
         """The seqno of the last message."""
-        return self.first + self.count - 1
+        return self.first + self.size - 1
 
 
-Table: TypeAlias = tuple[tuple[Address, int], ...]
+Table: TypeAlias = tuple[tuple[Address, Count], ...]
 """The highest seqno delivered per sender, sorted."""
 
 
@@ -120,11 +126,16 @@ class Payloads:
     @classmethod
     def pack(cls, payloads: Sequence[bytes]) -> Payloads:
         """Make the area of these payloads."""
-        lengths = array("I", map(len, payloads))
+        made = cls.__new__(cls)
+        made._lengths = lengths = array("I", map(len, payloads))
         if _BIG_ENDIAN:
+            lengths = array("I", lengths)
             lengths.byteswap()
-        data = b"".join((lengths.tobytes(), *payloads))
-        return cls(data, 0, len(data), len(payloads))
+        made.data = b"".join((lengths.tobytes(), *payloads))
+        made.start = 0
+        made.stop = len(made.data)
+        made.count = len(payloads)
+        return made
 
     @property
     def size(self) -> int:
@@ -163,11 +174,6 @@ class Payloads:
         return f"<{self.count} payloads, {self.size} bytes>"
 
 
-def fitting(lengths: Sequence[int], limit: int) -> int:
-    """Return how many of the first payloads fit into an area of `limit` bytes."""
-    return bisect_right(list(accumulate(length + 4 for length in lengths)), limit)
-
-
 class Batch:
     """A run of delivered messages of one sender, in order.
 
@@ -177,7 +183,7 @@ class Batch:
     def __init__(self, run: Run, view: int, payloads: Payloads) -> None:
         self.sender = run.sender
         self.first = run.first
-        self.count = run.count
+        self.count = run.size
         self.view = view
         self._payloads = payloads
 

@@ -32,12 +32,12 @@ class Left(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """Datagrams were dropped, `count` of them for this reason since the last such report."""
+    """Datagrams were dropped, `times` of them for this reason since the last such report."""
 
     reason: str
     sender: Endpoint
     detail: str
-    count: int
+    times: int
 
 
 class Suspected(NamedTuple):

@@ -10,8 +10,8 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.flush(now)                       # what was sent leaves as one bundle
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
-    stack.hold()                           # slow application: NAKACK keeps DATA, acks no more of it,
-    stack.release(now)                     #   ... and delivers again; signs of life go on meanwhile
+    stack.hold()                           # slow application: deliver, and acknowledge, no more;
+    stack.release(now)                     #   ... go on. Signs of life go out meanwhile.
 
 After *any* of these but `send` and `send_many` (which `flush` completes), in this order:
 
@@ -29,8 +29,381 @@ the send buffer. Nothing that comes in from the network raises: bad datagrams ar
 in `stack.counters` and reported, at most once per second and reason, as Dropped.
 
 To look at: `stack.view` (None before joining), `stack.status` ("joining", "member", "leaving",
-"left"), `stack.address`, `stack.counters`, `stack.writable`, `stack.missing(now)` (the members whom
-something waits for, with what it is), `stack.pending` (messages sent and not yet delivered).
+"left"), `stack.address`, `stack.counters`, `stack.writable`, `stack.missing()` (the members whom
+something waits for, each with what it is), `stack.pending` (messages sent and not yet delivered).
 For harnesses: `stack.found(view, endpoints, now)` instead of `start` makes a founder of a given
-first view. `max_bundle` must not exceed the transport's `max_datagram`.
+first view, and `stack.sequencer` is there to look at. Tracing: give it a `tracing.Tracer`.
+`max_bundle` must not exceed the transport's `max_datagram`.
 """
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any
+
+from .bundling import SendBuffer
+from .effects import Leave, Resend, Send, Stop
+from .errors import MessageTooLarge, NotMember, RaincheckError, WireError, WouldBlock
+from .group import Group
+from .headers import (
+    FORWARDS,
+    Alive,
+    DataHeader,
+    Excluded,
+    JoinHint,
+    JoinRefused,
+    JoinReq,
+    Leaving,
+    Nak,
+    UnicastAck,
+    UnicastHeader,
+)
+from .joining import Joining
+from .messages import Address, Endpoint, Payloads, View, ViewId
+from .protocol import NEVER, Outbox
+from .reports import Dropped, Left, Outgoing, Report
+from .sequencer import Repairs, Sequencer
+from .stack_config import StackConfig
+from .tracing import Tracer
+from .wire import HEADROOM, Codec
+
+_STRANGERS = 512  # connections of processes that are not members
+
+Batch = Iterable[tuple[bytes, Endpoint]]
+
+
+class Stack:
+    """One member: it decides what becomes of each input, in which order."""
+
+    def __init__(
+        self,
+        address: Address,
+        config: StackConfig,
+        *,
+        seed: int = 0,
+        tracer: Tracer | None = None,
+        repairs: Repairs | None = None,
+    ) -> None:
+        self.address = address
+        self.config = config
+        self.max_message = config.max_bundle - HEADROOM - 4
+        self._codec = Codec(config.cluster, config.max_bundle)
+        self._outbox = Outbox(self._codec)
+        self._joining = Joining(address, config, self._outbox, Random(seed))
+        self.sequencer = Sequencer(address, repairs=repairs)
+        self._group = Group(address, config, self._outbox, self.sequencer, tracer)
+        self._buffer = SendBuffer(config.send_buffer)
+        self._reported: dict[str, tuple[float, int]] = {}
+        self._leave_asked = False
+        self._leaving_at = NEVER
+        self._leave_until = NEVER
+        self._handlers: dict[type[Any], Callable[..., None]] = {
+            Alive: self._on_alive,
+            Nak: self._on_nak,
+            UnicastAck: self._on_unicast_ack,
+            JoinReq: self._on_join_request,
+            JoinHint: self._on_join_hint,
+            JoinRefused: self._on_join_refused,
+            Excluded: self._on_excluded,
+            Leaving: self._on_leaving,
+        }
+
+    # ------------------------------------------------------------------ what the user wants
+
+    def start(self, now: float) -> None:
+        """Ask to join; found a group when nobody answers."""
+        self._joining.start(now)
+        self._pump(now)
+
+    def found(self, view: View, endpoints: Sequence[Endpoint], now: float) -> None:
+        """Be a founder of this first view; all of its members must be given the same."""
+        self._joining.stop()
+        self._group.found(view, endpoints, now)
+        self._pump(now)
+
+    def send(self, payload: bytes) -> None:
+        """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
+        if self._leave_asked or self._group.left:
+            raise NotMember(self._why_not())
+        if len(payload) > self.max_message:
+            raise self._too_large(len(payload))
+        if not self._buffer.writable:
+            raise WouldBlock("the send buffer is full; wait until the stack is writable")
+        self._buffer.append(payload)
+
+    def send_many(self, payloads: Sequence[bytes]) -> int:
+        """Take as many of the first messages as there is room for; return how many."""
+        if self._leave_asked or self._group.left:
+            raise NotMember(self._why_not())
+        lengths = list(map(len, payloads))
+        if lengths and max(lengths) > self.max_message:
+            raise self._too_large(max(lengths))
+        return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
+
+    def flush(self, now: float) -> None:
+        """Let go what was sent."""
+        self._pump(now)
+
+    def leave(self, now: float) -> None:
+        """Leave: what was sent is delivered first. The report Left says that it is done."""
+        self._leave_asked = True
+        self._pump(now)
+
+    def hold(self) -> None:
+        """Deliver nothing more for now; what arrives waits, and its senders with it."""
+        self._group.holding = True
+
+    def release(self, now: float) -> None:
+        """Deliver again."""
+        self._group.holding = False
+        self._pump(now)
+
+    # ------------------------------------------------------------------ what arrives
+
+    def receive(self, batch: Batch, now: float) -> None:
+        """Handle datagrams, each with the endpoint it came from."""
+        for datagram, endpoint in batch:
+            try:
+                self._receive(datagram, endpoint, now)
+            except WireError as problem:
+                self._drop(problem.reason, endpoint, problem.detail, now)
+        self._pump(now)
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due."""
+        if self._joining.deadline() <= now:
+            self._joining.handle_timer(now)
+        if self._leaving_at <= now:
+            self._say_goodbye(now)
+        self._group.handle_timer(now)
+        self._pump(now)
+
+    def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
+        header, payloads = self._codec.decode(datagram)
+        group, source = self._group, header.source
+        if self._outbox.endpoints.get(source) == endpoint:
+            group.membership.heard(source, now)
+        if isinstance(header, DataHeader):
+            if payloads is not None and group.running:
+                group.nakack.receive(header, payloads, datagram, now)
+        elif isinstance(header, UnicastHeader):
+            self._on_unicast(header, payloads, endpoint, now)
+        else:
+            self._handlers[type(header)](header, endpoint, now)
+
+    def _on_unicast(
+        self, header: UnicastHeader, payloads: Payloads | None, endpoint: Endpoint, now: float
+    ) -> None:
+        group = self._group
+        if header.to != self.address or group.left:
+            self._outbox.counters["not_for_me"] += 1
+            return
+        if header.source not in self._outbox.endpoints:
+            if group.unicast.connections() >= _STRANGERS:
+                self._drop("stranger", endpoint, f"{header.source} is not known here", now)
+                return
+            self._outbox.endpoints[header.source] = endpoint
+        group.unicast.receive(header, payloads, now)
+
+    def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
+        if ack.to == self.address:
+            self._group.unicast.handle_ack(ack, now)
+
+    def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
+        if self._group.running:
+            self._group.nakack.handle_alive(alive, now)
+            self._group.membership.handle_alive(alive, endpoint)
+
+    def _on_nak(self, nak: Nak, _endpoint: Endpoint, now: float) -> None:
+        self._group.nakack.handle_nak(nak, now)
+
+    def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
+        group = self._group
+        if not group.running:
+            self._joining.handle_request(request.source, endpoint, now)
+            return
+        leader = group.membership.leader()
+        if leader != self.address:
+            host, port = self._outbox.endpoints.get(leader or self.address, ("unknown", 0))
+            self._outbox.send_to(JoinHint(self.address, host, port), endpoint)
+            return
+        refusal = group.membership.handle_join(request.source, endpoint)
+        if refusal:
+            self._outbox.send_to(JoinRefused(self.address, request.source, refusal), endpoint)
+        else:
+            self._outbox.send_to(JoinHint(self.address, "here", 0), endpoint)
+
+    def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
+        if self.status == "joining":
+            self._joining.handle_hint(hint, now)
+
+    def _on_join_refused(self, refused: JoinRefused, _endpoint: Endpoint, _now: float) -> None:
+        if refused.to == self.address and self.status == "joining":
+            self._out(f"not admitted: {refused.reason}")
+
+    def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, _now: float) -> None:
+        if self._leaving_at != NEVER and notice.to == self.address:
+            self._out("")
+        elif self._group.running:
+            self._group.membership.handle_excluded(notice)
+
+    def _on_leaving(self, notice: Leaving, endpoint: Endpoint, _now: float) -> None:
+        view = self.view
+        if view is None or not self._group.running:
+            return
+        if notice.source in view.members:
+            self._group.membership.handle_leaving(notice.source)
+        else:
+            self._outbox.send_to(Excluded(self.address, notice.source, view), endpoint)
+
+    def _drop(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> None:
+        """Count a datagram, and report it unless the same was reported a moment ago."""
+        self._outbox.counters[reason] += 1
+        last, unreported = self._reported.get(reason, (-NEVER, 0))
+        if now - last >= 1.0:
+            self._group.reports.append(Dropped(reason, endpoint, detail, unreported + 1))
+            last, unreported = now, -1
+        self._reported[reason] = (last, unreported + 1)
+
+    # ------------------------------------------------------------------ what follows
+
+    def _pump(self, now: float) -> None:
+        """Take every step that is possible now, then see to acknowledgements that are due."""
+        group = self._group
+        if self._joining.alone and self.status == "joining":
+            alone = View(ViewId(1, self.address), (self.address,))
+            self.found(alone, (("unknown", 0),), now)
+            return
+        try:
+            while group.advance(now) or self._send_next(now):
+                pass
+        except RaincheckError as problem:
+            self._out(f"{problem}; it has to join again")
+        if group.running and self._joining.deadline() != NEVER:
+            self._joining.stop()
+        if self._leave_asked:
+            self._leave_step(now)
+        group.settle(now)
+
+    def _send_next(self, now: float) -> bool:
+        """Resend, or send, the next bundle if windows and credit allow it."""
+        sequencer, group, config = self.sequencer, self._group, self.config
+        if not group.running or (not sequencer.resend and not self._buffer):
+            return False
+        if sequencer.is_coordinator:
+            if not group.nakack.open:
+                return False
+        elif group.unicast.waiting(sequencer.members[0], FORWARDS) >= config.unicast_window:
+            return False
+        if sequencer.resend:
+            group.apply(sequencer.handle(Resend()), now)
+            return True
+        count = config.credit_messages - sequencer.in_flight
+        if not sequencer.may_send or count <= 0 or sequencer.pending_bytes >= config.credit:
+            return False
+        bundle = self._buffer.take(config.max_bundle - HEADROOM, count)
+        group.apply(sequencer.handle(Send(bundle)), now)
+        return True
+
+    def _leave_step(self, now: float) -> None:
+        """Go as far as possible on the way out."""
+        group, sequencer = self._group, self.sequencer
+        if sequencer.status == "joining":
+            self._out("")
+        elif sequencer.status == "member" and not self._buffer:
+            sequencer.handle(Leave())
+            group.draining = True
+            while group.advance(now):
+                pass
+        if group.drained:
+            sequencer.handle(Stop(drained=True))
+            group.stopped()
+            others = [member for member in group.last_members if member != self.address]
+            if others:
+                self._leave_until = now + self.config.suspect_after
+                self._say_goodbye(now)
+            else:
+                self._out("")
+
+    def _say_goodbye(self, now: float) -> None:
+        """Tell the others until one of them has a view without this member."""
+        if now >= self._leave_until:
+            self._out("")
+            return
+        goodbye = self._codec.encode(Leaving(self.address))
+        self._outbox.multicast(goodbye, (m for m in self._group.last_members if m != self.address))
+        self._leaving_at = now + self.config.retransmit_after
+
+    def _out(self, reason: str) -> None:
+        """The member is out of the group."""
+        if not self._group.left:
+            self._joining.stop()
+            self._group.leave()
+            self._leaving_at = NEVER
+            self._group.reports.append(Left(reason))
+
+    # ------------------------------------------------------------------ what goes out
+
+    def poll_datagrams(self) -> list[Outgoing]:
+        """Return the datagrams to transmit, once."""
+        return self._outbox.drain()
+
+    def poll_reports(self) -> list[Report]:
+        """Return what the application is to be told, once."""
+        reports = self._group.reports
+        if not reports:
+            return []
+        self._group.reports = []
+        return reports
+
+    def deadline(self) -> float | None:
+        """When `handle_timer` wants to be called; None for never."""
+        due = min(self._joining.deadline(), self._leaving_at, self._group.deadline())
+        return None if due == NEVER else due
+
+    # ------------------------------------------------------------------ to look at
+
+    @property
+    def status(self) -> str:
+        """ "joining", "member", "leaving" or "left"."""
+        return "left" if self._group.left else self.sequencer.status
+
+    @property
+    def view(self) -> View | None:
+        """The view that is installed, None before the first."""
+        return self._group.membership.view
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was dropped, sent again, asked for … by reason."""
+        return self._outbox.counters
+
+    @property
+    def writable(self) -> bool:
+        """Whether `send` takes another message."""
+        return self._buffer.writable and not self._leave_asked and not self._group.left
+
+    @property
+    def pending(self) -> int:
+        """Messages sent and not yet delivered to this member itself."""
+        return len(self._buffer) + self.sequencer.in_flight
+
+    def missing(self) -> dict[Address, str]:
+        """Whom this member waits for, each with what it waits for."""
+        return self._group.missing()
+
+    def buffered(self) -> int:
+        """Datagrams kept in all protocols; bounded by the windows."""
+        return self._group.buffered()
+
+    def _why_not(self) -> str:
+        what = "is leaving" if self._leave_asked else "is out of"
+        return f"{self.address} {what} the group: nothing can be sent any more"
+
+    def _too_large(self, size: int) -> MessageTooLarge:
+        return MessageTooLarge(
+            f"a message of {size} bytes does not fit into a bundle: at most {self.max_message} "
+            f"bytes; raise max_bundle ({self.config.max_bundle}), or split the message"
+        )

@@ -1,0 +1,204 @@
+"""The headers of all datagrams, as msgspec structs: arrays that begin with a tag and the source.
+
+Law of this file: types and bounds only. Whatever has a payload area after its header names the
+number of payloads in `size`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple, TypeAlias
+
+from msgspec import Meta, Struct
+
+from .messages import Address, Count, Digest, Table, View
+
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
+Host: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+Lane: TypeAlias = Annotated[int, Meta(ge=0, le=1)]
+Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
+"""Missing seqnos, as (first, last)."""
+
+CONTROL: Lane = 0
+"""UNICAST's lane for the membership; never held up."""
+FORWARDS: Lane = 1
+"""UNICAST's lane for FORWARD; held up while the coordinator's multicast window is closed."""
+
+# ------------------------------------------------------------------ bodies that UNICAST carries
+
+
+class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
+    """FORWARD; its payload area follows the header."""
+
+    first: Positive
+    size: Positive
+    view: Positive
+    position: Positive
+    clock: Count
+
+
+class PlacedView(NamedTuple):
+    """A view, and where its members are found, in the same order."""
+
+    view: View
+    endpoints: tuple[tuple[Host, Port], ...]
+
+
+class JoinRspBody(Struct, frozen=True, array_like=True, tag="J", gc=False):
+    """JOIN_RSP: SEQUENCER's table and digest, and NAKACK's digest `bundles`, of one cut."""
+
+    placed: PlacedView
+    table: Table
+    digest: Digest
+    bundles: Digest
+    clock: Count
+
+
+class Prepare(Struct, frozen=True, array_like=True, tag="P", gc=False):
+    """A view is to come without `gone`: freeze their streams and say what you have."""
+
+    attempt: Positive
+    gone: tuple[Address, ...]
+
+
+class Prepared(Struct, frozen=True, array_like=True, tag="R", gc=False):
+    """The answer: how much of the streams of `gone` has arrived, and the last views installed."""
+
+    attempt: Positive
+    received: Digest
+    views: tuple[PlacedView, ...]
+
+
+class Fetch(NamedTuple):
+    """The stream of `sender` up to `at` belongs to the old view; `holder` has it."""
+
+    sender: Address
+    at: Count
+    holder: Address
+
+
+class NewView(Struct, frozen=True, array_like=True, tag="V", gc=False):
+    """Install these views, one after the other, once you have what is to be fetched."""
+
+    views: Annotated[tuple[PlacedView, ...], Meta(min_length=1)]
+    fetch: tuple[Fetch, ...]
+
+
+class Installed(Struct, frozen=True, array_like=True, tag="I", gc=False):
+    """View `counter` is installed here."""
+
+    counter: Positive
+
+
+Body: TypeAlias = ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed
+
+# ------------------------------------------------------------------ headers
+
+
+class UnicastHeader(Struct, frozen=True, array_like=True, tag="U", gc=False):
+    """UNICAST: datagram `seqno` of a connection, on one of its two lanes."""
+
+    source: Address
+    to: Address
+    lane: Lane
+    connection: Positive
+    seqno: Positive
+    body: Body
+
+
+class UnicastAck(Struct, frozen=True, array_like=True, tag="A", gc=False):
+    """All up to `seqno` has arrived, up to `consumed` it was passed up; `missing` has not."""
+
+    source: Address
+    to: Address
+    lane: Lane
+    connection: Positive
+    seqno: Count
+    consumed: Count
+    missing: Gaps
+
+
+class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
+    """NAKACK: bundle `seqno` of the source's stream, a DATA; all have what is up to `stable`."""
+
+    source: Address
+    seqno: Positive
+    stable: Count
+    sender: Address
+    first: Positive
+    size: Positive
+    view: Positive
+    position: Positive
+    clock: Count
+
+
+class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
+    """Please send these bundles of the stream of `sender` again."""
+
+    source: Address
+    sender: Address
+    missing: Gaps
+
+
+class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
+    """A sign of life, an announcement and an acknowledgement.
+
+    View `view` is installed. The source's own stream goes up to `highest`, and all have it up to
+    `stable`. `delivered` is how far the source has delivered the streams of others.
+    """
+
+    source: Address
+    view: Count
+    highest: Count
+    stable: Count
+    delivered: Digest
+
+
+class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
+    """Please admit me; to others who are joining: I am a candidate too."""
+
+    source: Address
+
+
+class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
+    """Ask the coordinator, who is found here."""
+
+    source: Address
+    host: Host
+    port: Port
+
+
+class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
+    """You cannot be admitted."""
+
+    source: Address
+    to: Address
+    reason: Annotated[str, Meta(max_length=300)]
+
+
+class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
+    """You are not a member of my view."""
+
+    source: Address
+    to: Address
+    view: View
+
+
+class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
+    """I have stopped; take me out of the view."""
+
+    source: Address
+
+
+Header: TypeAlias = (
+    UnicastHeader
+    | UnicastAck
+    | DataHeader
+    | Nak
+    | Alive
+    | JoinReq
+    | JoinHint
+    | JoinRefused
+    | Excluded
+    | Leaving
+)

@@ -1,0 +1,303 @@
+"""NAKACK: reliable, ordered multicasts of each member to all members of the view.
+
+Each member numbers its bundles 1, 2, 3 … in a stream of its own. A receiver that sees a gap asks
+for what is missing (negative acknowledgement), again and again with back-off, until it has it.
+A sender whose multicasts are not acknowledged announces how far its stream goes, so that the loss
+of the last one is found too. Receivers acknowledge what they delivered; what all members have
+delivered is stable, and forgotten by everybody. A sender stays within one window of the stable
+bundles, which bounds every buffer.
+
+Members keep what others sent until it is stable. So when a sender has left or crashed, whoever has
+more of its stream than another can hand it on (`fetch`); see MEMBERSHIP.
+
+A bundle carries the counter of the view that it was sent in, and is not delivered before that view
+is installed. A member's own multicasts reach it by the same path. Multicasts of non-members are
+counted and dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .effects import Data
+from .headers import Alive, DataHeader, Fetch, Gaps, Nak
+from .messages import Address, Digest, Payloads, View
+from .protocol import NEVER, Backoff, Outbox, Protocol
+from .stack_config import StackConfig
+from .streams import Bundle, Stream
+
+
+class Nakack(Protocol):
+    """The streams of all members, as one member has them."""
+
+    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
+        super().__init__(me, config, outbox)
+        self.view = 0
+        self.members: tuple[Address, ...] = ()
+        self._others: tuple[Address, ...] = ()
+        self._streams: dict[Address, Stream] = {}
+        self._own = self._new_stream()
+        self._acked: dict[Address, int] = {}
+        self._unstable_bytes = 0
+        self._sent_at: dict[int, float] = {}  # when bundles were last sent again
+        self._announce = Backoff(config.retransmit_after, config.retransmit_max)
+        self._ready: dict[Address, None] = {}  # streams that may have something to deliver
+
+    def _new_stream(self) -> Stream:
+        return Stream(Backoff(self.config.nak_delay, self.config.retransmit_max))
+
+    # ------------------------------------------------------------------ sending
+
+    @property
+    def open(self) -> bool:
+        """Whether the window allows another multicast."""
+        config = self.config
+        return (
+            len(self._own.retained) < config.multicast_window
+            and self._unstable_bytes + config.max_bundle <= config.multicast_window_bytes
+        )
+
+    @property
+    def drained(self) -> bool:
+        """Whether all members have delivered all of this member's multicasts."""
+        return self.stable == self.highest
+
+    @property
+    def highest(self) -> int:
+        """The number of this member's latest bundle."""
+        return self._own.highest
+
+    @property
+    def stable(self) -> int:
+        """What all members have delivered of this member's stream."""
+        return self._own.stable
+
+    def multicast(self, data: Data, now: float) -> None:
+        """Send a bundle to all members of the view."""
+        own = self._own
+        run = data.messages
+        header = DataHeader(
+            self.me,
+            own.highest + 1,
+            own.stable,
+            run.sender,
+            run.first,
+            run.size,
+            data.view,
+            data.position,
+            data.clock,
+        )
+        raw = self.outbox.encode(header, data.payloads)
+        self._unstable_bytes += len(raw)
+        own.accept(Bundle(header, data.payloads, raw))
+        self._ready[self.me] = None
+        self.outbox.multicast(raw, self._others)
+        self._announce.start_if_idle(now)
+        if not self._others:
+            self._stabilise(now)
+
+    # ------------------------------------------------------------------ receiving
+
+    def receive(self, header: DataHeader, payloads: Payloads, raw: bytes, now: float) -> None:
+        """A bundle has arrived."""
+        stream = self._streams.get(header.source)
+        if stream is None or stream is self._own:
+            self.counters["own_echo" if stream else "multicast_of_non_member"] += 1
+            return
+        seqno = header.seqno
+        if seqno <= stream.arrived or seqno in stream.buffer:
+            self.counters["multicast_duplicate"] += 1
+            return
+        if seqno > stream.limit:
+            self.counters["multicast_after_freeze"] += 1
+            return
+        if seqno > stream.delivered + 2 * self.config.multicast_window:
+            self.counters["beyond_multicast_window"] += 1
+            stream.heard(seqno, now)
+            return
+        arrived = stream.arrived
+        stream.accept(Bundle(header, payloads, raw))
+        stream.purge(header.stable)
+        if stream.arrived > arrived:
+            stream.nak.stop()  # progress: if something is still missing, begin anew
+        stream.heard(seqno, now)
+        self._ready[header.source] = None
+
+    def handle_alive(self, alive: Alive, now: float) -> None:
+        """An announcement: it may show that something is missing; and an acknowledgement."""
+        stream = self._streams.get(alive.source)
+        if stream is None or stream is self._own:
+            return
+        if alive.highest > stream.arrived:
+            stream.heard(min(alive.highest, stream.limit), now)
+        elif alive.highest and alive.stable < stream.delivered:
+            stream.ack_at = now
+        stream.purge(min(alive.stable, stream.delivered))
+        at = alive.delivered.highest(self.me)
+        if self._acked.get(alive.source, at) < at <= self._own.highest:
+            self._acked[alive.source] = at
+            self._stabilise(now)
+
+    def handle_nak(self, nak: Nak, now: float) -> None:
+        """Somebody lacks bundles of a stream: send again what is kept of them."""
+        stream = self._streams.get(nak.sender)
+        if stream is None:
+            return
+        budget = self.config.multicast_window
+        for low, high in nak.missing:
+            for seqno in range(low, min(high, low + budget) + 1):
+                raw = stream.raw(seqno)
+                if raw is not None and budget > 0:
+                    budget -= 1
+                    self.outbox.send(raw, nak.source)
+                    self.counters["multicast_retransmitted"] += 1
+        if stream is self._own:
+            self._announce.start(now)
+
+    def deliver(self) -> Bundle | None:
+        """Return the next bundle that can be passed up in this view, each stream in order."""
+        while self._ready:
+            source = next(iter(self._ready))
+            stream = self._streams.get(source)
+            bundle = stream.next(self.view) if stream is not None else None
+            if stream is None or bundle is None:
+                del self._ready[source]
+                continue
+            if stream is not self._own:
+                stream.unacked += 1
+                stream.unacked_bytes += len(bundle.raw)
+            return bundle
+        return None
+
+    def delivered(self, now: float) -> None:
+        """All that could be delivered was: acknowledge, soon or at once."""
+        config = self.config
+        for source in self._others:
+            stream = self._streams[source]
+            if not stream.unacked:
+                continue
+            if (
+                4 * stream.unacked >= config.multicast_window
+                or 4 * stream.unacked_bytes >= config.multicast_window_bytes
+            ):
+                stream.ack_at = now
+            elif stream.ack_at == NEVER:
+                stream.ack_at = now + config.ack_delay
+
+    def _stabilise(self, now: float) -> None:
+        own = self._own
+        stable = min((self._acked[member] for member in self._others), default=own.highest)
+        if stable <= own.stable:
+            return
+        self._unstable_bytes -= own.purge(min(stable, own.delivered))
+        if own.stable == own.highest:
+            self._announce.stop()
+        else:
+            self._announce.start(now)
+
+    # ------------------------------------------------------------------ views
+
+    def install(self, placed: View, now: float) -> None:
+        """The view is installed: joiners read on where this member's stream stands now."""
+        self.view = placed.id.counter
+        self.members = members = placed.members
+        self._others = tuple(member for member in members if member != self.me)
+        for member in members:
+            if member == self.me:
+                self._streams.setdefault(member, self._own)
+            elif member not in self._streams:
+                self._streams[member] = self._new_stream()
+        for gone in [member for member in self._streams if member not in members]:
+            del self._streams[gone]
+        for joiner in placed.joiners:
+            if joiner != self.me:
+                self._streams[joiner] = self._new_stream()
+                self._acked.pop(joiner, None)
+        self._acked = {m: self._acked.get(m, self._own.delivered) for m in self._others}
+        self._ready = dict.fromkeys(members)
+        self._stabilise(now)
+
+    def join(self, view: View, digest: Digest, now: float) -> None:
+        """This member joins: it reads every stream on from the digest."""
+        self.install(view, now)
+        for member in self._others:
+            self._streams[member].begin(digest.highest(member))
+
+    def digest(self) -> Digest:
+        """How far each member's stream is delivered here."""
+        return Digest(tuple(sorted((m, s.delivered) for m, s in self._streams.items())))
+
+    def freeze(self, gone: Iterable[Address]) -> Digest:
+        """Take nothing more of these streams; return how far they have arrived."""
+        arrived = []
+        for member in sorted(gone):
+            stream = self._streams.get(member)
+            if stream is not None and stream is not self._own:
+                stream.freeze()
+                arrived.append((member, stream.arrived))
+        return Digest(tuple(arrived))
+
+    def fetch(self, wanted: Iterable[Fetch], now: float) -> None:
+        """Ask the holder of a stream for what this member lacks of it."""
+        for sender, at, holder in wanted:
+            stream = self._streams.get(sender)
+            if stream is not None and at > stream.arrived:
+                stream.limit = max(stream.limit, at) if stream.frozen else stream.limit
+                stream.holder = holder
+                stream.heard(at, now)
+
+    def has(self, wanted: Iterable[Fetch]) -> bool:
+        """Whether all that was to be fetched has arrived."""
+        return all(
+            self._streams[sender].arrived >= at
+            for sender, at, _ in wanted
+            if sender in self._streams
+        )
+
+    # ------------------------------------------------------------------ time
+
+    def alive(self) -> Alive:
+        """A sign of life, with all that others need to know of this member's streams."""
+        delivered = tuple([(m, self._streams[m].delivered) for m in self._others])
+        own = self._own
+        return Alive(self.me, self.view, own.highest, own.stable, Digest(delivered))
+
+    def lagging(self) -> list[Address]:
+        """The members that have not acknowledged all of this member's multicasts."""
+        return [m for m in self._others if self._acked[m] < self._own.highest]
+
+    def buffered(self) -> Iterator[int]:
+        """The number of bundles kept, for each stream."""
+        yield from (len(s.buffer) + len(s.retained) for s in self._streams.values())
+
+    def deadline(self) -> float:
+        due = self._announce.due
+        for source in self._others:
+            stream = self._streams[source]
+            due = min(due, stream.nak.due, stream.ack_at)
+        return due
+
+    def handle_timer(self, now: float) -> None:
+        if self._announce.due <= now:
+            lagging = self.lagging()
+            if lagging:
+                self.outbox.multicast(self.outbox.encode(self.alive()), lagging)
+                self._announce.again(now)
+            else:
+                self._announce.stop()
+        for source in self._others:
+            stream = self._streams[source]
+            if stream.ack_at <= now:
+                stream.acknowledged()
+                self.outbox.send_header(self.alive(), source)
+            if stream.nak.due <= now:
+                self._ask(source, stream, now)
+
+    def _ask(self, source: Address, stream: Stream, now: float) -> None:
+        gaps: Gaps = stream.gaps()
+        if not gaps:
+            stream.nak.stop()
+            return
+        self.counters["naks"] += 1
+        self.outbox.send_header(Nak(self.me, source, gaps), stream.holder or source)
+        stream.nak.again(now)

@@ -1,0 +1,115 @@
+"""What the protocols of a stack have in common: timers, back-off, and a place to put datagrams.
+
+Law of every protocol: it is called with what happened and the time, changes its own state, and
+leaves what is to be sent in the outbox. It owns no clock, no socket, and no randomness.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+
+from .headers import Header
+from .messages import Address, Endpoint, Payloads
+from .reports import Outgoing
+from .stack_config import StackConfig
+from .wire import Codec
+
+NEVER = float("inf")
+"""The deadline of a timer that is not set."""
+
+
+class Outbox:
+    """Datagrams to be sent, and the endpoints of those they are for."""
+
+    def __init__(self, codec: Codec) -> None:
+        self.codec = codec
+        self.endpoints: dict[Address, Endpoint] = {}
+        self.counters: Counter[str] = Counter()
+        self._outgoing: list[Outgoing] = []
+
+    def send(self, data: bytes, to: Address) -> None:
+        """Send bytes to a member."""
+        endpoint = self.endpoints.get(to)
+        if endpoint is None:
+            self.counters["no_endpoint"] += 1
+        else:
+            self._outgoing.append(Outgoing(data, (endpoint,)))
+
+    def send_header(self, header: Header, to: Address) -> None:
+        """Send a datagram without payloads to a member."""
+        self.send(self.codec.encode(header), to)
+
+    def send_to(self, header: Header, endpoint: Endpoint) -> None:
+        """Send a datagram without payloads to an endpoint."""
+        self._outgoing.append(Outgoing(self.codec.encode(header), (endpoint,)))
+
+    def broadcast(self, header: Header) -> None:
+        """Send a datagram to whoever listens."""
+        self._outgoing.append(Outgoing(self.codec.encode(header), ()))
+
+    def multicast(self, data: bytes, to: Iterable[Address]) -> None:
+        """Send the same bytes to several members."""
+        known = self.endpoints
+        endpoints = tuple([known[member] for member in to if member in known])
+        if endpoints:
+            self._outgoing.append(Outgoing(data, endpoints, multicast=True))
+
+    def encode(self, header: Header, payloads: Payloads | None = None) -> bytes:
+        """Return a datagram, to be sent later."""
+        return self.codec.encode(header, payloads)
+
+    def drain(self) -> list[Outgoing]:
+        """Return what is to be sent, once."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+
+class Protocol(ABC):
+    """One layer of a stack."""
+
+    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
+        self.me = me
+        self.config = config
+        self.outbox = outbox
+        self.counters = outbox.counters
+
+    @abstractmethod
+    def deadline(self) -> float:
+        """When `handle_timer` wants to be called, or NEVER."""
+
+    @abstractmethod
+    def handle_timer(self, now: float) -> None:
+        """Do what is due; harmless when nothing is."""
+
+
+class Backoff:
+    """A timer whose pauses double while nothing answers."""
+
+    __slots__ = ("_first", "_last", "_pause", "due")
+
+    def __init__(self, first: float, last: float) -> None:
+        self._first = first
+        self._last = last
+        self._pause = first
+        self.due = NEVER
+
+    def start(self, now: float) -> None:
+        """Begin anew, with the first pause."""
+        self._pause = self._first
+        self.due = now + self._first
+
+    def start_if_idle(self, now: float) -> None:
+        """Begin unless it is running."""
+        if self.due == NEVER:
+            self.start(now)
+
+    def again(self, now: float) -> None:
+        """It fired: wait twice as long."""
+        self._pause = min(2 * self._pause, self._last)
+        self.due = now + self._pause
+
+    def stop(self) -> None:
+        """There is nothing to wait for."""
+        self.due = NEVER

@@ -1,0 +1,125 @@
+"""One member's multicast stream as NAKACK keeps it: what is missing, waiting, and retained."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .headers import DataHeader, Gaps
+from .messages import Address, Payloads
+from .protocol import NEVER, Backoff
+
+_MAX_GAPS = 32  # in one NAK; the rest is asked for by the next one
+_NO_LIMIT = 1 << 62
+
+
+class Bundle(NamedTuple):
+    """A multicast: its header, its contents, and the datagram to send again."""
+
+    header: DataHeader
+    payloads: Payloads
+    raw: bytes
+
+
+class Stream:
+    """A stream of bundles 1, 2, 3 …: stable <= delivered <= arrived <= highest."""
+
+    __slots__ = (
+        "ack_at",
+        "arrived",
+        "buffer",
+        "delivered",
+        "frozen",
+        "highest",
+        "holder",
+        "limit",
+        "nak",
+        "retained",
+        "stable",
+        "unacked",
+        "unacked_bytes",
+    )
+
+    def __init__(self, nak: Backoff) -> None:
+        self.stable = 0  # all members have delivered it
+        self.delivered = 0  # passed up here
+        self.arrived = 0  # here without a gap
+        self.highest = 0  # the highest number heard of
+        self.limit = _NO_LIMIT  # nothing beyond it is taken any more
+        self.frozen = False
+        self.holder: Address | None = None  # who to ask instead of the sender
+        self.buffer: dict[int, Bundle] = {}  # not delivered yet
+        self.retained: dict[int, bytes] = {}  # delivered, in order, and not stable yet
+        self.nak = nak
+        self.ack_at = NEVER
+        self.unacked = 0
+        self.unacked_bytes = 0
+
+    def begin(self, at: int) -> None:
+        """Read on after bundle `at`."""
+        self.stable = self.delivered = self.arrived = self.highest = at
+
+    def accept(self, bundle: Bundle) -> None:
+        """Keep a bundle that has not arrived before."""
+        seqno = bundle.header.seqno
+        buffer = self.buffer
+        buffer[seqno] = bundle
+        self.highest = max(self.highest, seqno)
+        while self.arrived + 1 in buffer:
+            self.arrived += 1
+
+    def heard(self, highest: int, now: float) -> None:
+        """The stream goes up to `highest`: start or stop asking for what is missing."""
+        self.highest = max(self.highest, highest)
+        if self.highest > self.arrived:
+            self.nak.start_if_idle(now)
+        else:
+            self.nak.stop()
+
+    def next(self, view: int) -> Bundle | None:
+        """Take out the next bundle, unless it belongs to a view that is not installed."""
+        bundle = self.buffer.get(self.delivered + 1)
+        if bundle is None or bundle.header.view > view:
+            return None
+        self.delivered += 1
+        del self.buffer[self.delivered]
+        self.retained[self.delivered] = bundle.raw
+        return bundle
+
+    def raw(self, seqno: int) -> bytes | None:
+        """The datagram of a bundle that is kept here."""
+        waiting = self.buffer.get(seqno)
+        return waiting.raw if waiting is not None else self.retained.get(seqno)
+
+    def purge(self, stable: int) -> int:
+        """Forget what all members have delivered; return how many bytes that frees."""
+        freed = 0
+        stable = min(stable, self.delivered)
+        while self.stable < stable:
+            self.stable += 1
+            freed += len(self.retained.pop(self.stable, b""))
+        return freed
+
+    def freeze(self) -> None:
+        """Take nothing more of it than what has arrived."""
+        self.frozen = True
+        self.limit = self.highest = self.arrived
+        for seqno in [s for s in self.buffer if s > self.arrived]:
+            del self.buffer[seqno]
+        self.nak.stop()
+
+    def acknowledged(self) -> None:
+        """An acknowledgement of it leaves now."""
+        self.unacked = self.unacked_bytes = 0
+        self.ack_at = NEVER
+
+    def gaps(self) -> Gaps:
+        """What is missing up to the highest number heard of."""
+        gaps: list[tuple[int, int]] = []
+        previous = self.arrived
+        for seqno in sorted(s for s in self.buffer if s > previous):
+            if seqno > previous + 1:
+                gaps.append((previous + 1, seqno - 1))
+            previous = seqno
+        if self.highest > previous:
+            gaps.append((previous + 1, self.highest))
+        return tuple(gaps[:_MAX_GAPS])

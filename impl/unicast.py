@@ -1,0 +1,277 @@
+"""UNICAST: reliable, ordered datagrams from one member to another.
+
+A connection is one sender, one receiver, one lane. The sender numbers its datagrams 1, 2, 3 …,
+keeps them until they are acknowledged, and sends again what is missing: at once when the receiver
+tells of a gap, otherwise on a timer with back-off. The connection id lets the receiver
+recognise a sender that has begun anew; a restarted process has another address anyway.
+
+Flow control: a receiver acknowledges what has *arrived* and tells how much of it was *consumed*,
+and a sender stays within one window of the latter. So what a busy coordinator does not take up
+waits in bounded buffers at both ends. What lies beyond the window is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from .headers import CONTROL, FORWARDS, Body, Gaps, Lane, UnicastAck, UnicastHeader
+from .messages import Address, Payloads
+from .protocol import NEVER, Backoff, Outbox, Protocol
+from .stack_config import StackConfig
+
+_MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
+
+
+class _Sent:
+    """A datagram that is not acknowledged yet. `at`: when it last went out, None if it has not."""
+
+    __slots__ = ("at", "data")
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.at: float | None = None
+
+
+class _Sender:
+    """The sending end of one connection."""
+
+    __slots__ = ("bytes", "connection", "consumed", "next_out", "sent", "seqno", "timer")
+
+    def __init__(self, connection: int, timer: Backoff) -> None:
+        self.connection = connection
+        self.seqno = 0
+        self.sent: dict[int, _Sent] = {}  # in the order of seqnos; a few at the end not yet out
+        self.next_out = 1
+        self.bytes = 0  # out and not acknowledged
+        self.consumed = 0
+        self.timer = timer
+
+
+class _Receiver:
+    """The receiving end of one connection."""
+
+    __slots__ = ("ack_at", "arrived", "buffer", "connection", "consumed", "highest", "unacked")
+
+    def __init__(self, connection: int) -> None:
+        self.connection = connection
+        self.consumed = 0  # all up to here was passed up
+        self.arrived = 0  # all up to here is in the buffer or passed up
+        self.highest = 0
+        self.buffer: dict[int, tuple[UnicastHeader, Payloads | None]] = {}
+        self.unacked = 0
+        self.ack_at = NEVER
+
+    def gaps(self) -> Gaps:
+        """What is missing below the highest seqno seen."""
+        gaps: list[tuple[int, int]] = []
+        previous = self.arrived
+        if self.highest == previous:
+            return ()
+        for seqno in sorted(s for s in self.buffer if s > previous):
+            if seqno > previous + 1:
+                gaps.append((previous + 1, seqno - 1))
+                if len(gaps) == _MAX_GAPS:
+                    break
+            previous = seqno
+        return tuple(gaps)
+
+
+class Unicast(Protocol):
+    """All connections of one member."""
+
+    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
+        super().__init__(me, config, outbox)
+        self._senders: dict[tuple[Address, Lane], _Sender] = {}
+        self._receivers: dict[tuple[Address, Lane], _Receiver] = {}
+        self._connections = 0
+        self._ready: dict[tuple[Address, Lane], None] = {}  # receivers with something to consume
+
+    # ------------------------------------------------------------------ sending
+
+    def send(
+        self, to: Address, lane: Lane, body: Body, now: float, payloads: Payloads | None = None
+    ) -> None:
+        """Send a body; it waits here while the window is closed."""
+        sender = self._senders.get((to, lane))
+        if sender is None:
+            self._connections += 1
+            timer = Backoff(self.config.retransmit_after, self.config.retransmit_max)
+            sender = self._senders[to, lane] = _Sender(self._connections, timer)
+        sender.seqno += 1
+        header = UnicastHeader(self.me, to, lane, sender.connection, sender.seqno, body)
+        sender.sent[sender.seqno] = _Sent(self.outbox.encode(header, payloads))
+        self._push(sender, to, now)
+
+    def waiting(self, to: Address, lane: Lane) -> int:
+        """How many datagrams have not been acknowledged."""
+        sender = self._senders.get((to, lane))
+        return len(sender.sent) if sender is not None else 0
+
+    def unacknowledged(self) -> list[Address]:
+        """Return the members that have not acknowledged something."""
+        return sorted({to for (to, _), sender in self._senders.items() if sender.sent})
+
+    def handle_ack(self, ack: UnicastAck, now: float) -> None:
+        """The other end tells what has arrived there."""
+        sender = self._senders.get((ack.source, ack.lane))
+        if sender is None or sender.connection != ack.connection or ack.seqno >= sender.next_out:
+            self.counters["stale_ack"] += 1
+            return
+        progress = ack.consumed > sender.consumed
+        sender.consumed = max(sender.consumed, min(ack.consumed, ack.seqno))
+        sent = sender.sent
+        while sent:
+            first = next(iter(sent))
+            if first > ack.seqno:
+                break
+            sender.bytes -= len(sent.pop(first).data)
+            progress = True
+        for low, high in ack.missing:
+            for seqno in range(max(low, 1), min(high, sender.next_out - 1) + 1):
+                entry = sent.get(seqno)
+                # What went out a moment ago may still be on its way.
+                if entry and entry.at is not None and now - entry.at >= self.config.ack_delay:
+                    self._transmit(entry, ack.source, now)
+                    self.counters["unicast_retransmitted"] += 1
+        self._push(sender, ack.source, now)
+        if not sent:
+            sender.timer.stop()
+        elif progress:
+            sender.timer.start(now)
+
+    def _push(self, sender: _Sender, to: Address, now: float) -> None:
+        """Transmit what the window allows."""
+        config = self.config
+        limit = sender.consumed + config.unicast_window
+        while sender.next_out <= sender.seqno and sender.next_out <= limit:
+            entry = sender.sent[sender.next_out]
+            if sender.bytes and sender.bytes + len(entry.data) > config.unicast_window_bytes:
+                break
+            sender.bytes += len(entry.data)
+            sender.next_out += 1
+            self._transmit(entry, to, now)
+        if sender.sent:
+            sender.timer.start_if_idle(now)
+
+    def _transmit(self, entry: _Sent, to: Address, now: float) -> None:
+        entry.at = now
+        self.outbox.send(entry.data, to)
+
+    # ------------------------------------------------------------------ receiving
+
+    def receive(self, header: UnicastHeader, payloads: Payloads | None, now: float) -> None:
+        """A datagram of a connection to this member has arrived."""
+        key = (header.source, header.lane)
+        receiver = self._receivers.get(key)
+        if receiver is None or header.connection > receiver.connection:
+            if receiver is not None:
+                self.counters["connection_renewed"] += 1
+            receiver = self._receivers[key] = _Receiver(header.connection)
+            self._ready.pop(key, None)
+        elif header.connection < receiver.connection:
+            self.counters["stale_connection"] += 1
+            return
+        seqno = header.seqno
+        if seqno <= receiver.arrived or seqno in receiver.buffer:
+            self.counters["unicast_duplicate"] += 1
+            receiver.ack_at = now  # its sender has not heard of it
+            return
+        if seqno > receiver.consumed + self.config.unicast_window:
+            self.counters["beyond_unicast_window"] += 1
+            receiver.ack_at = now  # tell it how far it may go
+            return
+        receiver.buffer[seqno] = (header, payloads)
+        receiver.highest = max(receiver.highest, seqno)
+        if seqno == receiver.arrived + 1:
+            while receiver.arrived + 1 in receiver.buffer:
+                receiver.arrived += 1
+            self._ready[key] = None
+        self._owe_ack(receiver, now)
+
+    def _owe_ack(self, receiver: _Receiver, now: float) -> None:
+        receiver.unacked += 1
+        if (
+            receiver.highest > receiver.arrived
+            or 4 * receiver.unacked >= self.config.unicast_window
+        ):
+            receiver.ack_at = now
+        else:
+            receiver.ack_at = min(receiver.ack_at, now + self.config.ack_delay)
+
+    def consume(self, lane: Lane, now: float) -> tuple[UnicastHeader, Payloads | None] | None:
+        """Return the next datagram of that lane, each sender's in order, or None."""
+        for key in self._ready:
+            if key[1] == lane:
+                break
+        else:
+            return None
+        receiver = self._receivers[key]
+        receiver.consumed += 1
+        datagram = receiver.buffer.pop(receiver.consumed)
+        # Take turns: who has more to give goes to the end of the line.
+        del self._ready[key]
+        if receiver.consumed < receiver.arrived:
+            self._ready[key] = None
+        self._owe_ack(receiver, now)
+        return datagram
+
+    # ------------------------------------------------------------------ members and time
+
+    def forget(self, members: Iterable[Address]) -> None:
+        """Close the connections with members that have left the view."""
+        for member in members:
+            for lane in (CONTROL, FORWARDS):
+                self._senders.pop((member, lane), None)
+                self._receivers.pop((member, lane), None)
+                self._ready.pop((member, lane), None)
+
+    def knows(self, member: Address) -> bool:
+        """Whether that member has a connection to this one."""
+        return (member, CONTROL) in self._receivers or (member, FORWARDS) in self._receivers
+
+    def connections(self) -> int:
+        """How many connections lead here."""
+        return len(self._receivers)
+
+    def buffered(self) -> Iterator[int]:
+        """The number of datagrams kept, for each end of a connection."""
+        yield from (len(sender.sent) for sender in self._senders.values())
+        yield from (len(receiver.buffer) for receiver in self._receivers.values())
+
+    def deadline(self) -> float:
+        timers = min((s.timer.due for s in self._senders.values()), default=NEVER)
+        return min(timers, min((r.ack_at for r in self._receivers.values()), default=NEVER))
+
+    def handle_timer(self, now: float) -> None:
+        for (to, _), sender in self._senders.items():
+            if sender.timer.due <= now:
+                self._retransmit(sender, to, now)
+        for (source, lane), receiver in self._receivers.items():
+            if receiver.ack_at <= now:
+                self._acknowledge(receiver, source, lane)
+
+    def _retransmit(self, sender: _Sender, to: Address, now: float) -> None:
+        # The oldest is enough: the acknowledgement of it names what else is missing. If it is
+        # still behind the window it is a probe: the news of the window may have been lost.
+        for entry in sender.sent.values():
+            self._transmit(entry, to, now)
+            self.counters["unicast_retransmitted"] += 1
+            break
+        self._push(sender, to, now)
+        sender.timer.again(now)
+
+    def _acknowledge(self, receiver: _Receiver, source: Address, lane: Lane) -> None:
+        receiver.unacked = 0
+        receiver.ack_at = NEVER
+        self.outbox.send_header(
+            UnicastAck(
+                self.me,
+                source,
+                lane,
+                receiver.connection,
+                receiver.arrived,
+                receiver.consumed,
+                receiver.gaps(),
+            ),
+            source,
+        )
