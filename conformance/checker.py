@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from .catalogue import Catalogue, RunFiles, catalogue
+from .runfiles import RunFiles, RunIndex, index_runs
 from .events import Address, MessageId
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
 from .localrun import check_file
@@ -55,7 +55,7 @@ class RunVerdict(msgspec.Struct, kw_only=True):
 
 def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list[RunVerdict]:
     """Check every run that has files among the paths, in this process."""
-    found = catalogue(trace_files(paths))
+    found = index_runs(trace_files(paths))
     verdicts = []
     for _, files in sorted(found.runs.items()):
         verdicts.append(check_run(files, progress))
@@ -137,6 +137,8 @@ def judge(
         findings += check_members(summaries, views, files.crashed)
         findings += check_admissions(summaries)
         findings += check_drained(summaries)
+    # Through JSON and back, so that a finding does not show which engine it came through.
+    findings = msgspec.json.decode(msgspec.json.encode(findings), type=list[Finding])
     findings.sort(key=Finding.place)
     verdict = HOLDS
     if any(finding.verdict == VIOLATED for finding in findings):
@@ -161,7 +163,7 @@ def judge(
     )
 
 
-def with_strays(verdicts: list[RunVerdict], found: Catalogue) -> list[RunVerdict]:
+def with_strays(verdicts: list[RunVerdict], found: RunIndex) -> list[RunVerdict]:
     """Add the files that belong to no run: nobody may take them for checked."""
     if not found.problems:
         return verdicts

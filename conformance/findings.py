@@ -59,7 +59,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     def place(self) -> tuple[Any, ...]:
         """Sorts findings: violations first, then by clock, node and index."""
-        return (self.verdict != VIOLATED, self.clock, self.node, self.incarnation, self.index)
+        where = (self.clock, self.node, self.incarnation, self.index)
+        return (self.verdict != VIOLATED, *where, self.part, self.reason)
 
 
 class Departure(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.catalogue import RunFiles, catalogue
+from raincheck.conformance.runfiles import RunFiles, index_runs
 from raincheck.conformance.checker import RunVerdict, judge, with_strays
 from raincheck.conformance.events import Address, MessageId
 from raincheck.conformance.findings import Promise, Summary
@@ -44,7 +44,7 @@ Piece = tuple[str, str, str, int, str, int, bytes]
 
 def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdict]:
     """Check every run that has files among the paths; the verdicts are the local engine's."""
-    found = catalogue(trace_files(paths))
+    found = index_runs(trace_files(paths))
     verdicts: list[RunVerdict] = []
     if found.runs:
         pieces = distribute(session, found.runs.values()).persist()
@@ -227,7 +227,7 @@ def _answers(rows: list[tuple[str, str, str]]) -> "pa.Table":
     import pyarrow as pa
 
     names = ("kind", "run", "text")
-    columns = list(zip(*rows, strict=True)) if rows else [[], [], []]
+    columns = [[row[place] for row in rows] for place in range(len(names))]
     return pa.table(
         {name: pa.array(c, type=pa.string()) for name, c in zip(names, columns, strict=True)}
     )

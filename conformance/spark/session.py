@@ -57,7 +57,7 @@ def spark_session(
         warnings.simplefilter("ignore")
         try:
             session = builder.getOrCreate()
-        except Exception as error:  # noqa: BLE001 - py4j raises whatever the JVM did
+        except Exception as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UsageError(
                 f"Spark did not start with master {master!r} ({text}): "

@@ -1,4 +1,4 @@
-"""Black-box checking of delivery logs: each property by a planted fault, and its smallest witness."""
+"""Black-box checking: each property by a planted fault, and its smallest witness."""
 
 import csv
 from pathlib import Path

@@ -21,16 +21,16 @@ class RunFiles(msgspec.Struct):
     headers: dict[Address, Header]
 
 
-class Catalogue(msgspec.Struct):
+class RunIndex(msgspec.Struct):
     """All runs by name, and the files that belong to none."""
 
     runs: dict[str, RunFiles]
     problems: list[Problem]
 
 
-def catalogue(paths: Iterable[Path]) -> Catalogue:
+def index_runs(paths: Iterable[Path]) -> RunIndex:
     """Sort the files by run; what cannot be sorted becomes a problem."""
-    found = Catalogue({}, [])
+    found = RunIndex({}, [])
     crashes: list[Crash] = []
     for path in paths:
         faults = _faults(path, found.problems.append)

@@ -1,0 +1,43 @@
+"""Say in words why a trace does not conform: the event, the false conjuncts, the wrong values."""
+
+from typing import Any
+
+from .findings import WORDS, Finding
+from .tracefile import Problem
+
+
+def describe(finding: Finding) -> str:
+    """The finding as a few lines of text."""
+    who = f"{finding.node}.{finding.incarnation}"
+    event = f"event {finding.index}" if finding.index else "the file"
+    action = f" ({finding.action}, clock {finding.clock})" if finding.action else ""
+    lines = [f"{WORDS[finding.verdict]}: {who}, {event}{action}: {finding.reason}"]
+    if finding.path:
+        line = f", line {finding.line}" if finding.line else ""
+        lines.append(f"  in {finding.path}{line}")
+    for conjunct in finding.conjuncts:
+        values = ", ".join(f"{name} = {shown(value)}" for name, value in conjunct.values.items())
+        lines.append(f"  false: {conjunct.text}   where {values}")
+    for difference in finding.differences:
+        lines.append(f"  {difference.name}: expected {shown(difference.expected)}")
+        lines.append(f"  {' ' * len(difference.name)}  recorded {shown(difference.recorded)}")
+    return "\n".join(lines)
+
+
+def describe_problem(problem: Problem) -> str:
+    """One line for a record in quarantine."""
+    excerpt = f": {problem.excerpt}" if problem.excerpt else ""
+    return f"quarantined: {problem.path}, line {problem.line}: {problem.reason}{excerpt}"
+
+
+def shown(value: Any) -> str:
+    """A value as the trace writes it, cut where it is long."""
+    if isinstance(value, tuple | list):
+        text = "[" + ", ".join(shown(each) for each in value) + "]"
+    elif isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {shown(each)}" for key, each in value.items()) + "}"
+    elif isinstance(value, str):
+        text = value
+    else:
+        text = repr(value)
+    return text if len(text) <= 300 else text[:297] + "..."
