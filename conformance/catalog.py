@@ -124,8 +124,6 @@ def _case(table: Any, path: Path, number: int) -> Case:
         count = table.get(key)
         if count is not None and (type(count) is not int or count < 1):
             raise UsageError(f"{where}: {key} must be a number of at least 1.")
-        if count is not None and table["expected"] != HOLDS:
-            raise UsageError(f"{where}: {key} is pinned only for a case that holds.")
     properties = table.get("properties")
     if (
         not isinstance(properties, list)
@@ -139,6 +137,9 @@ def _case(table: Any, path: Path, number: int) -> Case:
         raise UsageError(f"{where}: tier must be one of {', '.join(TIERS)}.")
     if table["expected"] not in (HOLDS, *properties):
         raise UsageError(f"{where}: expected must be {HOLDS} or one of its properties.")
+    for key in _COUNTS:
+        if key in table and table["expected"] != HOLDS:
+            raise UsageError(f"{where}: {key} is pinned only for a case that holds.")
     module = path.parent / f"{table['module'].removesuffix('.tla')}.tla"
     cfg = path.parent / table["cfg"]
     for file in (module, cfg):

@@ -8,6 +8,7 @@ import argparse
 import os
 import shlex
 import sys
+import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -225,7 +226,7 @@ def _options(args: argparse.Namespace) -> Options:
 
 
 def _dry(case: Case, options: Options) -> str:
-    folder = Path("/tmp", f"raincheck-{case.name}")
+    folder = Path(tempfile.gettempdir())
     return shlex.join(tlc_command(case.module, case.cfg, folder, options))
 
 

@@ -245,7 +245,7 @@ def result_of(
         elif len(properties) == 1:
             violated = properties[0]
         else:
-            candidates = properties
+            candidates = report.candidates or properties
     return TlcResult(
         verdict=verdict,
         violated=violated if verdict == VIOLATED else "",

@@ -28,14 +28,16 @@ _STATS: Final = re.compile(
 )
 _DEPTH: Final = re.compile(r"graph search is ([\d,]+)")
 _VERSION: Final = re.compile(r"TLC2 Version (.*)")
-_NAMED: Final = re.compile(r"(?:Invariant|[Pp]roperty|Assumption) (\S+)")
+_NAMED: Final = re.compile(
+    r"(?:Invariant|Property|Action property|Temporal property) (\S+) (?:is|was) violated"
+)
+_SEVERAL: Final = re.compile(r"Temporal properties (.+) were violated")
 _COVERED: Final = re.compile(r"<(\w+) (line \d+.*?)>: ([\d,]+):([\d,]+)")
 
 _ERROR_CLASSES: Final = (1, 2)
 _WARNING: Final = 3
 _STATE_CODES: Final = (2216, 2217)
 _VIOLATIONS: Final = {
-    2104: "assumption",
     2107: "invariant",
     2108: "property",
     2110: "invariant",
@@ -111,9 +113,11 @@ class Report:
     finished: bool = False
     """Whether TLC says that it went through to the end."""
     kind: str = ""
-    """What is violated: "invariant", "property", "temporal", "deadlock", "assumption" or ""."""
+    """What is violated: "invariant", "property", "temporal", "deadlock" or ""."""
     violated: str = ""
     """The name of what is violated, where TLC says it."""
+    candidates: tuple[str, ...] = ()
+    """Several names, where TLC says several."""
     generated: int = 0
     distinct: int = 0
     depth: int = 0
@@ -151,7 +155,8 @@ def read_output(text: str) -> Report:
         loose=loose,
         finished=2193 in by_code,
         kind=kind,
-        violated=violated,
+        violated=violated[0] if len(violated) == 1 else "",
+        candidates=violated[1:] and violated,
         generated=generated,
         distinct=distinct,
         depth=_number(depth[1]) if depth else 0,
@@ -204,17 +209,18 @@ def _stats(messages: tuple[Message, ...]) -> tuple[int, int]:
     return 0, 0
 
 
-def _violation(messages: tuple[Message, ...]) -> tuple[str, str]:
+def _violation(messages: tuple[Message, ...]) -> tuple[str, tuple[str, ...]]:
+    """What kind of thing is violated, and its name; TLC 2.15 names no temporal property."""
     for message in messages:
         kind = _VIOLATIONS.get(message.code)
         if kind is None or not message.is_error:
             continue
-        name = _NAMED.match(message.text.strip().replace("Action property", "property"))
-        # "Temporal properties were violated." has no name; newer TLC says "Temporal property X".
-        if name is None and kind == "temporal":
-            name = re.match(r"Temporal property (\S+)", message.text.strip())
-        return kind, name[1] if name else ""
-    return "", ""
+        text = message.text.strip()
+        if name := _NAMED.match(text):
+            return kind, (name[1],)
+        several = _SEVERAL.match(text)
+        return kind, tuple(re.split(r", and |, | and ", several[1])) if several else ()
+    return "", ()
 
 
 def _trace(messages: tuple[Message, ...]) -> tuple[TlcState, ...]:

@@ -40,7 +40,7 @@ def _changed(name: str, before: State, after: State) -> list[str]:
 
 def _stream_read(n: str, before: State, after: State) -> str:
     """Whose stream it was that n read on in."""
-    return next(c for c, p in after["position"][n].items() if p != before["position"][n][c])
+    return str(next(c for c, p in after["position"][n].items() if p != before["position"][n][c]))
 
 
 class _Teller:
