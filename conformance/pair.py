@@ -1,0 +1,194 @@
+"""The model and the real cores side by side, moved together and compared after every move.
+
+Unlike a walk through a graph this needs no bounded instance: whatever is enabled may be tried,
+runs of messages included. A run is one move of the cores and as many steps of the model.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from raincheck.model import sequencer as model
+from raincheck.model.machine import Step
+from raincheck.model.sequencer_state import Constants, State
+from raincheck.model.sequencer_system import SequencerSystem
+
+from .group import Group, MakeCore
+from .moves import Move, move_of
+from .probes import Probes
+from .replay import Mismatch, differences, perform, plain_core
+
+PLENTY: Final = 1_000_000
+"""A bound that no test reaches."""
+
+PROMISED: Final = {
+    True: ("TotalOrder", "Agreement", "Integrity", "Fifo", "GapFree", "Fresh", "InView"),
+    False: ("Integrity", "Fifo", "GapFree", "InView"),
+}
+"""The invariants of the repaired protocol, over virtually synchronous views and over others."""
+
+
+def instance(
+    nodes: str = "abcd",
+    founders: str = "abc",
+    *,
+    virtual_synchrony: bool = True,
+    rules: model.Rules | None = None,
+) -> SequencerSystem:
+    """Return an instance in which every node may do everything, as often as it likes."""
+    everybody = frozenset(nodes)
+    return SequencerSystem(
+        Constants(
+            nodes=tuple(sorted(nodes)),
+            founders=frozenset(founders),
+            senders=everybody,
+            max_said=PLENTY,
+            crashers=everybody,
+            max_crashes=len(nodes) - 1,
+            leavers=everybody,
+            returners=everybody,
+            last_demotion=PLENTY,
+            fifo_forward=True,
+            virtual_synchrony=virtual_synchrony,
+            rules=rules or model.Rules(),
+        )
+    )
+
+
+class Differs(Exception):
+    """The two sides are no longer the same; `mismatch` tells where."""
+
+    def __init__(self, mismatch: Mismatch) -> None:
+        super().__init__(mismatch.text())
+        self.mismatch = mismatch
+
+
+class Pair:
+    """One instance, twice: as the model has it and as the real cores have it."""
+
+    def __init__(
+        self,
+        system: SequencerSystem,
+        make: MakeCore | None = None,
+        *,
+        name: str = "lockstep",
+        probes: Probes | None = None,
+    ) -> None:
+        self.system = system
+        self.name = name
+        self.probes = probes or Probes()
+        self.group = Group(system.constants, make or plain_core(system))
+        (self.state,) = system.initial()
+        self.moves: list[Move] = []
+        self.actions: Counter[str] = Counter()
+        repaired = system.rules == model.Rules()
+        self.promised = PROMISED[system.constants.virtual_synchrony] if repaired else ()
+
+    def enabled(self) -> list[Step[State]]:
+        """Return the model's steps now."""
+        return list(self.system.steps(self.state))
+
+    def moves_of(self, action: str, *names: str) -> list[Move]:
+        """Return the moves that the model allows for an action and its arguments."""
+        found = [
+            move_of(self.system, self.state, step)
+            for step in self.system.steps(self.state)
+            if step.action == action and tuple(map(str, step.args)) == names
+        ]
+        return list(dict.fromkeys(found))
+
+    def play(self, move: Move) -> int:
+        """Make the move on both sides and compare; return of how many single steps it consists.
+
+        Raises Differs where the two sides part, ValueError if the model does not allow the move.
+        """
+        count = self._size(move)
+        target = self.state
+        for _ in range(count):
+            following = self._model_step(target, move)
+            if following is None:
+                raise ValueError(f"the model does not allow {move} after {len(self.moves)} moves")
+            target = following
+        self.moves.append(move)
+        problem = perform(self.group, move)
+        if problem:
+            self._differ(problem)
+        self.state = target
+        self.actions[move.action] += count
+        self.compare()
+        return count
+
+    def compare(self) -> None:
+        """Raise Differs unless both sides are the same, and keep what is promised."""
+        actual = self.group.state()
+        if actual != self.state:
+            found = differences(self.system, self.state, actual)
+            raise Differs(self._mismatch("the states differ", *found))
+        mistake = self.probes.offer(self.group)
+        if mistake is not None:
+            self._differ(f"then {mistake.action} at {mistake.node} is {mistake.problem}")
+        for name in self.promised:
+            if not self.system.invariants[name](actual):
+                self._differ(f"{name} is violated")
+
+    def schedule(self) -> dict[str, Any]:
+        """Return what was played as one record of a file of schedules."""
+        c = self.system.constants
+        return {
+            "case": self.name,
+            "instance": {
+                "nodes": "".join(c.nodes),
+                "founders": "".join(sorted(c.founders)),
+                "virtual_synchrony": c.virtual_synchrony,
+            },
+            "steps": [move.as_json() for move in self.moves],
+        }
+
+    def _size(self, move: Move) -> int:
+        """How many messages the move moves: what arrives is as large as it was sent."""
+        if move.action in ("Send", "Resend"):
+            return move.count
+        if move.action == "ReceiveForward":
+            i, j = (self.system.index[name] for name in move.args)
+            channel = self.group.forwards[j][i]
+            return len(channel[move.place - 1].tagged) if len(channel) >= move.place else 1
+        if move.action == "ReceiveData":
+            parcel = self.group.unread(*(self.system.index[name] for name in move.args))
+            return len(parcel.tagged) if parcel else 1
+        return 1
+
+    def _model_step(self, state: State, move: Move) -> State | None:
+        for step in self.system.steps(state):
+            if step.action == move.action and tuple(map(str, step.args)) == move.args:
+                wanted = move_of(self.system, state, step)
+                if (wanted.view, wanted.cut) == (move.view, move.cut):
+                    return step.target
+        return None
+
+    def _mismatch(self, problem: str, *found: Any) -> Mismatch:
+        return Mismatch(self.name, 0, tuple(self.moves), problem, found)
+
+    def _differ(self, problem: str) -> None:
+        raise Differs(self._mismatch(problem))
+
+
+def cuts(pair: Pair, moves: Iterable[Move]) -> list[Move]:
+    """Return those of the moves that cut no run of the coordinator's stream in two."""
+    old = pair.group.views[-1].members[0].node
+    c = pair.system.index[old]
+    ends = {at + len(parcel.tagged) for at, parcel in pair.group.streams[c].items()} | {0}
+    return [move for move in moves if move.cut is None or move.cut in ends]
+
+
+def system_of(record: Mapping[str, Any]) -> SequencerSystem | None:
+    """Return the instance that a schedule brings along, None if it names a case instead."""
+    given = record.get("instance")
+    if given is None:
+        return None
+    return instance(
+        str(given["nodes"]),
+        str(given["founders"]),
+        virtual_synchrony=bool(given["virtual_synchrony"]),
+    )
