@@ -1,0 +1,182 @@
+"""Proofs by induction: obligations, and Z3 on each of them.
+
+An obligation says: the conjunct holds initially; or, an action keeps it, given that the whole
+invariant holds before; or, the invariant implies a property. Z3 looks for an instance in which
+it fails. Only `unsat` counts as proof; anything else leaves the obligation open.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import z3
+
+from .logic import SORTS, Expr, Function, Not, Patterns, Unbounded, World
+
+TIMEOUT: Final = 10_000  # milliseconds for one obligation and one seed
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunct:
+    """A universal statement: its variables' kinds, its body, and the terms that trigger it."""
+
+    name: str
+    says: str
+    kinds: tuple[str, ...]
+    body: Callable[..., Expr]
+    patterns: Patterns | None = None
+
+    def formula(self, s: World) -> Expr:
+        """The statement in that world."""
+        patterns = self.patterns
+        return s.forall(
+            self.kinds,
+            lambda *values: self.body(s, *values),
+            None if patterns is None else lambda *values: patterns(s, *values),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """One branch of an action: its parameters (name and kind; a "set" is one of processes)."""
+
+    action: str
+    case: str
+    parameters: tuple[tuple[str, str], ...]
+    guard: Callable[..., Expr]
+    updates: Callable[..., Mapping[str, Function]]
+
+    @property
+    def name(self) -> str:
+        """The action, and the branch where there are several."""
+        return f"{self.action}: {self.case}" if self.case else self.action
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """What the invariant must imply, under the spec's name."""
+
+    name: str
+    says: str
+    formula: Callable[[World], Expr]
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """A protocol as Z3 sees it."""
+
+    name: str
+    symbols: Mapping[str, tuple[Sequence[str], str]]  # argument kinds and result kind
+    rigid: Mapping[str, tuple[Sequence[str], str]]
+    axioms: tuple[Conjunct, ...]
+    initial: Callable[[World], tuple[Expr, Mapping[str, Function]]]
+    transitions: tuple[Transition, ...]
+    invariant: tuple[Conjunct, ...]
+    properties: tuple[Property, ...]
+
+    def world(self) -> World:
+        """The arbitrary state that proofs speak about."""
+        functions: dict[str, Function] = {}
+        for name, (arguments, result) in {**self.rigid, **self.symbols}.items():
+            functions[name] = _declared(name, arguments, result)
+        return World(functions, Unbounded())
+
+
+def _declared(name: str, arguments: Sequence[str], result: str) -> Function:
+    if not arguments:
+        constant = z3.Const(name, SORTS[result])
+        return lambda: constant
+    function: Function = z3.Function(name, *(SORTS[kind] for kind in arguments), SORTS[result])
+    return function
+
+
+def parameters(transition: Transition) -> list[Any]:
+    """Constants for the transition's parameters."""
+    found: list[Any] = []
+    for name, kind in transition.parameters:
+        if kind == "set":
+            found.append(z3.Function(f"{name}!", SORTS["process"], z3.BoolSort()))
+        else:
+            found.append(z3.Const(f"{name}!", SORTS[kind]))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """Something to prove: the assumptions refute the goal's negation."""
+
+    kind: str  # "initially", "kept" or "implied"
+    claim: str  # the conjunct's or the property's name
+    transition: str  # "" but for "kept"
+    assumptions: tuple[Any, ...]
+    denied: Any  # the negated goal; False where the transition does not touch the claim
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What Z3 said about one obligation with one seed."""
+
+    obligation: Obligation
+    seed: int
+    proved: bool
+    seconds: float
+    reason: str = ""
+
+
+def obligations(theory: Theory) -> list[Obligation]:
+    """All there is to prove."""
+    s = theory.world()
+    axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
+    assumed = (*axioms, *(each.formula(s) for each in theory.invariant))
+    condition, values = theory.initial(s)
+    start = s.after(values)
+    found = [
+        Obligation("initially", each.name, "", (*axioms, condition), _denied(each, start))
+        for each in theory.invariant
+    ]
+    for transition in theory.transitions:
+        chosen = parameters(transition)
+        guard = transition.guard(s, *chosen)
+        after = s.after(transition.updates(s, *chosen))
+        for each in theory.invariant:
+            denied = _denied(each, after)
+            if z3.is_expr(denied) and denied.eq(_denied(each, s)):
+                denied = False  # the action changes nothing that the conjunct mentions
+            found.append(
+                Obligation("kept", each.name, transition.name, (*assumed, guard), denied)
+            )
+    for goal in theory.properties:
+        found.append(Obligation("implied", goal.name, "", assumed, Not(goal.formula(s))))
+    return found
+
+
+def _denied(conjunct: Conjunct, s: World) -> Expr:
+    """An instance, of nameless values, in which the conjunct fails."""
+    values = [z3.Const(f"{kind}!{i}", SORTS[kind]) for i, kind in enumerate(conjunct.kinds)]
+    return Not(conjunct.body(s, *values))
+
+
+def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attempt:
+    """Try to prove one obligation."""
+    if obligation.denied is False:
+        return Attempt(obligation, seed, True, 0.0, "untouched")
+    started = time.monotonic()
+    solver = z3.SimpleSolver()
+    solver.set("timeout", timeout)
+    solver.set("random_seed", seed)
+    # Quantifiers only by their patterns: a proof is found fast or not at all.
+    solver.set("mbqi", False)
+    solver.set("auto_config", False)
+    solver.add(*obligation.assumptions)
+    solver.add(obligation.denied)
+    answer = solver.check()
+    return Attempt(
+        obligation,
+        seed,
+        answer == z3.unsat,
+        time.monotonic() - started,
+        "" if answer == z3.unsat else f"{answer} ({solver.reason_unknown()})",
+    )

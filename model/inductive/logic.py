@@ -1,0 +1,196 @@
+"""First-order formulas with three readings.
+
+The law of this folder: a guard, an update and an invariant are each written once, as a Python
+function of a `World`. Read in a symbolic world it is a formula of Z3 with quantifiers; in a
+bounded one the quantifiers range over a few values, so that a model is always found or excluded;
+in a concrete one (a state of the model) it is plain Python and the answer is True or False.
+So what is proved is what is tested against the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from typing import Any, Protocol, TypeAlias
+
+import z3
+
+Expr: TypeAlias = Any
+"""A term of Z3, or a Python value in a concrete world."""
+
+Function: TypeAlias = Callable[..., Expr]
+Updates: TypeAlias = Mapping[str, Function]
+Patterns: TypeAlias = Callable[..., Sequence[Expr]]
+"""Alternatives: each a term, or a tuple of terms that must all be there."""
+
+PROCESS = z3.DeclareSort("Process")
+NODE = z3.DeclareSort("Node")
+
+SORTS: Mapping[str, Any] = {
+    "process": PROCESS,
+    "node": NODE,
+    "bool": z3.BoolSort(),
+    "number": z3.IntSort(),  # of a value: a status, a count
+    "view": z3.IntSort(),
+    "place": z3.IntSort(),  # in a stream
+    "index": z3.IntSort(),  # in what a process has delivered
+    "seqno": z3.IntSort(),
+}
+"""Kinds of values. All kinds of numbers are integers; the kind says over what a test ranges."""
+
+
+def And(*parts: Expr) -> Expr:
+    """The conjunction; Python's own where all parts are."""
+    left = []
+    for part in parts:
+        if isinstance(part, bool):
+            if not part:
+                return False
+        else:
+            left.append(part)
+    if len(left) > 1:
+        return z3.And(*left)
+    return left[0] if left else True
+
+
+def Or(*parts: Expr) -> Expr:
+    """The disjunction."""
+    left = []
+    for part in parts:
+        if isinstance(part, bool):
+            if part:
+                return True
+        else:
+            left.append(part)
+    if len(left) > 1:
+        return z3.Or(*left)
+    return left[0] if left else False
+
+
+def Not(part: Expr) -> Expr:
+    """The negation."""
+    return not part if isinstance(part, bool) else z3.Not(part)
+
+
+def Implies(premise: Expr, conclusion: Expr) -> Expr:
+    """The implication."""
+    if isinstance(premise, bool):
+        return conclusion if premise else True
+    if isinstance(conclusion, bool):
+        return True if conclusion else z3.Not(premise)
+    return z3.Implies(premise, conclusion)
+
+
+def If(condition: Expr, yes: Expr, no: Expr) -> Expr:
+    """One of two values."""
+    if isinstance(condition, bool):
+        return yes if condition else no
+    return z3.If(condition, yes, no)
+
+
+class Quantify(Protocol):
+    """What a quantifier ranges over."""
+
+    def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
+        """Whether the body holds of all values."""
+
+    def exists(self, kinds: Sequence[str], body: Function) -> Expr:
+        """Whether the body holds of some values."""
+
+
+class Unbounded:
+    """Quantifiers of Z3; patterns say which terms make it look at an instance."""
+
+    def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
+        """A universal formula; True if the body is."""
+        names = [z3.FreshConst(SORTS[kind], kind) for kind in kinds]
+        formula = body(*names)
+        if isinstance(formula, bool) or not names:
+            return formula
+        if patterns is None:
+            return z3.ForAll(names, formula)
+        found = [
+            z3.MultiPattern(*each) if isinstance(each, tuple) else each
+            for each in patterns(*names)
+        ]
+        return z3.ForAll(names, formula, patterns=found)
+
+    def exists(self, kinds: Sequence[str], body: Function) -> Expr:
+        """An existential formula."""
+        names = [z3.FreshConst(SORTS[kind], kind) for kind in kinds]
+        formula = body(*names)
+        return formula if isinstance(formula, bool) else z3.Exists(names, formula)
+
+
+class Bounded:
+    """Quantifiers over the given values of each kind."""
+
+    def __init__(self, domain: Mapping[str, Sequence[Expr]]) -> None:
+        self.domain = domain
+
+    def values(self, kinds: Iterable[str]) -> Iterable[tuple[Expr, ...]]:
+        """Every combination of values of these kinds."""
+        return product(*(self.domain[kind] for kind in kinds))
+
+    def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
+        """The conjunction of all instances."""
+        del patterns
+        left = []
+        for values in self.values(kinds):
+            part = body(*values)
+            if part is False:
+                return False
+            if part is not True:
+                left.append(part)
+        return And(*left)
+
+    def exists(self, kinds: Sequence[str], body: Function) -> Expr:
+        """The disjunction of all instances."""
+        left = []
+        for values in self.values(kinds):
+            part = body(*values)
+            if part is True:
+                return True
+            if part is not False:
+                left.append(part)
+        return Or(*left)
+
+
+class World:
+    """A state, as the functions of the vocabulary. `world.view(p)` is the view of p in it."""
+
+    def __init__(self, functions: Mapping[str, Function], quantify: Quantify) -> None:
+        self._functions = functions
+        self.quantify = quantify
+
+    def __getattr__(self, name: str) -> Function:
+        """The function of that name."""
+        try:
+            return self._functions[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def forall(
+        self, kinds: Sequence[str], body: Function, patterns: Patterns | None = None
+    ) -> Expr:
+        """Whether the body holds of all values of these kinds."""
+        return self.quantify.forall(kinds, body, patterns)
+
+    def exists(self, kinds: Sequence[str], body: Function) -> Expr:
+        """Whether the body holds of some values of these kinds."""
+        return self.quantify.exists(kinds, body)
+
+    def after(self, updates: Updates) -> World:
+        """The world in which the updated functions have their new values."""
+        return World({**self._functions, **updates}, self.quantify)
+
+
+def merged(first: Updates, *others: Updates) -> dict[str, Function]:
+    """Updates of different functions, together."""
+    result = dict(first)
+    for other in others:
+        twice = result.keys() & other.keys()
+        if twice:
+            raise ValueError(f"updated twice: {sorted(twice)}")
+        result |= other
+    return result
