@@ -134,7 +134,9 @@ class Group:
         self._control(now)
         if not self.running:
             return False
-        self.membership.advance(now)
+        if self.membership.advance(now):
+            self._send_welcomes(now)
+            return True
         if self.holding:
             return self._take_forwards(now)
         self._deliver(now)
@@ -148,10 +150,6 @@ class Group:
         """No more steps: acknowledge, and tell what there is to tell."""
         if self.running:
             self.nakack.delivered(now)
-            if self._welcomes and self.membership.settled:
-                for joiner, body in self._welcomes:
-                    self.unicast.send(joiner, CONTROL, body, now)
-                self._welcomes.clear()
         if not self.left and self.deadline() <= now:
             self._timers(now)
         for member in self.membership.suspected:
@@ -179,7 +177,7 @@ class Group:
             membership.handle_installed(source, body.counter)
 
     def _deliver(self, now: float) -> None:
-        while (bundle := self.nakack.deliver()) is not None:
+        while (bundle := self.nakack.deliver(now)) is not None:
             header = bundle.header
             run = Run(header.sender, header.first, header.size)
             data = Data(run, header.view, bundle.payloads, header.position, header.clock)
@@ -236,6 +234,12 @@ class Group:
         body = JoinRspBody(placed, rsp.table, rsp.digest, self.nakack.digest(), rsp.clock)
         self._welcomes.append((effect.to, body))
 
+    def _send_welcomes(self, now: float) -> None:
+        welcomes, self._welcomes = self._welcomes, []
+        for joiner, body in welcomes:
+            if joiner in self.sequencer.members:
+                self.unicast.send(joiner, CONTROL, body, now)
+
     # ------------------------------------------------------------------ time, and to look at
 
     def deadline(self) -> float:
@@ -255,7 +259,7 @@ class Group:
             self.nakack.handle_timer(now)
             self.membership.handle_timer(now)
 
-    def missing(self) -> dict[Address, str]:
+    def missing(self, now: float) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""
         if not self.running:
             return {}
@@ -265,6 +269,7 @@ class Group:
             found[sequencer.members[0]] = "to sequence this member's messages"
         found |= dict.fromkeys(self.nakack.lagging(), "to acknowledge multicasts")
         found |= dict.fromkeys(self.membership.missing(), "to install the next view")
+        found |= {m: f"silent for {s:.1f} s" for m, s in self.membership.silence(now).items()}
         return found
 
     def buffered(self) -> int:

@@ -238,10 +238,11 @@ class Membership(Protocol):
 
     # ------------------------------------------------------------------ leading a change
 
-    def _lead(self, now: float) -> None:
-        """Begin a view change if it is this member's turn and there is something to do."""
+    def advance(self, now: float) -> bool:
+        """Lead a view change if it is this member's turn; whether one has just been completed."""
         view = self.view
-        assert view is not None
+        if view is None or self.excluded:
+            return False
         gone = self._gone()
         self._give_up_upcoming(gone)
         if self.change is not None:
@@ -249,26 +250,28 @@ class Membership(Protocol):
             if self.change.preparing:
                 if gone <= self.change.gone:
                     self._decide_if_ready(now)
-                    return
+                    return False
                 self.change = None  # somebody else is gone: begin again
             elif self.change.waiting:
-                return
+                return False
             else:
                 self.change = None
+                return True
         survivors = [member for member in view.members if member not in gone]
         if survivors[0] != self.me or not (gone or self._joining) or self._upcoming:
-            return
+            return False
         self._condemned |= gone
         self._attempts += 1
         change = self.change = Change(self._attempts, gone, survivors[1:])
         if view.coordinator == self.me:
             self._decide([], (Fetch(self.me, self._nakack.highest, self.me),), now)
-            return
+            return False
         for member in survivors[1:]:
             body = Prepare(change.attempt, tuple(sorted(gone)))
             self._unicast.send(member, CONTROL, body, now)
         change.answers[self.me] = self._prepared(change.attempt, gone)
         self._decide_if_ready(now)
+        return False
 
     def _gone(self) -> set[Address]:
         return self._condemned | self._silent
@@ -352,10 +355,11 @@ class Membership(Protocol):
         self.suspected += silent
         self._silent |= set(silent)
 
-    def advance(self, now: float) -> None:
-        """After any input: lead what is to be led."""
-        if self.view is not None and not self.excluded:
-            self._lead(now)
+    def silence(self, now: float) -> dict[Address, float]:
+        """The members that have missed a few signs of life, and for how long they are silent."""
+        limit = min(3 * self.config.heartbeat, self.config.suspect_after)
+        others = [m for m in (self.view.members if self.view else ()) if m != self.me]
+        return {m: now - self._heard[m] for m in others if now - self._heard[m] >= limit}
 
     def leader(self) -> Address | None:
         """Who decides the next view, as far as this member knows."""

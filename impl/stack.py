@@ -29,7 +29,7 @@ the send buffer. Nothing that comes in from the network raises: bad datagrams ar
 in `stack.counters` and reported, at most once per second and reason, as Dropped.
 
 To look at: `stack.view` (None before joining), `stack.status` ("joining", "member", "leaving",
-"left"), `stack.address`, `stack.counters`, `stack.writable`, `stack.missing()` (the members whom
+"left"), `stack.address`, `stack.counters`, `stack.writable`, `stack.missing(now)` (the members whom
 something waits for, each with what it is), `stack.pending` (messages sent and not yet delivered).
 For harnesses: `stack.found(view, endpoints, now)` instead of `start` makes a founder of a given
 first view, and `stack.sequencer` is there to look at. Tracing: give it a `tracing.Tracer`.
@@ -281,6 +281,8 @@ class Stack:
                 pass
         except RaincheckError as problem:
             self._out(f"{problem}; it has to join again")
+        if group.membership.excluded and group.running:
+            self._out(group.membership.excluded)
         if group.running and self._joining.deadline() != NEVER:
             self._joining.stop()
         if self._leave_asked:
@@ -390,9 +392,9 @@ class Stack:
         """Messages sent and not yet delivered to this member itself."""
         return len(self._buffer) + self.sequencer.in_flight
 
-    def missing(self) -> dict[Address, str]:
+    def missing(self, now: float) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""
-        return self._group.missing()
+        return self._group.missing(now)
 
     def buffered(self) -> int:
         """Datagrams kept in all protocols; bounded by the windows."""

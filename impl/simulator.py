@@ -1,0 +1,323 @@
+"""A whole group in one process, in virtual time: deterministic by seed, or driven by hand.
+
+The simulated network loses, duplicates, delays and thereby reorders datagrams, for each link as it
+is told; it can be partitioned, and nodes crash and come back. Nothing else is simulated: the stacks
+are the real ones. Two runs with the same seed and the same calls are equal, datagram by datagram.
+
+    group = Simulator(seed=7, link=Link(loss=0.2, duplicate=0.05, delay=(0.001, 0.02)))
+    group.start("a", "b", "c")
+    group.run_until(lambda: group.in_one_view("a", "b", "c"))
+    group.send("b", [b"one", b"two"])
+    group.at(1.5, lambda: group.crash("a"))
+    group.run(5.0)
+    group["b"].delivered            # [(run, view), ...] of this life; `history` has earlier ones
+
+With `manual=True` no datagram moves by itself: `in_flight` lists them in the order in which they
+were sent, and `deliver` and `drop` take one; time passes only in `advance`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+from .messages import Address, Batch, Endpoint, Run, View, ViewId
+from .reports import Dropped, Left, Outgoing, Suspected, ViewInstalled
+from .sequencer import Repairs
+from .stack import Stack
+from .stack_config import StackConfig
+from .tracing import Tracer
+
+
+class Link(NamedTuple):
+    """What the network does to datagrams from one node to another. Probabilities, seconds."""
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    delay: tuple[float, float] = (0.0001, 0.0002)
+
+
+class Flight(NamedTuple):
+    """A datagram on its way."""
+
+    source: str
+    to: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class Node:
+    """One node: its present life, and what came of it."""
+
+    name: str
+    endpoint: Endpoint
+    stack: Stack
+    up: bool = True
+    delivered: list[tuple[Run, int]] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    left: str | None = None
+    suspected: list[Address] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    backlog: list[bytes] = field(default_factory=list)
+    history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
+
+    @property
+    def address(self) -> Address:
+        """Its address in this life."""
+        return self.stack.address
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has delivered in this life."""
+        return sum(run.size for run, _ in self.delivered)
+
+
+class Simulator:
+    """Nodes, the network between them, and the clock."""
+
+    def __init__(
+        self,
+        seed: int = 1,
+        *,
+        link: Link | None = None,
+        config: StackConfig | None = None,
+        manual: bool = False,
+        repairs: Repairs | None = None,
+        tracer: Callable[[Address], Tracer | None] = lambda _: None,
+        on_batch: Callable[[Node, Batch], None] = lambda _node, _batch: None,
+        record: bool = True,
+    ) -> None:
+        self.now = 0.0
+        self.nodes: dict[str, Node] = {}
+        self.link = link or Link()
+        self.links: dict[tuple[str, str], Link] = {}
+        self.in_flight: list[Flight] = []
+        self.datagrams = 0
+        self._config = config or StackConfig()
+        self._manual = manual
+        self._repairs = repairs
+        self._tracer = tracer
+        self._on_batch = on_batch
+        self._record = record
+        self._random = Random(seed)
+        self._seed = seed
+        self._parts: list[set[str]] = []
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._timers: dict[str, float] = {}
+        self._by_endpoint: dict[Endpoint, str] = {}
+
+    def __getitem__(self, name: str) -> Node:
+        return self.nodes[name]
+
+    @property
+    def up(self) -> list[Node]:
+        """The nodes that run and have not left."""
+        return [n for n in self.nodes.values() if n.up and n.left is None]
+
+    # ------------------------------------------------------------------ nodes
+
+    def start(self, *names: str, founders: bool = False) -> None:
+        """Add nodes that join one group; as `founders` they are its first view at once."""
+        for name in names:
+            self._add(name, 0)
+        if founders:
+            members = tuple(self[name].address for name in names)
+            first = View(ViewId(1, members[0]), members)
+            endpoints = [self[name].endpoint for name in names]
+            for name in names:
+                self[name].stack.found(first, endpoints, self.now)
+        else:
+            for name in names:
+                self[name].stack.start(self.now)
+        for name in names:
+            self._settle(self[name])
+
+    def _add(self, name: str, incarnation: int) -> None:
+        endpoint = (f"10.0.0.{len(self._by_endpoint) + 1}", 7000)
+        known = self.nodes.get(name)
+        if known is not None:
+            endpoint = known.endpoint
+        self._by_endpoint[endpoint] = name
+        address = Address(name, incarnation)
+        hosts = tuple(n.endpoint for n in self.nodes.values() if n.name != name)
+        stack = Stack(
+            address,
+            replace(self._config, initial_hosts=hosts),
+            seed=self._seed * 1000 + len(self._by_endpoint),
+            tracer=self._tracer(address),
+            repairs=self._repairs,
+        )
+        node = Node(name, endpoint, stack)
+        if known is not None:
+            node.history = [*known.history, (known.address, known.delivered, known.views)]
+        self.nodes[name] = node
+
+    def crash(self, name: str) -> None:
+        """The node's process ends without a word; what it has sent is still under way."""
+        self[name].up = False
+        self._timers.pop(name, None)
+
+    def restart(self, name: str) -> None:
+        """The node comes back, with nothing but its name, and joins."""
+        self._add(name, self[name].address.incarnation + 1)
+        self[name].stack.start(self.now)
+        self._settle(self[name])
+
+    def send(self, name: str, payloads: Sequence[bytes]) -> None:
+        """The node's application sends; what does not fit is sent as soon as it does."""
+        node = self[name]
+        node.backlog += payloads
+        self._feed(node)
+        self._settle(node)
+
+    def leave(self, name: str) -> None:
+        """The node leaves."""
+        self[name].stack.leave(self.now)
+        self._settle(self[name])
+
+    # ------------------------------------------------------------------ the network
+
+    def partition(self, *parts: Iterable[str]) -> None:
+        """Let no datagram pass between these parts; who is in none is alone."""
+        self._parts = [set(part) for part in parts]
+
+    def heal(self) -> None:
+        """End the partition."""
+        self._parts = []
+
+    def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
+        """Hand a datagram from elsewhere to a node."""
+        self[name].stack.receive([(data, endpoint)], self.now)
+        self._settle(self[name])
+
+    def deliver(self, flight: Flight) -> None:
+        """Manual: this datagram arrives now."""
+        self.in_flight.remove(flight)
+        self._arrive(flight)
+
+    def drop(self, flight: Flight) -> None:
+        """Manual: this datagram is lost."""
+        self.in_flight.remove(flight)
+
+    def _transmit(self, node: Node, out: Outgoing) -> None:
+        if out.to:
+            targets = [self._by_endpoint[e] for e in out.to if e in self._by_endpoint]
+        else:
+            targets = [name for name in self.nodes if name != node.name]
+        for name in targets:
+            flight = Flight(node.name, name, out.data)
+            if self._manual:
+                self.in_flight.append(flight)
+                continue
+            link = self.links.get((node.name, name), self.link)
+            if self._random.random() < link.loss or self._apart(node.name, name):
+                continue
+            copies = 2 if self._random.random() < link.duplicate else 1
+            for _ in range(copies):
+                self.after(self._random.uniform(*link.delay), lambda f=flight: self._arrive(f))  # type: ignore[misc]
+
+    def _apart(self, one: str, other: str) -> bool:
+        if not self._parts or one == other:
+            return False
+        return not any(one in part and other in part for part in self._parts)
+
+    def _arrive(self, flight: Flight) -> None:
+        node = self[flight.to]
+        if not node.up or self._apart(flight.source, flight.to):
+            return
+        self.datagrams += 1
+        node.stack.receive([(flight.data, self[flight.source].endpoint)], self.now)
+        self._settle(node)
+
+    # ------------------------------------------------------------------ time
+
+    def at(self, time: float, what: Callable[[], None]) -> None:
+        """Do something at that time."""
+        heapq.heappush(self._events, (time, next(self._order), what))
+
+    def after(self, delay: float, what: Callable[[], None]) -> None:
+        """Do something after so long."""
+        self.at(self.now + delay, what)
+
+    def run(self, duration: float) -> None:
+        """Let so much time pass."""
+        self._run(self.now + duration, lambda: False)
+
+    def advance(self, duration: float) -> None:
+        """The same; the word for it in manual mode, where only timers and `at` happen."""
+        self.run(duration)
+
+    def run_until(self, done: Callable[[], bool], timeout: float = 60.0) -> None:
+        """Let time pass until something holds; raises TimeoutError naming what is missing."""
+        self._run(self.now + timeout, done)
+        if not done():
+            waits = {
+                node.name: {str(m): why for m, why in node.stack.missing(self.now).items()}
+                for node in self.up
+            }
+            raise TimeoutError(f"not within {timeout} s of virtual time; missing={waits}")
+
+    def _run(self, end: float, done: Callable[[], bool]) -> None:
+        while not done():
+            timer = min(self._timers.values(), default=end)
+            event = self._events[0][0] if self._events else end
+            soonest = min(timer, event)
+            if soonest >= end:
+                self.now = end
+                return
+            self.now = max(self.now, soonest)
+            if event <= timer:
+                heapq.heappop(self._events)[2]()
+            else:
+                name = min(name for name, due in self._timers.items() if due == timer)
+                self[name].stack.handle_timer(self.now)
+                self._settle(self[name])
+
+    # ------------------------------------------------------------------ what comes of it
+
+    def _settle(self, node: Node) -> None:
+        """What a shell does after any input."""
+        stack = node.stack
+        while True:
+            for out in stack.poll_datagrams():
+                self._transmit(node, out)
+            for report in stack.poll_reports():
+                if isinstance(report, Batch):
+                    if self._record:
+                        run = Run(report.sender, report.first, report.count)
+                        node.delivered.append((run, report.view))
+                    self._on_batch(node, report)
+                elif isinstance(report, ViewInstalled):
+                    node.views.append(report.view)
+                elif isinstance(report, Left):
+                    node.left = report.reason
+                elif isinstance(report, Suspected):
+                    node.suspected.append(report.member)
+                else:
+                    node.dropped.append(report)
+            if not (node.backlog and stack.writable):
+                break
+            self._feed(node)
+        due = stack.deadline()
+        if due is None or not node.up:
+            self._timers.pop(node.name, None)
+        else:
+            self._timers[node.name] = due
+
+    def _feed(self, node: Node) -> None:
+        if node.stack.writable:
+            taken = node.stack.send_many(node.backlog[:10_000])
+            del node.backlog[:taken]
+            node.stack.flush(self.now)
+
+    def in_one_view(self, *names: str) -> bool:
+        """Whether exactly these nodes share a view."""
+        views = {self[name].stack.view for name in names}
+        view = views.pop()
+        members = sorted(self[name].address for name in names)
+        return not views and view is not None and sorted(view.members) == members
