@@ -58,6 +58,48 @@ def spec_folder() -> Path:
 
 def load_catalog(path: Path | None = None) -> tuple[Case, ...]:
     """Return the cases of a catalog, ours unless another is named; its files are beside it."""
+    path, content = _content(path)
+    tables = content.get("case")
+    if not isinstance(tables, list) or not tables:
+        raise UsageError(f"{path}: a catalog is a list of [[case]] tables, at least one.")
+    cases: dict[str, Case] = {}
+    for number, table in enumerate(tables, 1):
+        case = _case(table, path, number)
+        if case.name in cases:
+            raise UsageError(f"{path}: there are two cases {case.name}: rename one.")
+        cases[case.name] = case
+    return tuple(cases.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a specification takes for granted, and whose promise it is."""
+
+    name: str
+    protocol: str
+    layer: str
+    words: str
+    evidence: tuple[str, ...] = ()
+    """The properties of field traces that discharge it; none while nobody does."""
+    note: str = ""
+
+
+def load_assumptions(path: Path | None = None) -> tuple[Assumption, ...]:
+    """Return the assumptions that a catalog lists, ours unless another is named."""
+    path, content = _content(path)
+    found = []
+    for number, table in enumerate(content.get("assumption", []), 1):
+        try:
+            evidence = table.pop("evidence", [])
+            if not all(isinstance(text, str) for text in (*table.values(), *evidence)):
+                raise TypeError("its values must be texts")
+            found.append(Assumption(**table, evidence=tuple(evidence)))
+        except (TypeError, AttributeError) as error:
+            raise UsageError(f"{path}, assumption {number}: {error}.") from error
+    return tuple(found)
+
+
+def _content(path: Path | None) -> tuple[Path, dict[str, Any]]:
     path = path or spec_folder() / "catalog.toml"
     try:
         with path.open("rb") as file:
@@ -66,16 +108,11 @@ def load_catalog(path: Path | None = None) -> tuple[Case, ...]:
         raise UsageError(f"Cannot read {path} ({error.strerror}): name a catalog.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}.") from error
-    tables = content.get("case")
-    if set(content) != {"case"} or not isinstance(tables, list) or not tables:
-        raise UsageError(f"{path}: a catalog is a list of [[case]] tables and nothing else.")
-    cases: dict[str, Case] = {}
-    for number, table in enumerate(tables, 1):
-        case = _case(table, path, number)
-        if case.name in cases:
-            raise UsageError(f"{path}: there are two cases {case.name}: rename one.")
-        cases[case.name] = case
-    return tuple(cases.values())
+    if not {"case"} <= content.keys() <= {"case", "assumption"}:
+        raise UsageError(
+            f"{path}: a catalog is a list of [[case]] and [[assumption]] tables and nothing else."
+        )
+    return path, content
 
 
 def select(
