@@ -27,7 +27,7 @@ from .tlaspec import files_of
 from .tlc import ERROR, VIOLATED, Options, TlcResult, run_tlc, tlc_command
 
 _LONG: Final = 300_000
-"""From so many states on, Java's second compiler pays off (measured: docs/decisions.md)."""
+"""From so many states on, Java's second compiler may pay off."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,16 @@ def _validity(state: State) -> Iterator[str]:
                 yield f"{n} is still there and never delivers its own {n}{k}."
 
 
+def _eventual_agreement(state: State) -> Iterator[str]:
+    running_now = [n for n, status in state["status"].items() if running(status)]
+    for p, q in permutations(running_now, 2):
+        for d in state["delivered"][p]:
+            x = message_name(d["message"])
+            there = state["views"][d["view"] - 1]["members"]
+            if (q, state["incarnation"][q]) in there and x not in _heard(state, q):
+                yield f"{p} delivered {x} in view {d['view']}; {q} was in it and never delivers it."
+
+
 _WITNESSES: Final[dict[str, Callable[[State], Iterator[str]]]] = {
     "TotalOrder": _order(False),
     "UniformTotalOrder": _order(True),
@@ -123,6 +133,7 @@ _WITNESSES: Final[dict[str, Callable[[State], Iterator[str]]]] = {
     "Integrity": _integrity,
     "Fifo": _fifo,
     "GapFree": _gap_free,
+    "EventualAgreement": _eventual_agreement,
     "Fresh": _fresh,
     "Validity": _validity,
 }
