@@ -30,6 +30,7 @@ from .inbox import Inbox
 from .messages import Address, Batch, Endpoint, Message, View
 from .reports import Left, Report, ViewInstalled
 from .stack import Stack
+from .tracing import TraceWriter
 from .transport import Transport
 
 _VIEWS_KEPT = 1000  # for a reader of views() that does not keep up; the oldest go first
@@ -38,10 +39,12 @@ _VIEWS_KEPT = 1000  # for a reader of views() that does not keep up; the oldest 
 class Channel:
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
-    def __init__(self, config: ChannelConfig, transport: Transport, stack: Stack) -> None:
+    def __init__(
+        self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
+    ) -> None:
         """Use `Channel.connect` instead."""
         self._config = config
-        self._driver = Driver(stack, transport, self._reported)
+        self._driver = Driver(stack, transport, self._reported, writer)
         self._stack = stack
         self._inbox = Inbox(config.inbox, hold=stack.hold, release=self._driver.release)
         self._view: View | None = None
@@ -206,6 +209,11 @@ class Channel:
         return self.view
 
     @property
+    def missing(self) -> list[str]:
+        """Whom this member waits for at this moment, each with what it waits for."""
+        return self._driver.missing()
+
+    @property
     def counters(self) -> dict[str, int]:
         """What happened, by name: the stack's counters and, as transport.*, the transport's."""
         counters = dict(self._stack.counters)
@@ -266,11 +274,11 @@ class Connecting:
         config = self._config
         transport = await config.open_transport()
         try:
-            stack = await config.make_stack(transport)
+            stack, writer = await config.make_stack(transport)
         except BaseException:
             await transport.close()
             raise
-        channel = Channel(config, transport, stack)
+        channel = Channel(config, transport, stack, writer)
         await channel._join()
         return channel
 

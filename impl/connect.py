@@ -5,6 +5,7 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections.abc import Sequence
@@ -16,12 +17,14 @@ from .messages import Address, Endpoint
 from .stack import Stack
 from .stack_config import StackConfig
 from .tcp import TcpTransport
+from .tracing import Tracer, TraceWriter
 from .transport import Transport, parse_endpoint, resolve, resolve_all
 from .udp import MulticastTransport, UdpTransport
 
 TRANSPORTS = ("udp", "multicast", "tcp")
 DEFAULT_GROUP = "239.192.7.7:45588"
 
+_log = logging.getLogger("raincheck")
 _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
 
 
@@ -53,6 +56,8 @@ class ChannelConfig:
     """Folder for a trace file of what SEQUENCER handles; None: no tracing."""
     run: str = "run"
     """Name of the run in trace records and in the trace file's name."""
+    nodes: Sequence[str] = ()
+    """Names of all nodes of the run, as far as they are known, for the trace's header."""
     seed: int | None = None
     """For what the stack draws by lot; None takes the incarnation."""
     stack: StackConfig = field(default_factory=StackConfig)
@@ -94,11 +99,16 @@ class ChannelConfig:
         incarnation = time.time_ns() // 1_000_000 if self.incarnation is None else self.incarnation
         return Address(name, incarnation)
 
-    async def make_stack(self, transport: Transport) -> Stack:
-        """Make the stack that goes with an open transport."""
+    async def make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+        """Make the stack that goes with an open transport, and the writer of its trace."""
         address = self.address(transport.endpoint)
+        config = await self.stack_config(transport)
         seed = address.incarnation if self.seed is None else self.seed
-        return Stack(address, await self.stack_config(transport), seed=seed)
+        if self.trace is None:
+            return Stack(address, config, seed=seed), None
+        writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
+        tracer = Tracer(self.run, address, self.nodes or (address.node,), writer)
+        return Stack(address, config, seed=seed, tracer=tracer), writer
 
     async def stack_config(self, transport: Transport) -> StackConfig:
         """Return the stack's settings, hosts resolved, fitting the transport."""

@@ -13,6 +13,7 @@ from time import monotonic
 
 from .reports import Dropped, Left, Report, Suspected
 from .stack import Stack
+from .tracing import TraceWriter
 from .transport import Datagrams, Transport
 from .waiting import TURN, Signal
 
@@ -23,13 +24,18 @@ class Driver:
     """Runs a stack over a transport on the current event loop."""
 
     def __init__(
-        self, stack: Stack, transport: Transport, report: Callable[[Report], None]
+        self,
+        stack: Stack,
+        transport: Transport,
+        report: Callable[[Report], None],
+        writer: TraceWriter | None = None,
     ) -> None:
         self.stack = stack
         self.transport = transport
         self.settled = Signal()
         """Fires whenever the stack may have changed and somebody waits for a change."""
         self._report = report
+        self._writer = writer
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._armed = float("inf")
@@ -68,7 +74,9 @@ class Driver:
 
     def missing(self) -> list[str]:
         """Name the members whom something waits for, and what it is."""
-        return [str(member) for member in self.stack.missing(self._loop.time())]
+        return [
+            f"{member} {what}" for member, what in self.stack.missing(self._loop.time()).items()
+        ]
 
     def leave(self) -> None:
         """Begin the graceful leave; the report Left ends it."""
@@ -84,6 +92,8 @@ class Driver:
         try:
             await self.transport.close()
         finally:
+            if self._writer is not None:
+                self._writer.close()
             self.settled.fire()
 
     def _received(self, datagrams: Datagrams) -> None:
@@ -122,7 +132,7 @@ class Driver:
                 host, port = report.sender
                 _log.warning(
                     "dropped %d datagrams, the last from %s:%d: %s %s",
-                    report.count, host, port, report.reason, report.detail,
+                    report.times, host, port, report.reason, report.detail,
                 )  # fmt: skip
             elif isinstance(report, Suspected):
                 _log.warning("%s suspects %s: silent for too long", stack.address, report.member)

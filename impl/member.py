@@ -25,7 +25,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from .channel import Channel
 from .errors import RaincheckError
@@ -68,6 +68,8 @@ class MemberOptions:
     """Folder for the trace file."""
     run: str = "run"
     """Name of the run in trace records."""
+    nodes: tuple[str, ...] = ()
+    """Names of all nodes of the run, for the trace's header."""
     deliveries: Path | None = None
     """File for the delivery log."""
     timeout: float = 60.0
@@ -142,8 +144,9 @@ async def run_member(options: MemberOptions, stop: asyncio.Event, report: Report
         initial_hosts=options.peers,
         trace=options.trace,
         run=options.run,
+        nodes=options.nodes,
         seed=options.seed,
-        **options.channel,  # type: ignore[arg-type]
+        **options.channel,
     ) as channel:
         await _Member(channel, options, report).work(stop)
 
@@ -167,7 +170,7 @@ class _Member:
         self._tell("joined", member=str(channel.address), bind=f"{host}:{port}")
         deliver = asyncio.create_task(self._deliver())
         others = [asyncio.create_task(self._views()), asyncio.create_task(self._load())]
-        waits = [asyncio.create_task(stop.wait()), deliver, *others]
+        waits: list[asyncio.Task[Any]] = [asyncio.create_task(stop.wait()), deliver, *others]
         if options.leave_when_done:
             waits.append(asyncio.create_task(self._finished.wait()))
         try:
@@ -183,7 +186,7 @@ class _Member:
             await asyncio.gather(*waits, return_exceptions=True)
 
     async def _first_end(
-        self, waits: list[asyncio.Task[object]], ended_well: list[asyncio.Task[None]]
+        self, waits: list[asyncio.Task[Any]], ended_well: list[asyncio.Task[None]]
     ) -> None:
         """Return when one of the waits is over; a load that is merely sent does not count."""
         left = set(waits)
@@ -203,7 +206,7 @@ class _Member:
         )
 
     def _tell(self, event: str, **facts: object) -> None:
-        self._report({"event": event, **facts})
+        self._report({"event": event} | facts)
 
     def _progress(self) -> None:
         if self._sent >= self._options.count and self._delivered >= (self._options.until or 0):
@@ -264,6 +267,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--leave-when-done", action="store_true", help="leave after --count and --until")
     add("--trace", type=Path, metavar="DIR", help="folder for the trace file")
     add("--run", default="run", help="name of the run in trace records")
+    add("--nodes", default="", metavar="NAME,...", help="all nodes, for the trace's header")
     add("--deliveries", type=Path, metavar="FILE", help="file for the delivery log")
     add("--timeout", type=float, default=60.0, help="seconds to wait for --members")
     add("--seed", type=int, default=1, help="for what the stack draws by lot")
@@ -273,7 +277,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: list[str] | None = None) -> int:
     """Run a member process; return its exit code: 0 after leaving, 3 when it could not run."""
     given = vars(_parser().parse_args(arguments))
-    given["peers"] = tuple(peer for peer in given["peers"].split(",") if peer)
+    for listed in ("peers", "nodes"):
+        given[listed] = tuple(each for each in given[listed].split(",") if each)
     options = MemberOptions(**given)
 
     def report(event: dict[str, object]) -> None:

@@ -209,7 +209,7 @@ def throughput(transport: str, size: int, count: int, *, batch: int, trace: bool
         case = Case(transport, size, count, free_ports(MEMBERS + 1), batch=batch,
                     trace=folder if trace else None)  # fmt: skip
         reports = measure(case)
-    rate = min(report["delivered"] / report["seconds"] for report in reports)
+    rate: float = min(report["delivered"] / report["seconds"] for report in reports)
     bare = bare_datagrams(60_000) * (60_000 / (size + 4))
     repaired = sum(
         count
