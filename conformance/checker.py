@@ -12,7 +12,6 @@ from typing import Any
 
 import msgspec
 
-from .runfiles import RunFiles, RunIndex, index_runs
 from .events import Address, MessageId
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
 from .localrun import check_file
@@ -27,6 +26,7 @@ from .network import (
 )
 from .promises import evaluate, weakened
 from .rows import Rows
+from .runfiles import RunFiles, RunIndex, index_runs
 from .tracefile import Problem, trace_files
 
 Progress = Callable[[int, str], None]

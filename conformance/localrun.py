@@ -10,6 +10,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from .events import Crash, Event, Footer, Header, Record
 from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
@@ -39,7 +40,7 @@ class LocalRun:
         self.ended = False
         self.broken = False
 
-    def feed(self, line: int, records: list[Record]) -> None:
+    def feed(self, line: int, records: list[Any]) -> None:
         """Check records of consecutive lines, the first of which is number `line`."""
         header, summary, steps = self.header, self.summary, self.trace.steps
         run, protocol, node, incarnation = (
@@ -53,7 +54,6 @@ class LocalRun:
             if event.__class__ is not Event or self.ended or self.broken:
                 self._other(number, event)
                 continue
-            assert isinstance(event, Event)
             action = event.action
             step = steps.get(action)
             if (

@@ -97,6 +97,7 @@ class SequencerTrace:
         self.rows = rows
         self.mine = Address(header.node, header.incarnation)
         self.plain: PlainAddress = (header.node, header.incarnation)
+        self.stream: MessageId = ("DATA", *self.plain)
         self.readers: dict[MessageId, Reader] = {}
         self.forward_readers: dict[MessageId, Reader] = {}
         self.written: dict[MessageId, int] = {}
@@ -140,6 +141,8 @@ class SequencerTrace:
         position, count = received[-1], place[3]
         if position != reader.at + 1 or args.position != position:
             return self._out_of_order(reader, event, position)
+        if event.sent:
+            return _differs("sent", [], [list(sent.id) for sent in event.sent])
         sender = self._senders.get(place[:2])
         if sender is None:
             sender = self._senders[place[:2]] = Address(*place[:2])
@@ -150,32 +153,79 @@ class SequencerTrace:
             reader.plain[0],
             Data(Run(sender, place[2], count, 0), view),
         )
-        if answer.__class__ is Refused:
+        if isinstance(answer, Refused):
             return _refused(answer)
-        assert not isinstance(answer, Refused)
-        new = answer.local
+        new, outputs = answer.local, answer.outputs
         at = reader.at + count
-        changed = event.changed
-        fields: dict[str, Any] = {"position": ((*reader.plain, at),)}
-        if answer.outputs:
-            fresh = answer.outputs[0]
-            assert isinstance(fresh, Deliver)
-            _, first, number, _ = fresh.messages
-            run = place if number == count else (place[0], place[1], first, number)
-            fields["delivered"] = Delivered(fresh.view, run)
-            fields["received_table"] = table_rows(new.received_table)
-            self.rows.deliver(fresh.view, reader_key(place), first, number)
-        if new.forward_table is not me.forward_table and new.forward_table != me.forward_table:
-            fields["forward_table"] = new.forward_table
-        if new.resend is not me.resend and new.resend != me.resend:
-            fields["resend"] = new.resend
-        if event.sent or Changed(**fields) != changed:
-            return self._wrong_change(event, Changed(**fields), ())
+        if not self._data_changed(event.changed, new, outputs, place, (*reader.plain, at)):
+            return self._wrong_data(event, new, outputs, place, (*reader.plain, at))
         self.me = new
         reader.at = at
-        content = self.rows.content(view, place, args.crc)
-        reader.extend((position, event.clock, event.index, content))
+        rows = self.rows
+        if outputs:
+            fresh = outputs[0]
+            assert isinstance(fresh, Deliver)
+            rows.deliver(fresh.view, place[:2], fresh.messages.first, fresh.messages.size)
+        reader.extend((position, event.clock, event.index, rows.content(view, place, args.crc)))
         return None
+
+    def _data_changed(
+        self,
+        changed: Changed,
+        new: Local,
+        outputs: tuple[Any, ...],
+        place: RunPlace,
+        moved: Entry,
+    ) -> bool:
+        """Whether the variables changed as the model says: `_wrong_data` without the words."""
+        old = self.me
+        delivered, table = changed.delivered, changed.received_table
+        if outputs:
+            if delivered is UNSET or table is UNSET:
+                return False
+            (_, first, size, _), view = outputs[0]
+            run = place if size == place[3] else (place[0], place[1], first, size)
+            if delivered.messages != run or delivered.view != view:
+                return False
+            if table != table_rows(new.received_table):
+                return False
+        elif delivered is not UNSET or table is not UNSET:
+            return False
+        return (
+            changed.position == (moved,)
+            and (
+                changed.forward_table is UNSET
+                if new.forward_table is old.forward_table
+                else changed.forward_table
+                == (UNSET if new.forward_table == old.forward_table else new.forward_table)
+            )
+            and (
+                changed.resend is UNSET
+                if new.resend is old.resend
+                else changed.resend == (UNSET if new.resend == old.resend else new.resend)
+            )
+            and changed.seqno is UNSET
+            and changed.said is UNSET
+            and changed.view is UNSET
+            and changed.early is UNSET
+            and changed.status is UNSET
+            and changed.incarnation is UNSET
+        )
+
+    def _wrong_data(
+        self,
+        event: Event,
+        new: Local,
+        outputs: tuple[Any, ...],
+        place: RunPlace,
+        moved: Entry,
+    ) -> Wrong:
+        expected = _changes(self.me, new)
+        expected.position = (moved,)
+        for fresh in outputs:
+            run = (place[0], place[1], fresh.messages.first, fresh.messages.size)
+            expected.delivered = Delivered(fresh.view, run)
+        return self._wrong_change(event, expected, ())
 
     def _send(self, event: Event) -> Wrong | None:
         place = event.args.messages
@@ -328,6 +378,11 @@ class SequencerTrace:
         outputs: tuple[handlers.Output, ...],
         crcs: tuple[int | None, ...],
     ) -> Wrong | None:
+        if len(outputs) == len(event.sent) == 1 and outputs[0].__class__ is not JoinRsp:
+            sent = event.sent[0]
+            return self._compare_message(event, sent, outputs[0], crcs[0] if crcs else sent.crc)
+        if not outputs and not event.sent:
+            return None
         messages = [out for out in outputs if not isinstance(out, JoinRsp)]
         answers = [out for out in outputs if isinstance(out, JoinRsp)]
         joiners = [m for m in new.members if m not in self.me.members] if answers else []
@@ -374,14 +429,14 @@ class SequencerTrace:
     def _compare_message(
         self, event: Event, sent: Sent, out: handlers.Output, crc: int | None
     ) -> Wrong | None:
-        assert isinstance(out, Forward | Data)
         to: PlainAddress | None = None
         channel: MessageId
         if isinstance(out, Forward):
             to = (out.to[0], out.to[1])
             channel = ("FORWARD", *self.plain, *to)
         else:
-            channel = ("DATA", *self.plain)
+            assert isinstance(out, Data)
+            channel = self.stream
         at = self.written.get(channel, 0)
         place = run_row(out.messages)
         want = ((*channel, at + 1), to, out.view, place, crc)
@@ -457,14 +512,11 @@ class SequencerTrace:
         self.summary.view_starts = self.rows.view_starts
 
 
-def reader_key(place: RunPlace) -> PlainAddress:
-    """The sender's address of a run."""
-    return place[:2]
-
-
 def _changes(old: Local, new: Local) -> Changed:
     """The specification's variables that differ, as the trace writes them."""
     changed = Changed()
+    if new is old:
+        return changed
     if new.status != old.status:
         changed.status = new.status
     if new.view != old.view:

@@ -7,13 +7,13 @@ small, come to the driver, where both engines end in the same `judge`.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from raincheck.conformance.runfiles import RunFiles, index_runs
 from raincheck.conformance.checker import RunVerdict, judge, with_strays
 from raincheck.conformance.events import Address, MessageId
 from raincheck.conformance.findings import Promise, Summary
@@ -26,6 +26,7 @@ from raincheck.conformance.network import (
     table,
 )
 from raincheck.conformance.promises import evaluate
+from raincheck.conformance.runfiles import RunFiles, index_runs
 from raincheck.conformance.tracefile import Problem, trace_files
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def _blocks(packed: Any) -> Iterator[tuple[int, bytes]]:
     rows = table(packed)
     blocks = rows[:, 0] // BLOCK
     cuts = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(rows)]
-    for low, high in zip(cuts, cuts[1:], strict=False):
+    for low, high in pairwise(cuts):
         if low < high:
             yield int(blocks[low]), rows[low:high].tobytes()
 
