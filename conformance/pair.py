@@ -7,11 +7,10 @@ runs of messages included. A run is one move of the cores and as many steps of t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from raincheck.model import sequencer as model
-from raincheck.model.machine import Step
 from raincheck.model.sequencer_state import Constants, State
 from raincheck.model.sequencer_system import SequencerSystem
 
@@ -82,22 +81,26 @@ class Pair:
         self.group = Group(system.constants, make or plain_core(system))
         (self.state,) = system.initial()
         self.moves: list[Move] = []
+        self._possible: dict[str, list[Move]] | None = None
         self.actions: Counter[str] = Counter()
         repaired = system.rules == model.Rules()
         self.promised = PROMISED[system.constants.virtual_synchrony] if repaired else ()
 
-    def enabled(self) -> list[Step[State]]:
-        """Return the model's steps now."""
-        return list(self.system.steps(self.state))
+    def possible(self, action: str) -> list[Move]:
+        """Return the moves of an action ("": of any) that the model allows now.
 
-    def moves_of(self, action: str, *names: str) -> list[Move]:
-        """Return the moves that the model allows for an action and its arguments."""
-        found = [
-            move_of(self.system, self.state, step)
-            for step in self.system.steps(self.state)
-            if step.action == action and tuple(map(str, step.args)) == names
-        ]
-        return list(dict.fromkeys(found))
+        What is sent is one message; whoever plays the move may send more.
+        """
+        if self._possible is None:
+            self._possible = {}
+            for step in self.system.steps(self.state):
+                move = move_of(self.system, self.state, step)
+                moves = self._possible.setdefault(move.action, [])
+                if move not in moves and self._cuts_no_run(move):
+                    moves.append(move)
+        if not action:
+            return [move for moves in self._possible.values() for move in moves]
+        return self._possible.get(action, [])
 
     def play(self, move: Move) -> int:
         """Make the move on both sides and compare; return of how many single steps it consists.
@@ -115,7 +118,7 @@ class Pair:
         problem = perform(self.group, move)
         if problem:
             self._differ(problem)
-        self.state = target
+        self.state, self._possible = target, None
         self.actions[move.action] += count
         self.compare()
         return count
@@ -167,19 +170,18 @@ class Pair:
                     return step.target
         return None
 
+    def _cuts_no_run(self, move: Move) -> bool:
+        """The cores' streams are made of runs: none of them can be lost by half."""
+        if move.cut is None:
+            return True
+        stream = self.group.streams[self.system.index[self.state.views[-1].members[0].node]]
+        return move.cut in {0, *(at + len(parcel.tagged) for at, parcel in stream.items())}
+
     def _mismatch(self, problem: str, *found: Any) -> Mismatch:
         return Mismatch(self.name, 0, tuple(self.moves), problem, found)
 
     def _differ(self, problem: str) -> None:
         raise Differs(self._mismatch(problem))
-
-
-def cuts(pair: Pair, moves: Iterable[Move]) -> list[Move]:
-    """Return those of the moves that cut no run of the coordinator's stream in two."""
-    old = pair.group.views[-1].members[0].node
-    c = pair.system.index[old]
-    ends = {at + len(parcel.tagged) for at, parcel in pair.group.streams[c].items()} | {0}
-    return [move for move in moves if move.cut is None or move.cut in ends]
 
 
 def system_of(record: Mapping[str, Any]) -> SequencerSystem | None:
