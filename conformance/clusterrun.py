@@ -1,0 +1,341 @@
+"""One run of a real cluster: start the members, load them, do the planned faults, end in order.
+
+Law of this file: it waits for conditions, each with a deadline, and never for time alone, except
+where the passing of time is what a fault consists of.
+"""
+
+import asyncio
+import json
+import signal
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .clustermembers import Member, Members, RunFailed, last_line
+from .faults import COORDINATOR, Fault, Plan, make_plan
+
+JOIN = 20.0
+SETTLE = 30.0
+STOP = 20.0
+LEAVE = 20.0
+"""Seconds until each is given up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What `raincheck run` was asked for."""
+
+    members: int = 3
+    transport: str = "udp"
+    kinds: tuple[str, ...] = ()
+    messages: int = 0
+    """For each life of a member; 0: as many as `seconds` allow."""
+    seconds: float = 5.0
+    size: int = 100
+    rate: float = 2000.0
+    batch: int = 8
+    group: str = "239.192.7.7:45588"
+    undo: str = ""
+
+
+@dataclass(slots=True)
+class Record:
+    """What happened in one run, apart from what the traces say."""
+
+    run: str
+    seed: int
+    plan: Plan
+    done: list[dict[str, Any]] = field(default_factory=list)
+    """Everything the harness did, in order."""
+    lives: list[Member] = field(default_factory=list)
+    survivors: list[Member] = field(default_factory=list)
+    """Who was there at the end and had delivered everything of each other."""
+    failure: str = ""
+    """Why the run did not come to its end."""
+    defects: list[str] = field(default_factory=list)
+    """What members said on stderr, contents that were wrong, traces that stopped."""
+    seconds: float = 0.0
+
+    def faults(self) -> dict[str, int]:
+        """How often each kind of process fault was done."""
+        counts: dict[str, int] = {}
+        for each in self.done:
+            counts[each["kind"]] = counts.get(each["kind"], 0) + 1
+        return counts
+
+
+class ClusterRun:
+    """Drives one run; `record` is filled in whatever happens."""
+
+    def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
+        self.settings = settings
+        self.record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
+        self.members = Members(folder / "members" / self.record.run)
+        self.folder = folder
+        self._names = [name_of(number) for number in range(settings.members)]
+        self._spare = name_of(settings.members)
+        self._began = time.monotonic()
+        self._load_began = 0.0
+        self._later: set[asyncio.Task[None]] = set()
+        for sub in ("traces", "deliveries", f"members/{self.record.run}"):
+            (folder / sub).mkdir(parents=True, exist_ok=True)
+
+    async def run(self) -> Record:
+        """Do the whole run; a failure is noted in the record, and ends it."""
+        record, members = self.record, self.members
+        try:
+            await self._start()
+            for fault in record.plan.faults:
+                await self._do(fault)
+            await self._end()
+        except RunFailed as failure:
+            record.failure = f"{failure}{await self._whom()}"
+        finally:
+            for task in self._later:
+                task.cancel()
+            await members.kill_all()
+            record.lives = members.all
+            record.seconds = time.monotonic() - self._began
+            self._collect()
+        return record
+
+    # ------------------------------------------------------------------ beginning and end
+
+    async def _start(self) -> None:
+        for name in self._names:
+            await self._join(name)
+        await self._settled(JOIN, "Forming the group")
+        self._load_began = time.monotonic()
+        for member in self.members.in_group:
+            member.tell("load")
+
+    async def _join(self, name: str) -> Member:
+        """Start a member, and wait until it has joined."""
+        members = self.members
+        peers = ",".join(each.bind for each in members.in_group)
+        member = await members.start(name, self.options() | {"peers": peers})
+        await members.until(
+            lambda: member.in_group or not member.running, f"The joining of {member.address}", JOIN
+        )
+        return member
+
+    def options(self) -> dict[str, object]:
+        """The options that all members have in common."""
+        settings, record = self.settings, self.record
+        transport = settings.transport.removeprefix("udp-")
+        return {
+            "nodes": ",".join((*self._names, self._spare)),
+            "run": record.run,
+            "cluster": f"raincheck-{record.run}",
+            "transport": transport,
+            "group": settings.group if transport == "multicast" else "",
+            "traces": self.folder / "traces",
+            "deliveries": self.folder / "deliveries",
+            "messages": settings.messages,
+            "size": settings.size,
+            "rate": settings.rate,
+            "batch": settings.batch,
+            "damage": ",".join(f"{kind}={x:g}" for kind, x in record.plan.damage.items()),
+            "undo": settings.undo,
+            "seed": record.seed,
+        }
+
+    async def _end(self) -> None:
+        members = self.members
+        await self._loaded(1.0)
+        await asyncio.gather(*self._later)
+        await self._settled(SETTLE, "The last settling of the group")
+        for member in members.in_group:
+            member.tell("stop")
+        await members.until(
+            lambda: all(member.stopped for member in members.in_group), "Stopping the load", STOP
+        )
+        await members.until(self._all_delivered, "Delivering everything to everybody", SETTLE)
+        survivors = self.record.survivors = members.in_group
+        for member in survivors:
+            self._leave(member)
+        await members.until(
+            lambda: all(member.code is not None for member in survivors), "Leaving", LEAVE
+        )
+        await self._bury()
+
+    def _all_delivered(self) -> bool:
+        """Every survivor has delivered the last message of every survivor that sent one."""
+        here = self.members.in_group
+        return self._is_settled() and all(
+            other.sent == 0 or member.highest.get(other.address, 0) >= other.sent
+            for member in here
+            for other in here
+        )
+
+    # ------------------------------------------------------------------ faults
+
+    async def _do(self, fault: Fault) -> None:
+        await self._loaded(fault.at)
+        if fault.kind == "join":
+            self._note("join", self._spare)
+            (await self._join(self._spare)).tell("load")
+        else:
+            target = self._target(fault.target)
+            if target is None:
+                self._note("skipped", "", fault=fault.kind)
+                return
+            if fault.kind == "pause":
+                await self._pause(target, fault.seconds)
+            else:
+                self._take_away(target, fault)
+        if fault.settle:
+            await asyncio.gather(*self._later)
+            await self._settled(SETTLE, f"Settling after the {fault.kind}")
+
+    def _take_away(self, target: Member, fault: Fault) -> None:
+        if fault.kind == "crash":
+            self._note("crash", target.address, role=fault.target, view=target.view)
+            target.ending = "crash"
+            target.signal(signal.SIGKILL)
+        else:
+            self._note("leave", target.address, role=fault.target, view=target.view)
+            self._leave(target)
+        if fault.back:
+            task = asyncio.create_task(self._back(target, fault.seconds))
+            self._later.add(task)
+            task.add_done_callback(self._later.discard)
+
+    async def _back(self, target: Member, seconds: float) -> None:
+        """Start the next life of a process that has gone."""
+        members = self.members
+        await members.until(lambda: target.code is not None, f"The end of {target.address}", LEAVE)
+        await asyncio.sleep(seconds)
+        await members.until(lambda: bool(members.in_group), "Finding a member to join", JOIN)
+        self._note("restart", target.name)
+        (await self._join(target.name)).tell("load")
+
+    async def _pause(self, target: Member, seconds: float) -> None:
+        self._note("pause", target.address, seconds=seconds, view=target.view)
+        target.signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        target.signal(signal.SIGCONT)
+
+    def _leave(self, member: Member) -> None:
+        member.ending = "leave"
+        member.signal(signal.SIGTERM)
+
+    def _target(self, role: str) -> Member | None:
+        """Who has that role now; nobody if too few would be left."""
+        here = self.members.in_group
+        if len(here) < 2:
+            return None
+        latest = max(here, key=lambda member: member.view)
+        coordinator = latest.members[0]
+        for member in here:
+            if (member.address == coordinator) == (role == COORDINATOR):
+                return member
+        return here[0]
+
+    # ------------------------------------------------------------------ conditions
+
+    async def _loaded(self, part: float) -> None:
+        """Wait until that part of the load is over; bury who was excluded meanwhile."""
+        settings, members = self.settings, self.members
+        if settings.messages:
+            goal = part * settings.messages
+
+            def reached() -> bool:
+                here = [member for member in members.in_group if not member.incarnation]
+                return all(member.sent >= goal for member in here)
+
+            await members.until(
+                reached, "Sending the load", 60 + settings.messages / (settings.rate or 1e4)
+            )
+        else:
+            due = self._load_began + part * settings.seconds
+            await asyncio.sleep(max(0.0, due - time.monotonic()))
+        await self._bury()
+
+    async def _settled(self, seconds: float, what: str) -> None:
+        """Wait until all running members are in one view, and nobody else is."""
+        members = self.members
+
+        def settled() -> bool:
+            return self._is_settled() or bool(self._excluded())
+
+        while True:
+            await members.until(settled, what, seconds)
+            if not self._excluded():
+                return
+            await self._bury()
+
+    def _is_settled(self) -> bool:
+        running = self.members.running
+        if not running or not all(member.in_group for member in running):
+            return False
+        view, expected = running[0].view, {member.address for member in running}
+        return all(m.view == view and set(m.members) == expected for m in running)
+
+    def _excluded(self) -> list[Member]:
+        buried = {each["who"] for each in self.record.done if each["kind"] == "excluded"}
+        gone = (member for member in self.members.all if member.ending == "excluded")
+        return [member for member in gone if member.address not in buried]
+
+    async def _bury(self) -> None:
+        """Who was taken for dead comes back in a new incarnation."""
+        for member in self._excluded():
+            self._note("excluded", member.address, reason=member.sentence)
+            if not self.record.survivors:
+                (await self._join(member.name)).tell("load")
+
+    # ------------------------------------------------------------------ what is left behind
+
+    async def _whom(self) -> str:
+        """Ask the members what they wait for."""
+        here = self.members.in_group
+        for member in here:
+            member.tell("status")
+        for _ in range(20):
+            if all(member.status for member in here):
+                break
+            await asyncio.sleep(0.05)
+        words = [
+            f"{m.address}: {m.status.get('view', 'no answer')}, "
+            f"waits for {m.status.get('missing') or 'nobody'}, sent {m.sent}, has {m.highest}"
+            for m in here
+        ]
+        return "; ".join(["", *words])
+
+    def _note(self, kind: str, who: str, **facts: object) -> None:
+        at = round(time.monotonic() - self._began, 3)
+        self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
+
+    def _collect(self) -> None:
+        """Say who was killed, cut half-written lines of theirs, gather defects."""
+        record = self.record
+        crashes, rows = [], []
+        for member in record.lives:
+            if member.wrong or member.trace_failed:
+                record.defects.append(member.wrong or member.trace_failed)
+            if member.ending != "crash" and (said := last_line(member.errors)):
+                record.defects.append(f"{member.address} wrote to stderr: {said}")
+            if member.ending in ("crash", "excluded"):
+                for sub in ("traces", "deliveries"):
+                    cut_last_line(self.folder / sub / f"{record.run}.{member.address}.jsonl")
+                life = {"node": member.name, "incarnation": member.incarnation}
+                crashes.append({"kind": "crash", "run": record.run, **life})
+                rows.append({"member": member.address, "event": "crash"})
+        for sub, lines in (("traces", crashes), ("deliveries", rows)):
+            if lines:
+                text = "".join(json.dumps(line) + "\n" for line in lines)
+                name = f"{record.run}.faults.jsonl"
+                (self.folder / sub / name).write_text(text, encoding="utf-8")
+
+
+def cut_last_line(path: Path) -> None:
+    """Cut a line that a kill left unfinished: what it would have told had not left the process."""
+    if path.is_file():
+        with path.open("rb+") as file:
+            file.truncate(file.read().rfind(b"\n") + 1)
+
+
+def name_of(number: int) -> str:
+    """a, b, c, ... z, m26, m27, ..."""
+    return chr(ord("a") + number) if number < 26 else f"m{number}"

@@ -1,0 +1,101 @@
+"""What goes wrong in a run of a real cluster, planned from a seed.
+
+Law of this file: a plan depends on the seed and the settings alone. It names targets by role
+("coordinator", "member"), since who has that role is known only when the fault is due.
+"""
+
+from dataclasses import dataclass
+from random import Random
+
+from .errors import UsageError
+
+PROCESS = ("crash", "pause", "leave", "join")
+"""Done to processes by the harness."""
+LINK = ("loss", "delay", "duplicate", "reorder")
+"""Done to datagrams inside each member (`impl/faulty.py`)."""
+KINDS = (*PROCESS, *LINK)
+
+COORDINATOR = "coordinator"
+MEMBER = "member"
+LONG_PAUSE = 2.5
+"""Seconds beyond any patience: the group takes the member for dead, and goes on without it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One thing that the harness does to a process."""
+
+    kind: str
+    at: float
+    """When: which part of the load is over, from 0 to 1."""
+    target: str = MEMBER
+    """Whom: the coordinator, or another member."""
+    seconds: float = 0.0
+    """How long a pause is; how long after its crash or leave a process starts again."""
+    back: bool = True
+    """Whether the process comes back, in a new incarnation."""
+    settle: bool = True
+    """Whether the group is left in peace until it has got over it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that goes wrong in one run."""
+
+    faults: tuple[Fault, ...]
+    damage: dict[str, float]
+    """The shares of datagrams that are lost, duplicated, ..."""
+
+
+def parse_kinds(text: str) -> tuple[str, ...]:
+    """Read `crash,loss,...`; "none" and "" are no faults, "all" is every kind."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if words == ["all"]:
+        return KINDS
+    if words == ["none"]:
+        return ()
+    unknown = [word for word in words if word not in KINDS]
+    if unknown:
+        raise UsageError(
+            f"--faults does not know {unknown[0]}: choose from {', '.join(KINDS)}, all, none."
+        )
+    return tuple(kind for kind in KINDS if kind in words)
+
+
+def make_plan(kinds: tuple[str, ...], seed: int) -> Plan:
+    """Draw a plan: two crashes, the coordinator's first; one or two of each other kind."""
+    draw = Random(f"plan {seed}")
+    drawn: list[Fault] = []
+    if "crash" in kinds:
+        drawn += [_crash(draw, COORDINATOR), _crash(draw, draw.choice((COORDINATOR, MEMBER)))]
+    if "pause" in kinds:
+        target = draw.choice((COORDINATOR, MEMBER))
+        drawn.append(Fault("pause", 0, target, round(draw.uniform(0.05, 0.4), 3)))
+        if draw.random() < 0.5:
+            drawn.append(Fault("pause", 0, draw.choice((COORDINATOR, MEMBER)), LONG_PAUSE))
+    if "leave" in kinds:
+        target = draw.choice((COORDINATOR, MEMBER))
+        back, settle = draw.random() < 0.7, draw.random() < 0.6
+        drawn.append(Fault("leave", 0, target, round(draw.uniform(0, 0.5), 3), back, settle))
+    if "join" in kinds:
+        drawn.append(Fault("join", 0, settle=draw.random() < 0.6))
+    draw.shuffle(drawn)
+    faults = tuple(
+        Fault(f.kind, round((place + draw.uniform(0.2, 0.8)) / (len(drawn) + 1), 3), f.target,
+              f.seconds, f.back, f.settle)
+        for place, f in enumerate(drawn)
+    )  # fmt: skip
+    damage = {
+        "loss": draw.choice((0.01, 0.05, 0.15)),
+        "delay": draw.choice((0.05, 0.3)),
+        "duplicate": draw.choice((0.02, 0.2)),
+        "reorder": draw.choice((0.05, 0.3)),
+    }
+    return Plan(faults, {kind: share for kind, share in damage.items() if kind in kinds})
+
+
+def _crash(draw: Random, target: str) -> Fault:
+    return Fault(
+        "crash", 0, target, round(draw.choice((0.0, draw.uniform(0, 0.3), 1.5)), 3),
+        settle=draw.random() < 0.6,
+    )  # fmt: skip
