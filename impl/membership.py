@@ -197,7 +197,8 @@ class Membership(Protocol):
         self._unicast.send(source, CONTROL, self._prepared(prepare.attempt, prepare.gone), now)
 
     def _prepared(self, attempt: int, gone: Iterable[Address]) -> Prepared:
-        return Prepared(attempt, self._nakack.freeze(gone), tuple(self.history))
+        frozen = self._nakack.freeze({*gone, *self._condemned})
+        return Prepared(attempt, frozen, tuple(self.history))
 
     def handle_prepared(self, source: Address, answer: Prepared, now: float) -> None:
         """A survivor has frozen the streams of those who are gone."""

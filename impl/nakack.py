@@ -36,6 +36,8 @@ class Nakack(Protocol):
         self.members: tuple[Address, ...] = ()
         self._others: tuple[Address, ...] = ()
         self._streams: dict[Address, Stream] = {}
+        self._departed: dict[Address, Stream] = {}  # kept until all are in this view
+        self._views: dict[Address, int] = {}  # what members have told of their views
         self._own = self._new_stream()
         self._acked: dict[Address, int] = {}
         self._unstable_bytes = 0
@@ -93,8 +95,6 @@ class Nakack(Protocol):
         self._ready[self.me] = None
         self.outbox.multicast(raw, self._others)
         self._announce.start_if_idle(now)
-        if not self._others:
-            self._stabilise(now)
 
     # ------------------------------------------------------------------ receiving
 
@@ -128,6 +128,10 @@ class Nakack(Protocol):
         stream = self._streams.get(alive.source)
         if stream is None or stream is self._own:
             return
+        if self._departed:
+            self._views[alive.source] = alive.view
+            if all(self._views.get(member, 0) >= self.view for member in self._others):
+                self._departed.clear()
         if alive.highest > stream.arrived:
             stream.heard(min(alive.highest, stream.limit), now)
         elif alive.highest and alive.stable < stream.delivered:
@@ -140,7 +144,7 @@ class Nakack(Protocol):
 
     def handle_nak(self, nak: Nak, now: float) -> None:
         """Somebody lacks bundles of a stream: send again what is kept of them."""
-        stream = self._streams.get(nak.sender)
+        stream = self._streams.get(nak.sender) or self._departed.get(nak.sender)
         if stream is None:
             return
         budget = self.config.multicast_window
@@ -154,7 +158,7 @@ class Nakack(Protocol):
         if stream is self._own:
             self._announce.start(now)
 
-    def deliver(self) -> Bundle | None:
+    def deliver(self, now: float) -> Bundle | None:
         """Return the next bundle that can be passed up in this view, each stream in order."""
         while self._ready:
             source = next(iter(self._ready))
@@ -166,6 +170,8 @@ class Nakack(Protocol):
             if stream is not self._own:
                 stream.unacked += 1
                 stream.unacked_bytes += len(bundle.raw)
+            else:  # alone, or held up: it may be stable already, and no more word of it to come
+                self._stabilise(now)
             return bundle
         return None
 
@@ -208,7 +214,10 @@ class Nakack(Protocol):
             elif member not in self._streams:
                 self._streams[member] = self._new_stream()
         for gone in [member for member in self._streams if member not in members]:
-            del self._streams[gone]
+            self._departed[gone] = self._streams.pop(gone)
+        if not self._others:
+            self._departed.clear()
+        self._views.clear()
         for joiner in placed.joiners:
             if joiner != self.me:
                 self._streams[joiner] = self._new_stream()
@@ -228,14 +237,14 @@ class Nakack(Protocol):
         return Digest(tuple(sorted((m, s.delivered) for m, s in self._streams.items())))
 
     def freeze(self, gone: Iterable[Address]) -> Digest:
-        """Take nothing more of these streams; return how far they have arrived."""
-        arrived = []
-        for member in sorted(gone):
+        """Take nothing more of these streams; return how far they and departed ones arrived."""
+        arrived = {member: stream.arrived for member, stream in self._departed.items()}
+        for member in gone:
             stream = self._streams.get(member)
             if stream is not None and stream is not self._own:
                 stream.freeze()
-                arrived.append((member, stream.arrived))
-        return Digest(tuple(arrived))
+                arrived[member] = stream.arrived
+        return Digest(tuple(sorted(arrived.items())))
 
     def fetch(self, wanted: Iterable[Fetch], now: float) -> None:
         """Ask the holder of a stream for what this member lacks of it."""
@@ -268,7 +277,8 @@ class Nakack(Protocol):
 
     def buffered(self) -> Iterator[int]:
         """The number of bundles kept, for each stream."""
-        yield from (len(s.buffer) + len(s.retained) for s in self._streams.values())
+        for streams in (self._streams, self._departed):
+            yield from (len(s.buffer) + len(s.retained) for s in streams.values())
 
     def deadline(self) -> float:
         due = self._announce.due

@@ -253,7 +253,10 @@ class Unicast(Protocol):
     def _retransmit(self, sender: _Sender, to: Address, now: float) -> None:
         # The oldest is enough: the acknowledgement of it names what else is missing. If it is
         # still behind the window it is a probe: the news of the window may have been lost.
-        for entry in sender.sent.values():
+        for seqno, entry in sender.sent.items():
+            if seqno == sender.next_out:
+                sender.next_out += 1
+                sender.bytes += len(entry.data)
             self._transmit(entry, to, now)
             self.counters["unicast_retransmitted"] += 1
             break
