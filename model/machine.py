@@ -71,8 +71,7 @@ class Conjunct(NamedTuple):
     values: Mapping[str, Value]
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted(Generic[L, O]):
+class Accepted(NamedTuple, Generic[L, O]):  # a tuple: trace checking makes one per event
     """The handler's guard holds: the node's next local state, and what it hands to the network."""
 
     local: L

@@ -174,11 +174,15 @@ def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answe
     is_next = (
         first <= known + 1 or not rules.exact_next or (entry is None and rules.join_policy == "any")
     )
-    is_member = any(member[0] == coordinator for member in me.members)
+    is_member = False
+    for member in me.members:  # a loop, since this is the hot path of trace checking
+        if member[0] == coordinator:
+            is_member = True
+            break
     if not (running(me) and is_member and (not rules.view_tag or data.view <= me.view) and is_next):
         return _data_refused(rules, me, coordinator, data, known, (is_member, is_next))
     table, pending = me.forward_table, me.resend
-    if sender == address(rules, me):
+    if sender[0] == me.node and sender == address(rules, me):
         table = without_interval(table, first, last)
         pending = without_interval(pending, first, last) if pending else pending
     if last <= known:
