@@ -23,7 +23,7 @@ from raincheck.impl.channel import Channel, Connecting
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
-from raincheck.impl.messages import Address, Batch
+from raincheck.impl.messages import Batch
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
@@ -213,17 +213,21 @@ class Node:
                 count = min(count, args.messages - self._sent)
             if self._stopped:
                 break
-            first = self._sent + 1
-            self._log.sends(self._channel.view.id.counter, first, count)
-            numbers = range(first, first + count)
-            await self._channel.send_many([content(self._me, n, args.size) for n in numbers])
-            self._sent += count
-        if not self._stopped:
-            tell("sent", sent=self._sent)
+            await self._send(count)
         while not self._stopped:
             await asyncio.sleep(PROGRESS)
+        if not self._leaving.is_set():
+            # One more, so that members that came after all the others have something to wait for.
+            await self._send(1)
         tell("stopped", sent=self._sent)
         await asyncio.Event().wait()
+
+    async def _send(self, count: int) -> None:
+        numbers = range(self._sent + 1, self._sent + count + 1)
+        self._log.sends(self._channel.view.id.counter, numbers[0], count)
+        size = self._args.size
+        await self._channel.send_many([content(self._me, n, size) for n in numbers])
+        self._sent += count
 
     def _progress(self) -> None:
         tell("progress", sent=self._sent, highest=self._highest)
