@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -151,14 +151,11 @@ class Channel:
 
     # receiving
 
-    def __aiter__(self) -> Channel:
-        return self
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self._inbox
 
-    async def __anext__(self) -> Message:
-        message = await self._inbox.message()
-        if message is None:
-            raise StopAsyncIteration
-        return message
+    def __anext__(self) -> Awaitable[Message]:
+        return self._inbox.__anext__()
 
     async def batches(self) -> AsyncIterator[Batch]:
         """Iterate over runs of messages of one sender: cheaper than message by message."""

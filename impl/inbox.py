@@ -18,7 +18,7 @@ from .waiting import TURN, Signal
 
 
 class Inbox:
-    """Delivered batches that the application has not yet taken."""
+    """Delivered batches that the application has not yet taken; iterating gives messages."""
 
     def __init__(
         self, limit: int, *, hold: Callable[[], None], release: Callable[[], None]
@@ -62,15 +62,17 @@ class Inbox:
             self._end = reason
             self._arrived.fire()
 
-    async def message(self) -> Message | None:
-        """Return the next message, None after the last one."""
+    def __aiter__(self) -> Inbox:
+        return self
+
+    async def __anext__(self) -> Message:
         if monotonic() > self._turn_ends:
             await self._let_go()
         for message in self._current:
             return message
         batch = await self._take()
         if batch is None:
-            return None
+            raise StopAsyncIteration
         self._current = iter(batch)
         return next(self._current)
 

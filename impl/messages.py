@@ -11,10 +11,10 @@ import zlib
 from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, repeat
 from typing import Annotated, NamedTuple, TypeAlias
 
-from msgspec import Meta
+from msgspec import Meta, Struct
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
 """A number on the wire that counts something."""
@@ -85,8 +85,11 @@ class Digest(NamedTuple):
         return next((place for who, place in self.entries if who == sender), 0)
 
 
-class Message(NamedTuple):
-    """One delivered message. `view` is the counter of the view it was delivered in."""
+class Message(Struct, frozen=True, gc=False):
+    """One delivered message. `view` is the counter of the view it was delivered in.
+
+    A struct rather than a named tuple, because making one costs a tenth.
+    """
 
     sender: Address
     seqno: int
@@ -201,9 +204,8 @@ class Batch:
         return self.count
 
     def __iter__(self) -> Iterator[Message]:
-        sender, view = self.sender, self.view
-        for seqno, payload in enumerate(self.payloads, self.first):
-            yield Message(sender, seqno, view, payload)
+        seqnos = range(self.first, self.first + self.count)
+        return map(Message, repeat(self.sender), seqnos, repeat(self.view), self.payloads)
 
     def __repr__(self) -> str:
         last = self.first + self.count - 1

@@ -84,8 +84,7 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
     ) as channel:
         await channel.wait_for_members(MEMBERS, timeout=60)
         await loop.run_in_executor(None, barrier.wait)
-        total = case.count * case.senders
-        deliver = asyncio.create_task(delivering(channel, total, latencies=case.rate > 0))
+        deliver = asyncio.create_task(delivering(channel, case))
         cpu, start = time.process_time(), time.perf_counter()
         if rank < case.senders:
             await (paced if case.rate else flat_out)(channel, case)
@@ -119,26 +118,56 @@ async def paced(channel: Channel, case: Case) -> None:
         await channel.send(STAMP.pack(time.perf_counter_ns()) + rest)
 
 
-async def delivering(channel: Channel, total: int, *, latencies: bool) -> dict[str, Any]:
-    """Deliver `total` messages; check each sender's order; return the checksum of the order."""
-    highest: dict[Any, int] = {}
-    waits: list[int] = []
-    got = checksum = 0
-    async for batch in channel.batches():
-        if latencies:
-            now = time.perf_counter_ns()
-            waits += [now - STAMP.unpack_from(message.payload)[0] for message in batch]
-        for message in batch:
-            sender, seqno = message.sender, message.seqno
-            if highest.get(sender, seqno - 1) != seqno - 1:
-                raise AssertionError(f"{sender}: {seqno} after {highest[sender]}")
-            highest[sender] = seqno
-        runs = ",".join([f"{message.sender.node}{message.seqno}" for message in batch])
-        checksum = zlib.crc32(runs.encode() + b",", checksum)
-        got += len(batch)
-        if got >= total:
-            break
-    return {"delivered": got, "checksum": checksum, "latencies": waits}
+class Order:
+    """A checksum of the order of delivery, the same however it was cut into batches."""
+
+    def __init__(self) -> None:
+        self.checksum = self.delivered = 0
+        self._highest: dict[Any, int] = {}
+        self._run: tuple[Any, int] | None = None  # sender and first seqno
+
+    def add(self, sender: Any, first: int, count: int) -> None:
+        """Append consecutive messages of one sender, which must be its next ones."""
+        highest = self._highest.get(sender, 0)
+        if first != highest + 1:
+            raise AssertionError(f"{sender}: {first} after {highest}")
+        self._highest[sender] = highest + count
+        self.delivered += count
+        if self._run is None or self._run[0] != sender:
+            self.end_run()
+            self._run = sender, first
+
+    def end_run(self) -> None:
+        """Close the run of one sender, which may have come in several batches."""
+        if self._run is not None:
+            sender, first = self._run
+            text = f"{sender.node} {first}-{self._highest[sender]},"
+            self.checksum = zlib.crc32(text.encode(), self.checksum)
+            self._run = None
+
+
+async def delivering(channel: Channel, case: Case) -> dict[str, Any]:
+    """Deliver what all send; check each sender's order; return a checksum of the whole order."""
+    total = case.count * case.senders
+    order, waits, size = Order(), [], 0
+    if case.batch == 1:
+        async for message in channel:
+            if case.rate:
+                waits.append(time.perf_counter_ns() - STAMP.unpack_from(message.payload)[0])
+            order.add(message.sender, message.seqno, 1)
+            size += len(message.payload)
+            if order.delivered == total:
+                break
+    else:
+        async for batch in channel.batches():
+            order.add(batch.sender, batch.first, batch.count)
+            size += sum(map(len, batch.payloads))
+            if order.delivered == total:
+                break
+    if size != total * case.size:
+        raise AssertionError(f"{size} bytes delivered, {total * case.size} sent")
+    order.end_run()
+    return {"delivered": total, "checksum": order.checksum, "latencies": waits}
 
 
 def process(case: Case, rank: int, barrier: Barrier, answer: Connection) -> None:
@@ -211,18 +240,23 @@ def throughput(transport: str, size: int, count: int, *, batch: int, trace: bool
         reports = measure(case)
     rate: float = min(report["delivered"] / report["seconds"] for report in reports)
     bare = bare_datagrams(60_000) * (60_000 / (size + 4))
+    if os.environ.get("RAINCHECK_BENCH_COUNTERS"):
+        for report in reports:
+            print(report["counters"])
     repaired = sum(
         count
         for report in reports
         for name, count in report["counters"].items()
         if "retrans" in name or "nak" in name.lower()
     )
-    cpu = sum(report["cpu"] for report in reports) / max(r["seconds"] for r in reports)
+    seconds = sum(report["cpu"] for report in reports)
+    cpu = seconds / max(report["seconds"] for report in reports)
+    each = seconds / (count * MEMBERS) * 1e6
     way = "send" if batch == 1 else f"send_many({batch})"
     print(
         f"{transport:9} {size:5} B {way:15}{' traced' if trace else '':7} {rate:10,.0f} msg/s per "
         f"member  {rate * size / 1e6:6.1f} MB/s  ratio to bare UDP {rate / bare:6.4f}  "
-        f"cpu {cpu:4.2f} cores  repairs {repaired}",
+        f"cpu {cpu:4.2f} cores, {each:5.2f} us per message at all members  repairs {repaired}",
         flush=True,
     )
     return rate
