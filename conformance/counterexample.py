@@ -3,11 +3,12 @@
 import json
 from pathlib import Path
 
+from raincheck.conformance.report.sequence import as_steps, as_text
+from raincheck.conformance.report.sequencesvg import as_page, as_svg
+
 from .catalog import Case
 from .errors import UsageError
 from .evidence import Evidence
-from .report.sequence import as_steps, as_text
-from .report.sequencesvg import as_page, as_svg
 from .resultcache import as_json, result_from
 from .story import diagram_of
 from .tlc import TlcResult

@@ -8,6 +8,8 @@ import json
 import shlex
 from pathlib import Path
 
+from raincheck.conformance.report.sequence import as_steps, as_text
+
 from .catalog import HOLDS, Case, load_catalog, select
 from .check import add_tool_arguments, checker_of
 from .counterexample import FOLDER, read_counterexample, write_counterexample
@@ -15,7 +17,6 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .outcome import INCONCLUSIVE
 from .processes import Processes
-from .report.sequence import as_steps, as_text
 from .story import diagram_of
 from .tlc import ERROR, VIOLATED, TlcResult
 

@@ -10,12 +10,12 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Protocol, cast
 
+from raincheck.conformance.report.sequence import Change, Diagram, Event
 from raincheck.model.tlavalue import Fcn, Value, format
 
 from .catalog import HOLDS, Case
 from .cfgfile import read_cfg
 from .dotgraph import plain_action
-from .report.sequence import Change, Diagram, Event
 from .tlaspec import comment_above
 from .tlc import TlcResult
 
