@@ -1,6 +1,6 @@
 """Show why something fails: the steps, the picture, the broken promise (`raincheck explain`).
 
-The counterexample comes from the last check's evidence, from a file of one, or from TLC.
+The counterexample comes from the cache of the last check, from its `.json`, or else from TLC.
 """
 
 import argparse
