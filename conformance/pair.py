@@ -131,7 +131,7 @@ class Pair:
             raise Differs(self._mismatch("the states differ", *found))
         mistake = self.probes.offer(self.group)
         if mistake is not None:
-            self._differ(f"then {mistake.action} at {mistake.node} is {mistake.problem}")
+            self._differ(f"then {mistake.node} {mistake.problem}: {mistake.action}")
         for name in self.promised:
             if not self.system.invariants[name](actual):
                 self._differ(f"{name} is violated")

@@ -15,12 +15,15 @@ from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
 from raincheck.impl.errors import NotEnabled
 from raincheck.model import sequencer as model
-from raincheck.model.machine import Refused
+from raincheck.model.machine import Conjunct, Refused
 from raincheck.model.runs import Address, Run
 from raincheck.model.sequencer import Local
 
 from .group import Group
 from .mapping import sequencer as mapping
+
+DRAINED: Final = "DrainOnLeave => position[p][n] = Len(stream[n])"
+"""What the network knows and tells the core with the event."""
 
 GUARDS: Final = {
     "Send": ('status[n] = "member"', "HoldSends => resend[n] = <<>>"),
@@ -35,7 +38,7 @@ GUARDS: Final = {
     "Join": ('status[n] = "joining"',),
     "Resend": ("Running(n)", "resend[n] # <<>>"),
     "Leave": ('status[n] = "member"',),
-    "Stop": ('status[n] = "leaving"', "DrainOnLeave => forwardTable[n] = {}"),
+    "Stop": ('status[n] = "leaving"', "DrainOnLeave => forwardTable[n] = {}", DRAINED),
 }
 """The conjuncts of each handler's guard that speak of the node alone, as the model names them."""
 
@@ -48,8 +51,8 @@ class Offer(NamedTuple):
     answer: model.Answer
 
 
-class Accepted(NamedTuple):
-    """A core took what it had to refuse, or was changed by what it refused."""
+class Mistake(NamedTuple):
+    """A core took what it had to refuse, was changed by what it refused, or failed at it."""
 
     node: str
     action: str
@@ -64,7 +67,7 @@ class Probes:
         self.refused: Counter[tuple[str, str]] = Counter()
         self._done: set[object] = set()
 
-    def offer(self, group: Group) -> Accepted | None:
+    def offer(self, group: Group) -> Mistake | None:
         """Offer to every core what its present state must refuse; return the first mistake."""
         for i, gone in enumerate(group.gone):
             if gone is None:
@@ -81,7 +84,7 @@ class Probes:
                         return mistake
         return None
 
-    def _offer_to(self, group: Group, i: int, me: Local) -> Accepted | None:
+    def _offer_to(self, group: Group, i: int, me: Local) -> Mistake | None:
         core = group.cores[i]
         for action, event, answer in _offers(group, i, me):
             if not isinstance(answer, Refused):
@@ -92,9 +95,11 @@ class Probes:
                 core.handle(event)
             except NotEnabled:
                 if group.local(i) != me:
-                    return Accepted(me.node, action, "refused, but changed its state", false)
+                    return Mistake(me.node, action, "refuses, but changes its state", false)
+            except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
+                return Mistake(me.node, action, f"raises {type(error).__name__}: {error}", false)
             else:
-                return Accepted(me.node, action, "accepted what its guard forbids", false)
+                return Mistake(me.node, action, "accepts what its guard forbids", false)
         return None
 
     def untried(self) -> list[str]:
@@ -114,7 +119,10 @@ def _offers(group: Group, i: int, me: Local) -> Iterator[Offer]:
     yield Offer("Send", impl.Send(one), model.send(rules, me))
     yield Offer("Resend", impl.Resend(1), model.resend(rules, me))
     yield Offer("Leave", impl.Leave(), model.leave(me))
-    yield Offer("Stop", impl.Stop(True), model.stop(rules, me))
+    yield Offer("Stop", impl.Stop(drained=True), model.stop(rules, me))
+    if rules.drain_on_leave:
+        undrained = Refused((Conjunct(DRAINED, {}),))
+        yield Offer("Stop", impl.Stop(drained=False), undrained)
     if not model.running(me):
         run = Run(Address(*mine), 1, 1, 1)
         forward = impl.Forward(wire.Run(mine, 1, 1), 1, mapping.payloads(me.node, 1, 1), 1, 0)

@@ -202,7 +202,7 @@ def _replay_walk(
             if mistake is not None:
                 return wrong(
                     step,
-                    f"then {mistake.action} at {mistake.node} is {mistake.problem}: "
+                    f"then {mistake.node} {mistake.problem}: {mistake.action}: "
                     + "; ".join(mistake.conjuncts),
                 )
     return len(walk.edges), None

@@ -1,0 +1,150 @@
+"""Mutants: one piece of damage each, to a specification or to the implementation.
+
+Law of this file: the damage is done to copies, in a folder or in memory, never to the files
+themselves; and an edit that no longer fits its file is an error, never a mutant that does nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from raincheck.impl import sequencer as implementation
+from raincheck.impl.messages import Address
+from raincheck.impl.sequencer import Repairs, Sequencer
+
+from .catalog import spec_folder
+from .errors import UsageError
+from .group import MakeCore
+
+_KEYS: Final = frozenset(
+    {"name", "file", "find", "replace", "edits", "undo", "cases", "property", "quick", "shows"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One piece of damage and where it must be noticed."""
+
+    name: str
+    shows: str
+    file: str = ""
+    edits: tuple[tuple[str, str], ...] = ()
+    undo: Mapping[str, Any] | None = None
+    cases: tuple[str, ...] = ()
+    breaks: str = ""
+    """The property that TLC must find violated, of a mutant of the specification."""
+    quick: bool = False
+
+    @property
+    def of_spec(self) -> bool:
+        """Whether it is the specification that is damaged."""
+        return self.file.endswith(".tla")
+
+
+def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
+    """Return the mutants of a list, ours unless another is named."""
+    path = path or spec_folder() / "mutants.toml"
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
+    except OSError as error:
+        raise UsageError(f"Cannot read {path} ({error.strerror}): name a list.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
+        raise UsageError(f"{path} is no list of [[mutant]] tables: {error}.") from error
+    mutants = [_mutant(table, path) for table in tables]
+    names = [mutant.name for mutant in mutants]
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"{path}: there are two mutants {name}: rename one.")
+    return tuple(mutants)
+
+
+def _mutant(table: dict[str, Any], path: Path) -> Mutant:
+    where = f"{path}, mutant {table.get('name', '?')}"
+    if unknown := sorted(table.keys() - _KEYS):
+        raise UsageError(f"{where}: {unknown[0]} is no key of a mutant.")
+    try:
+        edits = [(edit["find"], edit["replace"]) for edit in table.get("edits", ())]
+        if "find" in table:
+            edits.append((table["find"], table["replace"]))
+        mutant = Mutant(
+            table["name"],
+            table["shows"],
+            table.get("file", ""),
+            tuple(edits),
+            table.get("undo"),
+            tuple(table["cases"]),
+            table.get("property", ""),
+            table.get("quick", False),
+        )
+    except (KeyError, TypeError) as error:
+        raise UsageError(f"{where}: {error} is missing or wrong.") from error
+    if bool(mutant.edits) == bool(mutant.undo) or bool(mutant.edits) != bool(mutant.file):
+        raise UsageError(f"{where}: it needs either undo, or file with find and replace.")
+    if mutant.of_spec != bool(mutant.breaks) or (mutant.of_spec and not mutant.cases):
+        raise UsageError(f"{where}: a .tla needs cases and a property, nothing else has one.")
+    return mutant
+
+
+def damaged(text: str, mutant: Mutant) -> str:
+    """Return the text with the mutant's edits; raise UsageError unless each fits exactly once."""
+    for find, replace in mutant.edits:
+        if text.count(find) != 1:
+            raise UsageError(
+                f"mutant {mutant.name}: {find!r} occurs {text.count(find)} times in {mutant.file}, "
+                f"not once: bring spec/mutants.toml up to date."
+            )
+        text = text.replace(find, replace)
+    return text
+
+
+def write_spec(mutant: Mutant, folder: Path) -> None:
+    """Write all specifications into the folder, the mutant's file damaged."""
+    for path in spec_folder().glob("*.tla"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == mutant.file:
+            text = damaged(text, mutant)
+        (folder / path.name).write_text(text, encoding="utf-8")
+    if not (folder / mutant.file).is_file():
+        raise UsageError(f"mutant {mutant.name}: there is no specification {mutant.file}.")
+
+
+def core_maker(mutant: Mutant) -> MakeCore:
+    """Return the maker of the mutant's cores: the implemented protocol, but for the damage."""
+    if mutant.undo is not None:
+        try:
+            repairs = Repairs(**mutant.undo)
+        except TypeError as error:
+            raise UsageError(f"mutant {mutant.name}: {error}.") from error
+        return lambda who: Sequencer(who, repairs=repairs)
+    core = mutated_module(mutant).Sequencer
+
+    def make(who: Address) -> Sequencer:
+        made: Sequencer = core(who)
+        return made
+
+    return make
+
+
+def mutated_module(mutant: Mutant) -> ModuleType:
+    """Return `impl/sequencer.py` as a module of its own, damaged."""
+    if mutant.file != "impl/sequencer.py":
+        raise UsageError(f"mutant {mutant.name}: only impl/sequencer.py can be damaged.")
+    source = damaged(inspect.getsource(implementation), mutant)
+    module = ModuleType(f"{implementation.__name__}_{mutant.name.replace('-', '_')}")
+    module.__package__ = implementation.__package__
+    # A dataclass looks its module up while it is being made.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, f"<{mutant.name}>", "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
+    finally:
+        del sys.modules[module.__name__]
+    return module
