@@ -13,7 +13,7 @@ from raincheck.model.runs import Address, Run
 
 from .events import Args, Event, Footer, Header, MessageId, Record
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED
-from .mapping.sequencer_trace import rules_of
+from .mapping.sequencer_records import rules_of
 from .network import follows
 from .world import Admit, NotEnabled, Packet, World
 

@@ -14,7 +14,8 @@ from typing import Any
 
 from .events import Crash, Event, Footer, Header, Record
 from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
-from .mapping.sequencer_trace import SequencerTrace, Wrong
+from .mapping.sequencer_records import Wrong
+from .mapping.sequencer_trace import SequencerTrace
 from .rows import Rows
 from .tracefile import Problem, Report, read_records, usable_header
 

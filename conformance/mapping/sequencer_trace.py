@@ -6,7 +6,7 @@ leaves to the network: how far each channel has been written and read by this no
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from msgspec import UNSET
 
@@ -35,31 +35,24 @@ from raincheck.conformance.rows import Rows
 from raincheck.model import sequencer as handlers
 from raincheck.model.machine import Refused
 from raincheck.model.runs import Address, Run
-from raincheck.model.sequencer import Data, Deliver, Forward, JoinRsp, Local, Rules
+from raincheck.model.sequencer import Data, Deliver, Forward, JoinRsp, Local
 
-RULES = {
-    "ViewTag": "view_tag",
-    "HoldSends": "hold_sends",
-    "ResendAlways": "resend_always",
-    "OwnTable": "own_table",
-    "ExactNext": "exact_next",
-    "JoinPolicy": "join_policy",
-    "Incarnations": "incarnations",
-    "PruneTable": "prune_table",
-    "DrainOnLeave": "drain_on_leave",
-}
-"""The specification's constants that are rules of a member, and their names in the model."""
+from .sequencer_records import (
+    RunPlace,
+    Wrong,
+    changes_of,
+    differs,
+    fields_of,
+    lacking,
+    refused,
+    rules_of,
+    run_row,
+    shown,
+    table_rows,
+    target_of,
+)
 
-RunPlace = tuple[str, int, int, int]
 _new = tuple.__new__  # half the time of a NamedTuple's own constructor
-
-
-class Wrong(NamedTuple):
-    """Why an event is no step of the model: false conjuncts, or differing values."""
-
-    reason: str
-    conjuncts: tuple[FalseConjunct, ...] = ()
-    differences: tuple[Difference, ...] = ()
 
 
 class Reader:
@@ -72,21 +65,6 @@ class Reader:
         self.address = Address(*plain)
         self.at = at
         self.extend = extend
-
-
-def rules_of(constants: dict[str, Any]) -> Rules:
-    """The model's rules under the constants of a header; what it does not name is repaired."""
-    return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
-
-
-def table_rows(table: handlers.Table) -> tuple[Entry, ...]:
-    """receivedTable as the trace writes it."""
-    return tuple([(who[0], who[1], seqno) for who, seqno in table])
-
-
-def run_row(run: Run) -> RunPlace:
-    """A run as the trace writes it."""
-    return (run.sender[0], run.sender[1], run.first, run.size)
 
 
 class SequencerTrace:
@@ -133,17 +111,17 @@ class SequencerTrace:
         args, received, place = event.args, event.received, event.args.messages
         view = args.view
         if received is None or place is None or view is None:
-            return _lacking(event, "received, args.messages, args.view")
+            return lacking(event, "received, args.messages, args.view")
         reader = self.readers.get(received[:-1])
         if reader is None:
             if not well_formed(received) or received[0] != "DATA":
-                return _differs("received", ["DATA", "coordinator", 0, 0], received)
+                return differs("received", ["DATA", "coordinator", 0, 0], received)
             reader = self._new_reader(received)
         position, count = received[-1], place[3]
         if position != reader.at + 1 or args.position != position:
             return self._out_of_order(reader, event, position)
         if event.sent:
-            return _differs("sent", [], [list(sent.id) for sent in event.sent])
+            return differs("sent", [], [list(sent.id) for sent in event.sent])
         sender = self._senders.get(place[:2])
         if sender is None:
             sender = self._senders[place[:2]] = Address(*place[:2])
@@ -155,7 +133,7 @@ class SequencerTrace:
             _new(Data, (_new(Run, (sender, place[2], count, 0)), view)),
         )
         if isinstance(answer, Refused):
-            return _refused(answer)
+            return refused(answer)
         new, outputs = answer.local, answer.outputs
         at = reader.at + count
         if not self._data_changed(event.changed, new, outputs, place, (*reader.plain, at)):
@@ -221,7 +199,7 @@ class SequencerTrace:
         place: RunPlace,
         moved: Entry,
     ) -> Wrong:
-        expected = _changes(self.me, new)
+        expected = changes_of(self.me, new)
         expected.position = (moved,)
         for fresh in outputs:
             run = (place[0], place[1], fresh.messages.first, fresh.messages.size)
@@ -231,10 +209,10 @@ class SequencerTrace:
     def _send(self, event: Event) -> Wrong | None:
         place = event.args.messages
         if place is None:
-            return _lacking(event, "args.messages")
+            return lacking(event, "args.messages")
         expected = (*self.plain, self.me.seqno + 1, place[3])
         if place != expected:
-            return _differs("args.messages", expected, place)
+            return differs("args.messages", expected, place)
         wrong = self._plain(event, handlers.send(self.rules, self.me, place[3]))
         if wrong is None:
             self.last_seqno = self.me.seqno
@@ -243,22 +221,22 @@ class SequencerTrace:
     def _resend(self, event: Event) -> Wrong | None:
         place = event.args.messages
         if place is None:
-            return _lacking(event, "args.messages")
+            return lacking(event, "args.messages")
         low = self.me.resend[0][0] if self.me.resend else place[2]
         if place[:3] != (*self.plain, low):
-            return _differs("args.messages", (*self.plain, low, place[3]), place)
+            return differs("args.messages", (*self.plain, low, place[3]), place)
         return self._plain(event, handlers.resend(self.rules, self.me, place[3]))
 
     def _receive_forward(self, event: Event) -> Wrong | None:
         args, received, place = event.args, event.received, event.args.messages
         view = args.view
         if received is None or place is None or view is None:
-            return _lacking(event, "received, args.messages, args.view")
+            return lacking(event, "received, args.messages, args.view")
         reader = self.forward_readers.get(received[:-1])
         if reader is None:
             wanted = received[3:5] == self.plain and received[0] == "FORWARD"
             if not (well_formed(received) and wanted):
-                return _differs("received", ["FORWARD", "from", 0, *self.plain, 0], received)
+                return differs("received", ["FORWARD", "from", 0, *self.plain, 0], received)
             reader = self._new_reader(received)
             life = self.lives.get(reader.plain[0], 0)
             if life > reader.plain[1]:
@@ -268,7 +246,7 @@ class SequencerTrace:
         if position != reader.at + 1:
             return self._out_of_order(reader, event, position)
         if args.from_ != reader.plain:
-            return _differs("args.from", reader.plain, args.from_)
+            return differs("args.from", reader.plain, args.from_)
         run = Run(Address(*place[:2]), place[2], place[3], 0)
         forward = Forward(run, view, self.mine)
         answer = handlers.receive_forward(self.rules, self.me, forward)
@@ -284,7 +262,7 @@ class SequencerTrace:
     def _install_view(self, event: Event) -> Wrong | None:
         args, old = event.args, self.me
         if args.view is None or not args.members:
-            return _lacking(event, "args.view, args.members")
+            return lacking(event, "args.view, args.members")
         members = tuple(Address(*member) for member in args.members)
         crcs = [
             self.early_crcs.get(run_row(early.messages))
@@ -307,14 +285,12 @@ class SequencerTrace:
     def _join(self, event: Event) -> Wrong | None:
         args, received = event.args, event.received
         if received is None or args.view is None or not args.members or args.digest is None:
-            return _lacking(event, "received, args.view, args.members, args.table, args.digest")
+            return lacking(event, "received, args.view, args.members, args.table, args.digest")
         expected = ("JOIN_RSP", *args.members[0], *self.plain, args.view)
         if received != expected:
-            return _differs("received", expected, received)
+            return differs("received", expected, received)
         if self.plain not in args.members:
-            return _differs(
-                "args.members", f"a view that contains {list(self.plain)}", args.members
-            )
+            return differs("args.members", f"a view that contains {list(self.plain)}", args.members)
         members = tuple(Address(*member) for member in args.members)
         table = tuple((Address(*row[:2]), row[2]) for row in args.table or ())
         old = self._positions()
@@ -353,9 +329,9 @@ class SequencerTrace:
     ) -> Wrong | None:
         """Compare any answer of the model with the event; take the step if they agree."""
         if isinstance(answer, Refused):
-            return _refused(answer)
+            return refused(answer)
         old, new = self.me, answer.local
-        expected = _changes(old, new)
+        expected = changes_of(old, new)
         if old_positions is not None:
             now = self._positions()
             moved = tuple(
@@ -390,7 +366,7 @@ class SequencerTrace:
         recorded = [sent for sent in event.sent if sent.id[0] != "JOIN_RSP"]
         welcomes = [sent for sent in event.sent if sent.id[0] == "JOIN_RSP"]
         if len(recorded) != len(messages) or len(welcomes) != len(joiners):
-            return _differs(
+            return differs(
                 "sent",
                 [repr(out) for out in messages] + [f"JOIN_RSP to {list(j)}" for j in joiners],
                 [list(sent.id) for sent in event.sent],
@@ -404,7 +380,7 @@ class SequencerTrace:
         digest = tuple(
             (*who, at) for who, at in sorted(self._positions().items()) if at and who in new.members
         )
-        for joiner, sent in zip(sorted(joiners), sorted(welcomes, key=_target), strict=True):
+        for joiner, sent in zip(sorted(joiners), sorted(welcomes, key=target_of), strict=True):
             name = ("JOIN_RSP", *self.plain, *joiner, answers[0].view)
             table = table_rows(answers[0].table)
             given = tuple(
@@ -413,7 +389,7 @@ class SequencerTrace:
             got = (sent.id, sent.to, sent.view, sent.table, given)
             want = (name, tuple(joiner), answers[0].view, table, digest)
             if got != want:
-                return _differs("sent", want, got)
+                return differs("sent", want, got)
             self.summary.admitted.append(
                 Admission(
                     self.plain,
@@ -460,8 +436,8 @@ class SequencerTrace:
         self, event: Event, expected: Changed, outputs: tuple[handlers.Output, ...]
     ) -> Wrong:
         differences = [
-            Difference(name, _shown(want), _shown(got))
-            for name, want, got in _fields(expected, event.changed)
+            Difference(name, shown(want), shown(got))
+            for name, want, got in fields_of(expected, event.changed)
             if want != got
         ]
         if event.sent and not outputs:
@@ -511,60 +487,3 @@ class SequencerTrace:
             self._depart(others, 0, 0)
         self.summary.addresses = list(self.rows.codes)
         self.summary.view_starts = self.rows.view_starts
-
-
-def _changes(old: Local, new: Local) -> Changed:
-    """The specification's variables that differ, as the trace writes them."""
-    changed = Changed()
-    if new is old:
-        return changed
-    if new.status != old.status:
-        changed.status = new.status
-    if new.view != old.view:
-        changed.view = new.view
-    if new.seqno != old.seqno:
-        changed.seqno = new.seqno
-    if new.said != old.said:
-        changed.said = new.said
-    if new.forward_table != old.forward_table:
-        changed.forward_table = new.forward_table
-    if new.resend != old.resend:
-        changed.resend = new.resend
-    if new.received_table != old.received_table:
-        changed.received_table = table_rows(new.received_table)
-    if new.early != old.early:
-        changed.early = tuple((early.view, *run_row(early.messages)) for early in new.early)
-    return changed
-
-
-def _fields(expected: Changed, recorded: Changed) -> list[tuple[str, Any, Any]]:
-    return [
-        (name, getattr(expected, field), getattr(recorded, field))
-        for field, name in zip(
-            Changed.__struct_fields__, Changed.__struct_encode_fields__, strict=True
-        )
-    ]
-
-
-def _shown(value: Any) -> Any:
-    return "unchanged" if value is UNSET else value
-
-
-def _target(sent: Sent) -> tuple[Any, ...]:
-    return sent.id[3:5]
-
-
-def _lacking(event: Event, names: str) -> Wrong:
-    return Wrong(f"{event.action} needs {names}")
-
-
-def _differs(name: str, expected: Any, recorded: Any) -> Wrong:
-    return Wrong(
-        f"{name} is not what the model expects",
-        differences=(Difference(name, expected, recorded),),
-    )
-
-
-def _refused(answer: Any) -> Wrong:
-    conjuncts = tuple(FalseConjunct(text, dict(values)) for text, values in answer.conjuncts)
-    return Wrong("the guard is false", conjuncts)

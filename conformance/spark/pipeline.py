@@ -134,6 +134,17 @@ def _packed(pieces: list[Piece]) -> "pa.RecordBatch":
 
 def _judged(runs: dict[str, RunFiles], pieces: "DataFrame") -> list[RunVerdict]:
     """Join the pieces, bring the answers home, and judge."""
+    summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
+    problems: dict[str, list[Problem]] = defaultdict(list)
+    by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
+    # First, and alone: this is what checks the files, once each; all the rest reads what it kept.
+    for row in pieces.where("kind in ('summary', 'problem')").collect():
+        if row.kind == "problem":
+            problem = Problem(**msgspec.json.decode(bytes(row.payload)))
+            problems[by_path[problem.path]].append(problem)
+        else:
+            summary = msgspec.json.decode(bytes(row.payload), type=Summary)
+            summaries[row.run][summary.who] = summary
     ends = pieces.where("kind in ('sent', 'received')")
     answers = (
         ends.groupBy("run", "channel", "block")
@@ -145,16 +156,6 @@ def _judged(runs: dict[str, RunFiles], pieces: "DataFrame") -> list[RunVerdict]:
         )
         .collect()
     )
-    summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
-    problems: dict[str, list[Problem]] = defaultdict(list)
-    by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
-    for row in pieces.where("kind in ('summary', 'problem')").collect():
-        if row.kind == "problem":
-            problem = Problem(**msgspec.json.decode(bytes(row.payload)))
-            problems[by_path[problem.path]].append(problem)
-        else:
-            summary = msgspec.json.decode(bytes(row.payload), type=Summary)
-            summaries[row.run][summary.who] = summary
     bad: dict[str, dict[tuple[Address, MessageId], Mismatch]] = defaultdict(dict)
     promises: dict[str, list[Promise]] = defaultdict(list)
     for row in answers:
