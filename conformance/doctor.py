@@ -43,10 +43,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         ui.announce("would run: java -version, and TLC without a module to say its version")
         return Outcome("doctor", (), "raincheck doctor")
     evidence = Evidence("doctor", args.out)
-    results = tuple(_examine(tool, look) for tool, look in TOOLS.items())
-    diagnosis = Diagnosis("doctor", results, "raincheck doctor")
+    diagnosis = Diagnosis("doctor", examine(), "raincheck doctor")
     evidence.finish(diagnosis)
     return diagnosis
+
+
+def examine() -> tuple[Result, ...]:
+    """Look for each tool: its version and source, or what is missing and how to get it."""
+    return tuple(_examine(tool, look) for tool, look in TOOLS.items())
 
 
 def _examine(tool: str, look: Callable[[], dict[str, object]]) -> Result:

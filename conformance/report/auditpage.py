@@ -1,0 +1,54 @@
+"""The audit's page: one HTML file that needs no network, on screen and on paper."""
+
+import re
+from datetime import UTC, datetime
+from importlib.resources import files
+from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from raincheck import __version__
+from raincheck.conformance.doctor import examine
+from raincheck.conformance.dossier import OPEN, Dossier
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
+from raincheck.conformance.report.pages import figures_line
+from raincheck.conformance.report.sequencesvg import STYLE
+
+SIGNS = {HOLDS: ("✓", "ok"), INCONCLUSIVE: ("?", "open"), OPEN: ("○", "open")}
+
+
+def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
+    """Return the page; pictures of counterexamples are taken from the check's folder."""
+    source = files("raincheck.conformance.report").joinpath("audit.html").read_text("utf-8")
+    page = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    ).from_string(source)
+    undischarged = [row for row in dossier.assumptions if not row.assumption.evidence]
+    pictures = {
+        case.name: Markup(svg)
+        for row in dossier.flaws
+        for case, _ in row.exhibited
+        if (svg := _picture(folder / "check" / "counterexamples" / f"{case.name}.svg"))
+    }
+    rendered = page.render(
+        dossier=dossier,
+        outcome=outcome,
+        undischarged=undischarged,
+        pictures=pictures,
+        kinds=list(dossier.properties[0].cells) if dossier.properties else [],
+        tools=examine(),
+        figures_line=figures_line,
+        version=__version__,
+        made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
+        style=Markup(STYLE),
+        sign=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[0],
+        shade=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[1],
+        steps_with_actions=sorted({step for row in dossier.actions.values() for step in row}),
+    )
+    return re.sub(r"\n\s*\n+", "\n", rendered)
+
+
+def _picture(path: Path) -> str:
+    """The drawing of a counterexample, or nothing where there is none."""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
