@@ -23,13 +23,13 @@ _MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
 
 
 class _Sent:
-    """A datagram that is not acknowledged yet. `at`: when it last went out, None if it has not."""
+    """A datagram that is not acknowledged yet. `again`: when it was last sent again."""
 
-    __slots__ = ("at", "data")
+    __slots__ = ("again", "data")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
-        self.at: float | None = None
+        self.again = -NEVER
 
 
 class _Sender:
@@ -129,10 +129,9 @@ class Unicast(Protocol):
         for low, high in ack.missing:
             for seqno in range(max(low, 1), min(high, sender.next_out - 1) + 1):
                 entry = sent.get(seqno)
-                # What went out a moment ago may still be on its way.
-                if entry and entry.at is not None and now - entry.at >= self.config.ack_delay:
-                    self._transmit(entry, ack.source, now)
-                    self.counters["unicast_retransmitted"] += 1
+                # What was sent again a moment ago may still be on its way.
+                if entry is not None and now - entry.again >= self.config.ack_delay:
+                    self._transmit_again(entry, ack.source, now)
         self._push(sender, ack.source, now)
         if not sent:
             sender.timer.stop()
@@ -149,13 +148,14 @@ class Unicast(Protocol):
                 break
             sender.bytes += len(entry.data)
             sender.next_out += 1
-            self._transmit(entry, to, now)
+            self.outbox.send(entry.data, to)
         if sender.sent:
             sender.timer.start_if_idle(now)
 
-    def _transmit(self, entry: _Sent, to: Address, now: float) -> None:
-        entry.at = now
+    def _transmit_again(self, entry: _Sent, to: Address, now: float) -> None:
+        entry.again = now
         self.outbox.send(entry.data, to)
+        self.counters["unicast_retransmitted"] += 1
 
     # ------------------------------------------------------------------ receiving
 
@@ -257,8 +257,7 @@ class Unicast(Protocol):
             if seqno == sender.next_out:
                 sender.next_out += 1
                 sender.bytes += len(entry.data)
-            self._transmit(entry, to, now)
-            self.counters["unicast_retransmitted"] += 1
+            self._transmit_again(entry, to, now)
             break
         self._push(sender, to, now)
         sender.timer.again(now)

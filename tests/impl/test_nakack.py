@@ -1,0 +1,242 @@
+"""NAKACK: every stream in order and without gaps at every member; buffers end with stability."""
+
+import random
+from itertools import product
+
+import pytest
+
+from raincheck.impl.effects import Data
+from raincheck.impl.headers import Alive, DataHeader, Fetch, Nak
+from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.nakack import Nakack
+from raincheck.impl.protocol import Outbox
+from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.wire import Codec
+
+A, B, C = (Address(name, 0) for name in "abc")
+CODEC = Codec("x", 60_000)
+
+
+def view(counter, *members, joiners=()):
+    return View(ViewId(counter, members[0]), members, joiners)
+
+
+class Net:
+    """Members in one view, and their deliveries as (source, bundle's number)."""
+
+    def __init__(self, *members, **settings):
+        self.now = 0.0
+        self.outboxes, self.ends, self.delivered = {}, {}, {}
+        config = StackConfig(**settings)
+        for me in members:
+            outbox = self.outboxes[me] = Outbox(CODEC)
+            outbox.endpoints.update({other: (other.node, 1) for other in (A, B, C)})
+            self.ends[me] = Nakack(me, config, outbox)
+            self.delivered[me] = []
+        for me in members:
+            self.ends[me].install(view(1, *members), 0.0)
+
+    def multicast(self, source, times=1, tag=None):
+        end = self.ends[source]
+        for _ in range(times):
+            run = Run(source, end.highest + 1, 1)
+            payloads = Payloads.pack([b"x"])
+            end.multicast(Data(run, tag or end.view, payloads, end.highest + 1, 1), self.now)
+
+    def carry(self, lost=lambda _source, _to: False):
+        by_node = {me.node: me for me in self.ends}
+        for source in self.ends:
+            for out in self.outboxes[source].drain():
+                for node, _ in out.to:
+                    to = by_node.get(node)
+                    if to is not None and not lost(source, to):
+                        self.receive(to, out.data)
+        for me in self.ends:
+            self.deliver(me)
+
+    def receive(self, to, raw):
+        header, payloads = CODEC.decode(raw)
+        end = self.ends[to]
+        if isinstance(header, DataHeader):
+            end.receive(header, payloads, raw, self.now)
+        elif isinstance(header, Alive):
+            end.handle_alive(header, self.now)
+        elif isinstance(header, Nak):
+            end.handle_nak(header, self.now)
+
+    def deliver(self, me):
+        while (bundle := self.ends[me].deliver(self.now)) is not None:
+            self.delivered[me].append((bundle.header.source, bundle.header.seqno))
+        self.ends[me].delivered(self.now)
+
+    def pass_time(self, seconds, **how):
+        self.now += seconds
+        for end in self.ends.values():
+            end.handle_timer(self.now)
+        self.carry(**how)
+
+    def finish(self):
+        for _ in range(60):
+            for me, end in self.ends.items():  # MEMBERSHIP's signs of life
+                others = [member for member in end.members if member != me]
+                self.outboxes[me].multicast(CODEC.encode(end.alive()), others)
+            self.pass_time(0.1)
+
+    def numbers(self, me, source):
+        return [number for who, number in self.delivered[me] if who == source]
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_every_member_delivers_every_stream_in_order_in_spite_of_losses(seed):
+    net, lots = Net(A, B, C, multicast_window=100), random.Random(seed)
+
+    for source, _ in product((A, B), range(30)):
+        net.multicast(source)
+        net.pass_time(0.003, lost=lambda _s, _t: lots.random() < 0.3)
+    net.finish()
+
+    for me, source in product((A, B, C), (A, B)):
+        assert net.numbers(me, source) == list(range(1, 31))
+    assert all(sum(end.buffered()) == 0 for end in net.ends.values())
+    assert all(end.deadline() == float("inf") for end in net.ends.values())
+
+
+def test_the_loss_of_the_last_multicast_is_found_by_announcements():
+    net = Net(A, B)
+    net.multicast(A)
+
+    net.carry(lost=lambda _s, _t: True)
+    net.finish()
+
+    assert net.numbers(B, A) == [1]
+
+
+def test_a_gap_is_asked_for_after_a_moment_and_not_before():
+    net = Net(A, B, nak_delay=0.002)
+    net.multicast(A)
+    net.carry(lost=lambda _s, _t: True)
+    net.multicast(A)
+    net.carry()
+
+    assert net.ends[B].deadline() == pytest.approx(0.002)
+    net.pass_time(0.001)
+    assert net.outboxes[B].counters["naks"] == 0
+    net.pass_time(0.001)
+    net.carry()
+
+    assert net.numbers(B, A) == [1, 2]
+    assert net.outboxes[B].counters["naks"] == 1
+
+
+def test_a_member_hears_its_own_multicasts_by_the_same_path():
+    net = Net(A)
+    net.multicast(A, 3)
+    net.carry()
+
+    assert net.numbers(A, A) == [1, 2, 3]
+    assert sum(net.ends[A].buffered()) == 0
+
+
+def test_the_window_closes_until_the_slowest_member_has_acknowledged():
+    net = Net(A, B, C, multicast_window=4)
+    net.multicast(A, 4)
+
+    net.carry(lost=lambda _s, to: to == C)
+    net.pass_time(0.01, lost=lambda s, to: C in (s, to))
+    assert not net.ends[A].open
+    assert net.ends[A].lagging() == [C]
+    net.finish()
+
+    assert net.ends[A].open
+    assert net.ends[A].drained
+
+
+def test_multicasts_of_non_members_are_counted_and_dropped():
+    net = Net(A, B)
+    stranger = Net(C)
+    stranger.ends[C].install(view(1, C, A, B), 0.0)
+    stranger.multicast(C)
+    [out] = stranger.outboxes[C].drain()
+
+    net.receive(B, out.data)
+    net.deliver(B)
+
+    assert net.delivered[B] == []
+    assert net.outboxes[B].counters["multicast_of_non_member"] == 1
+
+
+def test_a_multicast_of_a_newer_view_waits_until_that_view_is_installed():
+    net = Net(A, B)
+    net.multicast(A)
+    net.multicast(A, tag=2)
+    net.carry()
+    assert net.numbers(B, A) == [1]
+
+    net.ends[B].install(view(2, A, B), net.now)
+    net.deliver(B)
+
+    assert net.numbers(B, A) == [1, 2]
+
+
+def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
+    net = Net(A, B)
+    net.multicast(A, 5)
+    net.carry()
+    digest = net.ends[A].digest()
+    assert digest == Digest(((A, 5), (B, 0)))
+    joined = view(2, A, B, C, joiners=(C,))
+    for me in (A, B):
+        net.ends[me].install(joined, net.now)
+    net.multicast(A, 2)
+    net.carry()
+    net.finish()
+    assert not net.ends[A].drained
+
+    newcomer = Net(C)
+    net.ends[C], net.outboxes[C], net.delivered[C] = newcomer.ends[C], newcomer.outboxes[C], []
+    net.ends[C] = Nakack(C, StackConfig(), net.outboxes[C])
+    net.outboxes[C].endpoints.update({m: (m.node, 1) for m in (A, B)})
+    net.ends[C].join(joined, digest, net.now)
+    net.finish()
+
+    assert net.numbers(C, A) == [6, 7]
+    assert net.ends[A].drained
+
+
+def test_what_lies_beyond_the_window_is_dropped_and_fetched_later():
+    net = Net(A, B, multicast_window=2)
+    for number in range(1, 8):
+        net.multicast(A)
+        net.carry(lost=lambda _s, to, n=number: to == B and n < 7)
+
+    assert net.outboxes[B].counters["beyond_multicast_window"] == 1
+    net.finish()
+    assert net.numbers(B, A) == list(range(1, 8))
+
+
+def test_survivors_fetch_a_crashed_members_stream_from_whoever_has_it():
+    net = Net(A, B, C)
+    net.multicast(A, 3)
+    net.carry(lost=lambda _s, to: to == C)
+    del net.ends[A]
+
+    assert net.ends[B].freeze([A]) == Digest(((A, 3),))
+    assert net.ends[C].freeze([A]) == Digest(((A, 0),))
+    wanted = (Fetch(A, 3, B),)
+    net.ends[B].install(view(2, B, C), net.now)  # the holder may be ahead
+    net.ends[C].fetch(wanted, net.now)
+    assert not net.ends[C].has(wanted)
+    net.finish()
+
+    assert net.ends[C].has(wanted)
+    assert net.numbers(C, A) == [1, 2, 3]
+
+
+def test_a_frozen_stream_takes_no_more():
+    net = Net(A, B)
+    net.ends[B].freeze([A])
+    net.multicast(A)
+    net.carry()
+
+    assert net.numbers(B, A) == []
+    assert net.outboxes[B].counters["multicast_after_freeze"] == 1

@@ -1,0 +1,163 @@
+"""Datagrams: what is made can be read, and nothing else can do harm."""
+
+import random
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.headers import (
+    Alive,
+    DataHeader,
+    Excluded,
+    Fetch,
+    ForwardBody,
+    Installed,
+    JoinHint,
+    JoinRefused,
+    JoinReq,
+    JoinRspBody,
+    Leaving,
+    Nak,
+    NewView,
+    PlacedView,
+    Prepare,
+    Prepared,
+    UnicastAck,
+    UnicastHeader,
+)
+from raincheck.impl.messages import Address, Digest, Payloads, View, ViewId
+from raincheck.impl.wire import REASONS, Codec
+
+A, B = Address("a", 0), Address("b", 3)
+VIEW = View(ViewId(4, A), (A, B), (B,))
+PLACED = PlacedView(VIEW, (("10.0.0.1", 7), ("10.0.0.2", 8)))
+DIGEST = Digest(((A, 5), (B, 0)))
+CODEC = Codec("orders", 60_000)
+
+
+def in_unicast(body):
+    return UnicastHeader(A, B, 0, 1, 9, body)
+
+
+HEADERS = [
+    in_unicast(JoinRspBody(PLACED, ((A, 5),), DIGEST, DIGEST, 77)),
+    in_unicast(Prepare(1, (A,))),
+    in_unicast(Prepared(1, DIGEST, (PLACED,))),
+    in_unicast(NewView((PLACED,), (Fetch(A, 5, B),))),
+    in_unicast(Installed(4)),
+    UnicastAck(A, B, 1, 1, 5, 4, ((6, 7),)),
+    Nak(A, B, ((1, 2), (4, 4))),
+    Alive(A, 4, 10, 9, DIGEST),
+    JoinReq(A),
+    JoinHint(A, "10.0.0.1", 7),
+    JoinRefused(A, B, "no"),
+    Excluded(A, B, View(ViewId(5, A), (A,))),
+    Leaving(A),
+]
+PAYLOADS = Payloads.pack([b"one", b"", b"three"])
+WITH_PAYLOADS = [
+    DataHeader(A, 3, 2, B, 10, 3, 4, 100, 55),
+    UnicastHeader(A, B, 1, 1, 9, ForwardBody(10, 3, 4, 20, 55)),
+]
+DATAGRAMS = [CODEC.encode(header) for header in HEADERS] + [
+    CODEC.encode(header, PAYLOADS) for header in WITH_PAYLOADS
+]
+
+
+def outcome(datagram):
+    try:
+        CODEC.decode(datagram)
+    except WireError as problem:
+        return problem.reason
+    return "read"
+
+
+def reason_for(datagram, codec=CODEC):
+    with pytest.raises(WireError) as caught:
+        codec.decode(datagram)
+    assert caught.value.reason in REASONS
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("header", HEADERS, ids=lambda h: type(h).__name__)
+def test_a_header_comes_out_as_it_went_in(header):
+    assert (header, None) == CODEC.decode(CODEC.encode(header))
+
+
+@pytest.mark.parametrize("header", WITH_PAYLOADS, ids=lambda h: type(h).__name__)
+def test_a_run_comes_out_with_its_payloads(header):
+    decoded, payloads = CODEC.decode(CODEC.encode(header, PAYLOADS))
+
+    assert header == decoded
+    assert payloads.unpack() == [b"one", b"", b"three"]
+
+
+@pytest.mark.parametrize("datagram", DATAGRAMS)
+def test_a_datagram_cut_off_anywhere_is_refused(datagram):
+    for length in range(len(datagram)):
+        assert reason_for(datagram[:length]) == "truncated"
+    assert reason_for(datagram + b"x") == "truncated"
+
+
+def test_the_reason_says_what_is_wrong():
+    good = DATAGRAMS[-1]
+
+    assert reason_for(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n") == "not_ours"
+    assert reason_for(good[:2] + b"\x02" + good[3:]) == "wrong_version"
+    assert reason_for(Codec("invoices", 60_000).encode(JoinReq(A))) == "other_group"
+    assert reason_for(good + bytes(60_000)) == "oversized"
+    assert reason_for(good[:12] + b"\xff\xff\xff\xff" + good[16:]) == "malformed"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        Leaving(Address("", 0)),
+        Leaving(Address("a", -1)),
+        Leaving(Address("x" * 65, 0)),
+        Nak(A, B, ((0, 2),)),
+        UnicastHeader(A, B, 2, 1, 1, Installed(1)),
+        Excluded(A, B, View(ViewId(5, A), ())),
+        Excluded(A, B, View(ViewId(5, A), (A, A))),
+        Excluded(A, B, View(ViewId(5, B), (A,))),
+        Excluded(A, B, View(ViewId(5, A), (A,), (B,))),
+        in_unicast(NewView((), ())),
+        in_unicast(NewView((PlacedView(VIEW, ()),), ())),
+        DataHeader(A, 3, 2, B, 10, 4, 4, 100, 55),
+    ],
+)
+def test_values_that_no_member_sends_are_malformed(header):
+    assert (
+        reason_for(CODEC.encode(header, PAYLOADS if "Data" in repr(header) else None))
+        == "malformed"
+    )
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes_are_refused(junk):
+    reason_for(junk)
+
+
+@given(
+    st.recursive(
+        st.none() | st.integers(-5, 1 << 62) | st.text(max_size=3) | st.binary(max_size=9),
+        lambda inner: st.lists(inner, max_size=9),
+    )
+)
+def test_any_msgpack_in_a_good_prefix_is_read_or_refused(value):
+    frame = CODEC.encode(JoinReq(A))
+    body = msgspec.msgpack.encode(value)
+    total = (16 + len(body)).to_bytes(4, "big") + len(body).to_bytes(4, "big")
+    assert outcome(frame[:8] + total + body) in ("read", "malformed")
+
+
+def test_a_flipped_bit_is_read_or_refused_but_never_raises_anything_else():
+    random_ = random.Random(1)
+    for datagram in DATAGRAMS:
+        for _ in range(300):
+            damaged = bytearray(datagram)
+            damaged[random_.randrange(len(damaged))] ^= 1 << random_.randrange(8)
+            assert outcome(bytes(damaged)) in ("read", *REASONS)
