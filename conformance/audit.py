@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 
+from raincheck.conformance.report.auditpage import audit_html
+
 from .catalog import TIERS, load_assumptions, load_catalog
 from .dossier import Step, compile_dossier
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
 from .processes import Processes
-from raincheck.conformance.report.auditpage import audit_html
 from .ui import Steps
 
 TRACES = "{run}/traces"
