@@ -119,14 +119,8 @@ class DeliveryLog:
     def _row(
         self, view: int, sender: str | None, message: int | None, position: int, event: str
     ) -> str:
-        row = {
-            "member": self._member,
-            "view": view,
-            "sender": sender,
-            "message": message,
-            "position": position,
-            "event": event,
-        }
+        row = {"member": self._member, "view": view, "sender": sender, "message": message}
+        row |= {"position": position, "event": event}
         return json.dumps(row, separators=(",", ":")) + "\n"
 
 
