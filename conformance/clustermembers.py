@@ -92,6 +92,7 @@ class Members:
         self._folder = folder
         self._changed = asyncio.Event()
         self._problem = ""
+        self._setup = ""
 
     @property
     def running(self) -> list[Member]:
@@ -140,6 +141,8 @@ class Members:
         try:
             async with asyncio.timeout(seconds):
                 while True:
+                    if self._setup:
+                        raise UsageError(self._setup)
                     if self._problem:
                         raise RunFailed(self._problem)
                     if condition():
@@ -156,11 +159,6 @@ class Members:
             member.signal(signal.SIGKILL)
         hearing = [member.hearing for member in self.all if member.hearing is not None]
         await asyncio.gather(*hearing, return_exceptions=True)
-
-    def kill_now(self) -> None:
-        """The same without waiting, where no event loop is left."""
-        for member in self.all:
-            member.signal(signal.SIGKILL)
 
     async def _hear(self, member: Member) -> None:
         assert member.process.stdout is not None
@@ -208,8 +206,8 @@ class Members:
             return
         said = member.sentence or last_line(member.errors) or "it said nothing"
         if member.code == SETUP and not member.bind:
-            self._problem = said
-            raise UsageError(f"The cluster does not start: {said}.")
+            self._setup = f"The cluster does not start: {said.rstrip('.')}."
+            return
         asked = "was to leave and" if member.ending == "leave" else "was not asked to end, but"
         self._problem = (
             f"Member {member.address} {asked} ended {how(member.code)}: {said.rstrip('.')}."

@@ -1,64 +1,34 @@
 """One member process of `raincheck run`: `python -m raincheck.conformance.clusternode --help`.
 
-It is steered by lines on its standard input ("load", "stop", "leave", "status"; the end of the
-input means that the harness is gone, and ends the process), and tells what happens as JSON lines
-on its standard output. Traces are written ahead: no datagram leaves before the record of the event
-that sent it is with the operating system, so a SIGKILL takes no record that anybody could miss.
+It is steered by lines on its standard input (the end of the input means that the harness is gone,
+and ends the process), and tells what happens as JSON lines on its standard output. Traces are
+written ahead: no datagram leaves before the record of the event that sent it is with the operating
+system, so a SIGKILL takes no record that anybody could miss.
 """
 
 import argparse
 import asyncio
-import contextlib
-import json
 import logging
-import os
 import signal
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from random import Random
 from typing import Any
 
-from raincheck.impl.channel import Channel, Connecting
+from raincheck.impl.channel import Connecting
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
-from raincheck.impl.messages import Batch
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
 
-LEFT, STUCK, SETUP, EXCLUDED, ORPHAN = 0, 2, 3, 4, 5
-"""Exit codes: after leaving; a wait was too long; not able to start; excluded; harness gone."""
-PROGRESS = 0.05
-"""Seconds between two words on progress."""
-SMALLEST = 16
-"""Bytes: a message carries its number, and something to compare."""
+from .clusterload import Node, tell
 
-
-def content(sender: str, number: int, size: int) -> bytes:
-    """What a sender's message of that number contains: any two differ, everybody can tell."""
-    block = _block(sender, size)
-    at = number % 251
-    return number.to_bytes(8) + block[at : at + size - 8]
-
-
-_blocks: dict[tuple[str, int], bytes] = {}
-
-
-def _block(sender: str, size: int) -> bytes:
-    found = _blocks.get((sender, size))
-    if found is None:
-        found = _blocks[sender, size] = Random(sender).randbytes(size + 251)
-    return found
-
-
-def tell(event: str, **facts: object) -> None:
-    """Write one line for the harness."""
-    with contextlib.suppress(BrokenPipeError):
-        print(json.dumps({"event": event, **facts}, separators=(",", ":")), flush=True)
+LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
+"""Exit codes: after leaving; a wait was too long; not able to start; excluded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +36,9 @@ class TracedConfig(ChannelConfig):
     """A channel whose transport is damaged, and whose trace is written ahead."""
 
     traces: Path
-    damage: Damage = Damage()
-    repairs: Repairs = Repairs()
-    writers: list[TraceWriter]
+    damage: Damage = field(default_factory=Damage)
+    repairs: Repairs = field(default_factory=Repairs)
+    writers: list[TraceWriter] = field(default_factory=list)
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -92,177 +62,6 @@ class TracedConfig(ChannelConfig):
 
 def _trace_failed(sentence: str) -> None:
     tell("trace_failed", sentence=sentence)
-
-
-class Log:
-    """The delivery log, in the format of docs/trace-format.md; each call is one write."""
-
-    def __init__(self, path: Path, member: str) -> None:
-        self._file = path.open("x", encoding="utf-8")
-        self._member = member
-        self._position = 0
-
-    def row(self, event: str, **fields: object) -> None:
-        """Append a row that is no delivery."""
-        self._write(json.dumps({"member": self._member, "event": event, **fields}) + "\n")
-
-    def sends(self, view: int, first: int, count: int) -> None:
-        """Say what is about to be sent."""
-        self._write(
-            "".join(
-                f'{{"member":"{self._member}","view":{view},"message":{number},'
-                f'"position":{number},"event":"send"}}\n'
-                for number in range(first, first + count)
-            )
-        )
-
-    def delivered(self, sender: str, view: int, numbers: list[int]) -> None:
-        """Append deliveries."""
-        first, self._position = self._position + 1, self._position + len(numbers)
-        self._write(
-            "".join(
-                f'{{"member":"{self._member}","view":{view},"sender":"{sender}",'
-                f'"message":{number},"position":{position}}}\n'
-                for position, number in enumerate(numbers, first)
-            )
-        )
-
-    def close(self) -> None:
-        """Say that the log is complete."""
-        self.row("end", position=self._position)
-        self._file.close()
-
-    def _write(self, text: str) -> None:
-        self._file.write(text)
-        self._file.flush()
-
-
-class Node:
-    """The duties of a member process."""
-
-    def __init__(self, channel: Channel, args: argparse.Namespace) -> None:
-        self._channel = channel
-        self._args = args
-        self._me = str(channel.address)
-        self._draw = Random(f"load {args.seed} {self._me}")
-        self._log = Log(args.deliveries / f"{args.run}.{self._me}.jsonl", self._me)
-        self._sent = 0
-        self._highest: dict[str, int] = {}
-        self._loading = asyncio.Event()
-        self._stopped = False
-        self._leaving = asyncio.Event()
-
-    async def work(self) -> None:
-        """Deliver, send, tell; return after a graceful leave."""
-        host, port = self._channel.endpoint
-        tell("joined", bind=f"{host}:{port}", pid=os.getpid())
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._leaving.set)
-        deliver = asyncio.create_task(self._deliver())
-        duties = [deliver, asyncio.create_task(self._load()), asyncio.create_task(self._tell())]
-        duties += [asyncio.create_task(self._views()), asyncio.create_task(self._obey())]
-        leave = asyncio.create_task(self._leaving.wait())
-        ending = (duties[0], duties[1], duties[2], duties[4])
-        try:
-            await asyncio.wait([leave, *ending], return_when=asyncio.FIRST_COMPLETED)
-            self._stopped = True
-            for duty in ending:
-                if duty.done():
-                    duty.result()
-            await self._channel.leave(timeout=self._args.leave_timeout)
-            await deliver
-            self._log.close()
-            self._progress()
-            tell("left", counters=self._channel.counters)
-        finally:
-            for duty in (leave, *duties):
-                duty.cancel()
-            await asyncio.gather(leave, *duties, return_exceptions=True)
-
-    async def _views(self) -> None:
-        async for view in self._channel.views():
-            self._log.row("view", view=view.id.counter)
-            members = [str(member) for member in view.members]
-            tell("view", view=view.id.counter, members=members)
-
-    async def _deliver(self) -> None:
-        async for batch in self._channel.batches():
-            self._take(batch)
-        self._leaving.set()
-
-    def _take(self, batch: Batch) -> None:
-        sender = str(batch.sender)
-        numbers = [int.from_bytes(payload[:8]) for payload in batch.payloads]
-        self._log.delivered(sender, batch.view, numbers)
-        size = self._args.size
-        for number, payload in zip(numbers, batch.payloads, strict=True):
-            if payload != content(sender, number, size):
-                tell("wrong", sentence=f"{self._me} delivered other contents than {sender} sent")
-                break
-        self._highest[sender] = numbers[-1]
-
-    async def _load(self) -> None:
-        await self._loading.wait()
-        args, loop = self._args, asyncio.get_running_loop()
-        start = loop.time()
-        while not self._stopped and not 0 < args.messages <= self._sent:
-            count = self._draw.randint(1, args.batch)
-            if args.rate > 0:
-                await asyncio.sleep(start + (self._sent + count) / args.rate - loop.time())
-            if args.messages:
-                count = min(count, args.messages - self._sent)
-            if self._stopped:
-                break
-            await self._send(count)
-        while not self._stopped:
-            await asyncio.sleep(PROGRESS)
-        if not self._leaving.is_set():
-            # One more, so that members that came after all the others have something to wait for.
-            await self._send(1)
-        tell("stopped", sent=self._sent)
-        await asyncio.Event().wait()
-
-    async def _send(self, count: int) -> None:
-        numbers = range(self._sent + 1, self._sent + count + 1)
-        self._log.sends(self._channel.view.id.counter, numbers[0], count)
-        size = self._args.size
-        await self._channel.send_many([content(self._me, n, size) for n in numbers])
-        self._sent += count
-
-    def _progress(self) -> None:
-        tell("progress", sent=self._sent, highest=self._highest)
-
-    async def _tell(self) -> None:
-        before: tuple[int, dict[str, int]] = (-1, {})
-        while True:
-            now = (self._sent, dict(self._highest))
-            if now != before:
-                before = now
-                self._progress()
-            await asyncio.sleep(PROGRESS)
-
-    async def _obey(self) -> None:
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        while line := await reader.readline():
-            match line.strip():
-                case b"load":
-                    self._loading.set()
-                case b"stop":
-                    self._stopped = True
-                    self._loading.set()
-                case b"leave":
-                    self._leaving.set()
-                case b"status":
-                    self._status()
-        os._exit(ORPHAN)
-
-    def _status(self) -> None:
-        channel = self._channel
-        missing = [str(each) for each in channel._driver.missing()]
-        counters: dict[str, Any] = channel.counters
-        tell("status", view=str(channel.view), missing=missing, counters=counters)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -327,7 +126,6 @@ def config(args: argparse.Namespace) -> TracedConfig:
         nodes=tuple(args.nodes.split(",")),
         damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
         repairs=repairs(args.undo),
-        writers=[],
     )
 
 

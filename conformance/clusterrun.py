@@ -114,31 +114,34 @@ class ClusterRun:
         """Start a member, and wait until it has joined."""
         members = self.members
         peers = ",".join(each.bind for each in members.in_group)
-        member = await members.start(name, self.options() | {"peers": peers})
+        record = self.record
+        options = self.options_of(self.settings, record.plan, record.seed, self.folder)
+        member = await members.start(name, options | {"peers": peers})
         await members.until(
             lambda: member.in_group or not member.running, f"The joining of {member.address}", JOIN
         )
         return member
 
-    def options(self) -> dict[str, object]:
-        """The options that all members have in common."""
-        settings, record = self.settings, self.record
+    @staticmethod
+    def options_of(settings: Settings, plan: Plan, seed: int, folder: Path) -> dict[str, object]:
+        """The options that all members of a run have in common."""
         transport = settings.transport.removeprefix("udp-")
+        names = [name_of(number) for number in range(settings.members + 1)]
         return {
-            "nodes": ",".join((*self._names, self._spare)),
-            "run": record.run,
-            "cluster": f"raincheck-{record.run}",
+            "nodes": ",".join(names),
+            "run": f"run-{seed}",
+            "cluster": f"raincheck-{seed}",
             "transport": transport,
             "group": settings.group if transport == "multicast" else "",
-            "traces": self.folder / "traces",
-            "deliveries": self.folder / "deliveries",
+            "traces": folder / "traces",
+            "deliveries": folder / "deliveries",
             "messages": settings.messages,
             "size": settings.size,
             "rate": settings.rate,
             "batch": settings.batch,
-            "damage": ",".join(f"{kind}={x:g}" for kind, x in record.plan.damage.items()),
+            "damage": ",".join(f"{kind}={share:g}" for kind, share in plan.damage.items()),
             "undo": settings.undo,
-            "seed": record.seed,
+            "seed": seed,
         }
 
     async def _end(self) -> None:

@@ -1,0 +1,232 @@
+"""What the traces and delivery logs of a cluster's run say about it.
+
+This first stack has no FLUSH: nobody discharges the assumption VirtualSynchrony. What rests on it
+is looked at and shown, and fails no run; everything else has to hold.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from .checker import RunVerdict, check_paths
+from .clustermembers import Member
+from .clusterrun import Record
+from .deliveries import read_rows
+from .outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
+from .tracefile import Problem
+
+RESTING = ("TotalOrder", "UniformTotalOrder", "Agreement", "UniformAgreement")
+"""Properties that rest on VirtualSynchrony."""
+FIRM = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
+"""What holds without it. Trace: each member's events and the network relation."""
+NOT_DISCHARGED = "assumption VirtualSynchrony not discharged"
+
+_SHOWN = 3  # findings in a detail
+
+
+@dataclass(slots=True)
+class Judged:
+    """A run and what was found out about it."""
+
+    record: Record
+    verdicts: dict[str, str] = field(default_factory=dict)
+    """Per property."""
+    reasons: list[str] = field(default_factory=list)
+    """Why something does not hold, or cannot be said."""
+    witnesses: dict[str, Any] = field(default_factory=dict)
+    """Against properties that are shown only."""
+    events: int = 0
+    messages: int = 0
+    """Deliveries."""
+    views: int = 0
+
+    @property
+    def verdict(self) -> str:
+        """Over all that has to hold."""
+        found = {self.verdicts.get(name, HOLDS) for name in FIRM}
+        if VIOLATED in found:
+            return VIOLATED
+        undecided = INCONCLUSIVE in found or self.record.failure or self.record.defects
+        return INCONCLUSIVE if undecided else HOLDS
+
+    def result(self, again: str) -> Result:
+        """The run as one result."""
+        record = self.record
+        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(record.faults().items()))
+        figures: dict[str, object] = {
+            "seed": record.seed,
+            "events": self.events,
+            "messages": self.messages,
+            "views": self.views,
+            "lives": len(record.lives),
+            "faults": kinds or "none",
+            "damaged": damaged(record.lives),
+            "seconds": round(record.seconds, 1),
+            "properties": dict(self.verdicts),
+            "plan": record.plan,
+        }
+        reasons = [*self.reasons]
+        if self.verdict != HOLDS:
+            reasons.append(f"Again: {again}")
+        return Result(record.run, "sequencer", self.verdict, HOLDS, figures, "\n".join(reasons))
+
+
+def judge(record: Record, folder: Path, check: bool = True) -> Judged:
+    """Check one run's traces and logs."""
+    judged = Judged(record)
+    if record.failure:
+        judged.reasons.append(f"Incomplete: {record.failure}")
+    judged.reasons += record.defects
+    judged.views = max((member.view for member in record.lives), default=0)
+    if any(member.wrong for member in record.lives):
+        judged.verdicts["Integrity"] = VIOLATED
+    _judge_logs(judged, folder)
+    if check:
+        _judge_traces(judged, folder)
+    return judged
+
+
+def _judge_traces(judged: Judged, folder: Path) -> None:
+    files = sorted((folder / "traces").glob(f"{judged.record.run}.*.jsonl"))
+    if not files:
+        judged.verdicts["Trace"] = INCONCLUSIVE
+        judged.reasons.append("no member has written a trace")
+        return
+    for verdict in check_paths(files):
+        judged.events += verdict.events
+        _add(judged, "Trace", verdict.verdict)
+        judged.reasons += _explained(verdict)
+        for promise in verdict.promises:
+            _add(judged, promise.name, promise.verdict)
+            if promise.verdict == VIOLATED:
+                judged.witnesses[promise.name] = promise.witness
+                if promise.name not in RESTING:
+                    judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
+
+
+def _explained(verdict: RunVerdict) -> list[str]:
+    found = [
+        f"{f.verdict}: {f.reason} ({f.node}.{f.incarnation}, event {f.index} {f.action})"
+        + "".join(f"\n  false: {c.text} {c.values}" for c in f.conjuncts)
+        + "".join(f"\n  {d.name}: {d.recorded}, not {d.expected}" for d in f.differences)
+        for f in verdict.findings[:_SHOWN]
+    ]
+    found += [f"{p.path} line {p.line}: {p.reason}" for p in verdict.problems[:_SHOWN]]
+    more = len(verdict.findings) + len(verdict.problems) - len(found)
+    return [*found, f"and {more} more: raincheck conform"] if more > 0 else found
+
+
+def _add(judged: Judged, name: str, verdict: str) -> None:
+    """The worst verdict wins."""
+    order = (HOLDS, INCONCLUSIVE, VIOLATED)
+    before = judged.verdicts.get(name, HOLDS)
+    judged.verdicts[name] = max(before, verdict, key=order.index)
+
+
+@dataclass(slots=True)
+class _Heard:
+    """What one member delivered of one sender."""
+
+    first: int
+    last: int
+
+
+def _judge_logs(judged: Judged, folder: Path) -> None:
+    """What the applications were given: without gaps, and all that survivors sent."""
+    record, problems = judged.record, list[Problem]()
+    heard: dict[str, dict[str, _Heard]] = {}
+    gaps: list[str] = []
+    for member in record.lives:
+        path = folder / "deliveries" / f"{record.run}.{member.address}.jsonl"
+        mine = heard[member.address] = {}
+        if not path.is_file():
+            continue
+        for row in read_rows(path, problems.append):
+            if row.event != "deliver":
+                continue
+            judged.messages += 1
+            number, known = int(row.message), mine.get(row.sender)
+            if known is None:
+                mine[row.sender] = _Heard(number, number)
+            elif number == known.last + 1:
+                known.last = number
+            else:
+                gaps.append(f"{member.address} delivered {row.sender} {number} after {known.last}")
+                known.last = number
+    _add(judged, "GapFree", VIOLATED if gaps else HOLDS)
+    judged.reasons += [f"GapFree is violated: {gap}" for gap in gaps[:1]]
+    # A log may lack its end if the member was killed before it had written one line.
+    kept = {member.address for member in record.lives if member.ending != "crash"}
+    bad = [p for p in problems if any(f".{who}.jsonl" in p.path for who in kept)]
+    if bad or not judged.messages:
+        _add(judged, "GapFree", INCONCLUSIVE)
+        judged.reasons.append(bad[0].reason if bad else "nothing was delivered")
+    lost = list(_lost(record.survivors, heard))
+    undecided = bool(record.failure) or not record.survivors
+    _add(judged, "Validity", VIOLATED if lost else INCONCLUSIVE if undecided else HOLDS)
+    judged.reasons += [f"Validity is violated: {sentence}" for sentence in lost[:1]]
+
+
+def _lost(survivors: list[Member], heard: dict[str, dict[str, _Heard]]) -> Iterable[str]:
+    """Messages of survivors that a survivor should have delivered and has not."""
+    for sender in survivors:
+        if not sender.sent:
+            continue
+        for member in survivors:
+            found = heard[member.address].get(sender.address)
+            if found is None or found.last < sender.sent:
+                last = found.last if found else 0
+                yield (
+                    f"{member.address} has {sender.address}'s messages up to {last} "
+                    f"of {sender.sent}"
+                )
+            elif found.first > 1 and member.joined_in <= sender.joined_in:
+                yield f"{member.address} lacks {sender.address}'s messages before {found.first}"
+
+
+def damaged(lives: Iterable[Member]) -> str:
+    """How many datagrams were damaged, as far as members lived to tell."""
+    totals: dict[str, int] = {}
+    for member in lives:
+        for name, count in member.counters.items():
+            if name.startswith("transport.fault_"):
+                kind = name.removeprefix("transport.fault_")
+                totals[kind] = totals.get(kind, 0) + count
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(totals.items())) or "none"
+
+
+def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
+    """One result for each run, and one for each property over all runs."""
+    found = [judged.result(again[judged.record.seed]) for judged in runs]
+    for name in FIRM:
+        counts = _counts(runs, name)
+        if not counts:
+            continue
+        verdict = next((v for v in (VIOLATED, INCONCLUSIVE) if v in counts), HOLDS)
+        figures: dict[str, object] = {"runs": sum(counts.values())}
+        figures |= {word: count for word, count in counts.items() if word != HOLDS}
+        found.append(Result(name, "sequencer", verdict, HOLDS, figures))
+    for name in RESTING:
+        counts = _counts(runs, name)
+        if not counts:
+            continue
+        seeds = [judged.record.seed for judged in runs if judged.verdicts.get(name) == VIOLATED]
+        figures = {
+            "seen_kept": counts.get(HOLDS, 0),
+            "seen_violated": counts.get(VIOLATED, 0),
+            "undecided": counts.get(INCONCLUSIVE, 0),
+            "seeds_violated": seeds,
+            "witness": next((j.witnesses[name] for j in runs if name in j.witnesses), None),
+        }
+        found.append(Result(name, "sequencer", NOT_DISCHARGED, NOT_DISCHARGED, figures))
+    return tuple(found)
+
+
+def _counts(runs: list[Judged], name: str) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for judged in runs:
+        if name in judged.verdicts:
+            verdict = judged.verdicts[name]
+            counts[verdict] = counts.get(verdict, 0) + 1
+    return counts
