@@ -39,6 +39,18 @@ class Step:
         """How many of its results are what the catalog foresees."""
         return sum(1 for entry in self.results if agrees(entry))
 
+    @property
+    def surprises(self) -> tuple[Entry, ...]:
+        """The results that are not; those that only show a known gap are no surprise."""
+        return tuple(entry for entry in self.results if not agrees(entry) and not _excused(entry))
+
+    @property
+    def judgement(self) -> str:
+        """The step's verdict, unless all that speaks against it is a known gap."""
+        if self.problem or self.verdict == HOLDS or self.surprises:
+            return self.verdict
+        return HOLDS if self.results else self.verdict
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -107,7 +119,7 @@ class Dossier:
             Result(
                 f"step {step.name}",
                 "all",
-                step.verdict,
+                step.judgement,
                 figures={
                     "results": len(step.results),
                     "as_expected": step.as_expected,
@@ -164,6 +176,11 @@ def agrees(entry: Entry) -> bool:
         str(entry.get("expected", HOLDS)),
         figures,
     ).as_expected
+
+
+def _excused(entry: Entry) -> bool:
+    """Tell whether the result was set apart because an assumption is not discharged."""
+    return entry["verdict"] == INCONCLUSIVE and bool(entry.get("assumption"))
 
 
 def compile_dossier(
@@ -257,17 +274,27 @@ def _speaks_of(entry: Entry, name: str) -> bool:
 
 
 def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str) -> Cell:
-    entries = by_name.get("conform")
-    found = [entry for entry in (entries or {}).values() if _speaks_of(entry, name)]
+    """What the real processes' runs and their traces say of a property."""
+    recorded = by_name.get("run", {})
+    found = [
+        entry
+        for entries in (recorded, by_name.get("conform", {}), by_name.get("conform-spark", {}))
+        for entry in entries.values()
+        if _speaks_of(entry, name)
+    ]
     if not found:
         return Cell(INCONCLUSIVE, "no trace speaks of it")
-    bad = [entry for entry in found if not agrees(entry)]
-    if any(entry["verdict"] == VIOLATED for entry in bad):
-        return Cell(VIOLATED, f"{len(bad)} of {len(found)} runs")
-    seen = [entry for entry in found if entry["verdict"] == INCONCLUSIVE]
-    if seen:
-        return Cell(INCONCLUSIVE, f"open in {len(seen)} of {len(found)} runs")
-    return Cell(HOLDS, f"{len(found)} run{'s' if len(found) > 1 else ''}")
+    runs = [entry for entry in recorded.values() if "events" in entry]
+    events = sum(int(entry["events"]) for entry in runs)
+    scope = f"{len(runs)} runs, {events:,} events"
+    gaps = sorted({str(entry["assumption"]) for entry in found if _excused(entry)})
+    if gaps:
+        return Cell(INCONCLUSIVE, f"broken where {', '.join(gaps)} was missing; {scope}")
+    if any(not agrees(entry) and entry["verdict"] != INCONCLUSIVE for entry in found):
+        return Cell(VIOLATED, scope)
+    if any(entry["verdict"] == INCONCLUSIVE for entry in found):
+        return Cell(INCONCLUSIVE, f"not decided in every run; {scope}")
+    return Cell(HOLDS, scope)
 
 
 # ---------------------------------------------------------------------- assumptions
@@ -361,6 +388,5 @@ def _actions(by_name: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str, 
 def _surprises(step: Step) -> str:
     return "\n".join(
         f"{entry['name']}: {entry['verdict']}, expected {entry.get('expected', HOLDS)}"
-        for entry in step.results
-        if not agrees(entry)
+        for entry in step.surprises
     )
