@@ -15,11 +15,9 @@ from .induction import Theory, Transition
 from .logic import Bounded, Function, World
 
 Table: TypeAlias = dict[tuple[Any, ...], Any]
-"""A function as the arguments at which its value is not the usual one (0, False or None)."""
+"""A function as the arguments at which its value is not the usual one (0, False or nobody)."""
 
 Tables: TypeAlias = dict[str, Table]
-
-EMPTY: Mapping[str, Any] = {"bool": False, "process": None, "node": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +29,18 @@ class Frame:
     domain: Mapping[str, Sequence[Any]]
     rigid: Mapping[str, Function]
     matters: Callable[[str, tuple[Any, ...], World], bool]
+    nobody: Any = None
+    """The usual value of functions to processes."""
+
+    def usual(self, result: str) -> Any:
+        """The value that tables leave out."""
+        return {"bool": False, "process": self.nobody, "node": self.nobody}.get(result, 0)
 
     def world(self, tables: Tables) -> World:
         """The tables as a world."""
         functions = dict(self.rigid)
         for name, (_, result) in self.theory.symbols.items():
-            functions[name] = _lookup(tables.get(name, {}), EMPTY.get(result, 0))
+            functions[name] = _lookup(tables.get(name, {}), self.usual(result))
         return World(functions, Bounded(self.domain))
 
     def applied(self, tables: Tables, updates: Mapping[str, Function]) -> Tables:
@@ -44,7 +48,7 @@ class Frame:
         after = dict(tables)
         for name, update in updates.items():
             kinds, result = self.theory.symbols[name]
-            usual = EMPTY.get(result, 0)
+            usual = self.usual(result)
             table = after[name] = {}
             for values in product(*(self.domain[kind] for kind in kinds)):
                 value = update(*values)

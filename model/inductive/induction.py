@@ -76,6 +76,8 @@ class Theory:
     transitions: tuple[Transition, ...]
     invariant: tuple[Conjunct, ...]
     properties: tuple[Property, ...]
+    plausible: tuple[Conjunct, ...] = ()
+    """True of what can be reached, not needed for the proof: keeps counterexamples lifelike."""
 
     def world(self) -> World:
         """The arbitrary state that proofs speak about."""
@@ -145,11 +147,11 @@ def obligations(theory: Theory) -> list[Obligation]:
             denied = _denied(each, after)
             if z3.is_expr(denied) and denied.eq(_denied(each, s)):
                 denied = False  # the action changes nothing that the conjunct mentions
-            found.append(
-                Obligation("kept", each.name, transition.name, (*assumed, guard), denied)
-            )
-    for goal in theory.properties:
-        found.append(Obligation("implied", goal.name, "", assumed, Not(goal.formula(s))))
+            found.append(Obligation("kept", each.name, transition.name, (*assumed, guard), denied))
+    found += [
+        Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
+        for goal in theory.properties
+    ]
     return found
 
 

@@ -110,8 +110,7 @@ class Unbounded:
         if patterns is None:
             return z3.ForAll(names, formula)
         found = [
-            z3.MultiPattern(*each) if isinstance(each, tuple) else each
-            for each in patterns(*names)
+            z3.MultiPattern(*each) if isinstance(each, tuple) else each for each in patterns(*names)
         ]
         return z3.ForAll(names, formula, patterns=found)
 

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .induction import Conjunct, Theory
-from .logic import And, Expr, Function, If, Implies, World
+from .logic import And, Expr, Function, If, Implies, Not, Or, World
 from .sequencer_actions import transitions
 from .sequencer_invariant import invariant
 from .sequencer_properties import PROPERTIES
-from .sequencer_vocabulary import JOINING, MEMBER, RIGID, UNBORN, VOCABULARY, Basis
+from .sequencer_vocabulary import (
+    JOINING,
+    MEMBER,
+    REPLACED,
+    RIGID,
+    UNBORN,
+    VOCABULARY,
+    Basis,
+    running,
+)
 
 AXIOMS = (
     Conjunct(
@@ -25,13 +34,74 @@ AXIOMS = (
         "FoundersComeFirst",
         "A founder is its node's first life.",
         ("process",),
-        lambda s, p: And(
-            s.incarnation(p) >= 0, Implies(s.founder(p), s.incarnation(p) == 0)
-        ),
+        lambda s, p: And(s.incarnation(p) >= 0, Implies(s.founder(p), s.incarnation(p) == 0)),
         lambda s, p: [s.incarnation(p)],
     ),
 )
 """What is true of nodes and lives, whatever happens."""
+
+PLAUSIBLE = (
+    Conjunct(
+        "FoundersAreTheFirstView",
+        "The founders are the members of view 1.",
+        ("process",),
+        lambda s, p: And(s.member(1, p) == s.founder(p), Not(s.joiner(1, p))),
+    ),
+    Conjunct(
+        "MembersComeFromSomewhere",
+        "Who is in a view was in the one before, or joins with it.",
+        ("view", "process"),
+        lambda s, v, p: Implies(
+            And(v >= 2, v <= s.last_view(), s.member(v, p)),
+            Or(s.member(v - 1, p), s.joiner(v, p)),
+        ),
+    ),
+    Conjunct(
+        "LivesFollowOneAnother",
+        "A later life has one before it, and a first life has begun.",
+        ("process",),
+        lambda s, p: If(
+            s.incarnation(p) == 0,
+            s.status(p) != UNBORN,
+            s.exists(
+                ["process"],
+                lambda q: And(s.node(q) == s.node(p), s.incarnation(q) + 1 == s.incarnation(p)),
+            ),
+        ),
+    ),
+    Conjunct(
+        "OnlyMembersHaveTables",
+        "Who does not run has no view, no tables and no FORWARDs.",
+        ("process", "process", "seqno", "view"),
+        lambda s, p, a, k, v: Implies(
+            Not(running(s, p)),
+            And(
+                s.view(p) == 0,
+                s.seqno(p) == 0,
+                s.received(p, a) == 0,
+                s.position(p, a) == 0,
+                Not(Or(s.forward_table(p, k), s.resend(p, k))),
+                Not(Or(s.early(p, a, k, v), s.forwards(a, k, v, p))),
+                Implies(s.status(p) == REPLACED, And(s.heard(p) == 0, s.length(p) == 0)),
+            ),
+        ),
+    ),
+    Conjunct(
+        "TablesAreFull",
+        "An entry of receivedTable was multicast; what a process sent it holds or has delivered.",
+        ("process", "process", "seqno"),
+        lambda s, p, a, k: Implies(
+            And(running(s, p), s.last_view() == 1),
+            And(
+                Implies(s.received(p, a) > 0, s.latest(p, a) > 0),
+                Implies(
+                    And(k >= 1, k <= s.seqno(p)),
+                    Or(s.forward_table(p, k), k <= s.received(p, p)),
+                ),
+            ),
+        ),
+    ),
+)
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
@@ -73,4 +143,5 @@ def theory(basis: Basis | None = None) -> Theory:
         transitions(basis),
         invariant(basis),
         PROPERTIES,
+        PLAUSIBLE,
     )

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 from raincheck.model import sequencer as node
 from raincheck.model.explore import Exploration
 from raincheck.model.graph import Label
-from raincheck.model.machine import Value
 from raincheck.model.runs import Address, members_of
 from raincheck.model.sequencer_state import Constants, State
 
@@ -61,19 +60,19 @@ def frame(constants: Constants, states: Sequence[State]) -> Frame:
         "incarnation": lambda p: p.incarnation if p else 0,
         "founder": lambda p: p is not None and p.incarnation == 0 and p.node in constants.founders,
     }
-    return Frame(theory(basis_of(constants)), domain, rigid, _matters)
+    return Frame(theory(basis_of(constants)), domain, rigid, matters)
 
 
-def _matters(name: str, values: tuple[Any, ...], s: World) -> bool:
+def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
     """Values that no guard can see need not be equal."""
     match name, values:
-        case ("heard_from" | "heard_seqno" | "heard_view"), (p, j):
+        case (("heard_from" | "heard_seqno" | "heard_view"), (p, j)):
             return bool(1 <= j <= s.heard(p))
-        case ("data_from" | "data_seqno" | "data_view"), (c, i):
+        case (("data_from" | "data_seqno" | "data_view"), (c, i)):
             return bool(1 <= i <= s.length(c))
-        case ("answer_view" | "answer_table" | "digest"), (p, *_):
+        case (("answer_view" | "answer_table" | "digest"), (p, *_)):
             return bool(s.answered(p))
-        case ("member" | "coordinator" | "joiner"), (v, *_):
+        case (("member" | "coordinator" | "joiner"), (v, *_)):
             return bool(1 <= v <= s.last_view())
         case "said", (p,):
             return bool(present(s, p))
@@ -277,5 +276,3 @@ class Tie:
         if condition is not True or self.frame.differs(after, tables, SPEC_NAMES) is not None:
             raise ValueError("Init of the theory does not admit the initial state")
         return began
-
-

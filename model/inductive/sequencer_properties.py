@@ -21,9 +21,7 @@ def total_order(s: World) -> Expr:
     """Two running members that both deliver two messages do so in the same order."""
 
     def ordered(p: Expr, q: Expr, j1: Expr, j2: Expr, x1: Expr, x2: Expr) -> Expr:
-        heard = And(
-            is_heard(s, p, j1), is_heard(s, p, j2), is_heard(s, q, x1), is_heard(s, q, x2)
-        )
+        heard = And(is_heard(s, p, j1), is_heard(s, p, j2), is_heard(s, q, x1), is_heard(s, q, x2))
         same = And(_identical(s, p, j1, q, x1), _identical(s, p, j2, q, x2))
         return Implies(And(running(s, p), running(s, q), heard, same, j1 < j2), x1 < x2)
 
@@ -84,9 +82,7 @@ def gap_free(s: World) -> Expr:
             ["index"],
             lambda x: And(x >= 1, x < j, s.heard_from(p, x) == s.heard_from(p, j)),
         )
-        return Implies(
-            is_heard(s, p, j), Or(earlier, s.heard_seqno(p, j) == 1, Not(s.founder(p)))
-        )
+        return Implies(is_heard(s, p, j), Or(earlier, s.heard_seqno(p, j) == 1, Not(s.founder(p))))
 
     def following(p: Expr, j: Expr, x: Expr) -> Expr:
         between = s.exists(
@@ -94,9 +90,7 @@ def gap_free(s: World) -> Expr:
         )
         both = And(is_heard(s, p, j), is_heard(s, p, x), j < x)
         same = s.heard_from(p, j) == s.heard_from(p, x)
-        return Implies(
-            And(both, same), Or(between, s.heard_seqno(p, x) == s.heard_seqno(p, j) + 1)
-        )
+        return Implies(And(both, same), Or(between, s.heard_seqno(p, x) == s.heard_seqno(p, j) + 1))
 
     return And(
         s.forall(["process", "index"], first), s.forall(["process", "index", "index"], following)

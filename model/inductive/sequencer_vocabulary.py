@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from raincheck.model.sequencer import Rules
@@ -99,6 +99,29 @@ class Basis:
     rules: Rules = field(default_factory=Rules)
 
 
+REPAIRS: Final[Mapping[str, tuple[str, bool | str]]] = {
+    "ViewTag": ("view_tag", False),
+    "HoldSends": ("hold_sends", False),
+    "ResendAlways": ("resend_always", False),
+    "OwnTable": ("own_table", False),
+    "ExactNext": ("exact_next", False),
+    "JoinPolicy": ("join_policy", "one"),
+    "Incarnations": ("incarnations", False),
+    "PruneTable": ("prune_table", False),
+    "DrainOnLeave": ("drain_on_leave", False),
+}
+"""The spec's constants, each with its name in the model and its value when it is undone."""
+
+ASSUMPTION: Final = "VirtualSynchrony"
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less an assumption or repairs, by the spec's names. KeyError: no such name."""
+    names = list(names)
+    undone = dict(REPAIRS[name] for name in names if name != ASSUMPTION)
+    return Basis(ASSUMPTION not in names, replace(Rules(), **undone))  # type: ignore[arg-type]
+
+
 def running(s: World, p: Expr) -> Expr:
     """Running(p) of the spec; also Alive(p), since a process is one life."""
     return Or(s.status(p) == MEMBER, s.status(p) == LEAVING)
@@ -127,3 +150,8 @@ def in_part(s: World, v: Expr, i: Expr) -> Expr:
 def is_heard(s: World, p: Expr, j: Expr) -> Expr:
     """p has delivered a j-th message."""
     return And(j >= 1, j <= s.heard(p))
+
+
+def known(s: World, v: Expr) -> Expr:
+    """v is the number of a view that has been decided."""
+    return And(v >= 1, v <= s.last_view())

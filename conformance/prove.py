@@ -1,0 +1,264 @@
+"""Prove the safety properties with Z3, for any number of members, messages and views.
+
+Law of this file: only what every seed proves holds. What a solver leaves open is inconclusive; a
+step for which there is a counterexample to induction is violated, and the state is shown.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import z3
+
+from raincheck.model.inductive.bounded import Search
+from raincheck.model.inductive.induction import Attempt, Obligation, Theory, attempt, obligations
+from raincheck.model.inductive.sequencer import theory
+from raincheck.model.inductive.sequencer_vocabulary import (
+    ASSUMPTION,
+    REPAIRS,
+    Basis,
+    basis_without,
+)
+
+from .errors import UsageError
+from .evidence import Evidence, Outcome, Result, Ui
+from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from .prooftext import explained, readable, rows
+
+PROTOCOLS = ("sequencer",)
+SEEDS = "1,2"
+SHOWN = 3
+"""So many open obligations are explained; the others are only named."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `raincheck prove`."""
+    parser.add_argument("--protocol", choices=PROTOCOLS, default="sequencer")
+    parser.add_argument(
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="prove only this property (may be repeated); the default is all",
+    )
+    parser.add_argument(
+        "--seeds", default=SEEDS, metavar="N,N", help=f"random seeds of Z3 (default: {SEEDS})"
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"undo a repair, or drop {ASSUMPTION}, and see where the proof fails",
+    )
+    parser.add_argument(
+        "--timeout", type=int, default=20, metavar="SECONDS", help="for one obligation (20)"
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The attempts at what belongs together: an action, or a property."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[Obligation]:
+        """What some seed did not prove, each once."""
+        return list(
+            {id(a.obligation): a.obligation for a in self.attempts if not a.proved}.values()
+        )
+
+    def figures(self, seeds: Sequence[int]) -> dict[str, object]:
+        """Columns of the result."""
+        seconds = {
+            f"seconds_seed_{seed}": round(
+                sum(a.seconds for a in self.attempts if a.seed == seed), 3
+            )
+            for seed in seeds
+        }
+        mine = {id(a.obligation): a.obligation for a in self.attempts}.values()
+        return {
+            "obligations": len(mine),
+            "untouched": sum(each.denied is False for each in mine),
+            "seconds": round(sum(a.seconds for a in self.attempts), 3),
+            **seconds,
+        }
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Prove, or say which step fails and why."""
+    seeds = _seeds(args.seeds)
+    basis = _basis(args.without)
+    subject = theory(basis)
+    wanted = _properties(subject, args.property)
+    again = _reproduce(args, seeds)
+    work = [each for each in obligations(subject) if each.kind != "implied" or each.claim in wanted]
+    if args.dry_run:
+        ui.announce(
+            f"would have Z3 {z3.get_version_string()} decide {len(work)} obligations,"
+            f" seeds {', '.join(map(str, seeds))}"
+        )
+        return Outcome("prove", (), again)
+    tallies = _prove(work, seeds, args.timeout * 1000, ui)
+    search = Search(subject)
+    steps, reports = _steps(subject, basis, tallies, seeds, search, ui)
+    results = (
+        *steps,
+        _vacuity(subject, search, ui),
+        *(_property(name, tallies, steps, seeds) for name in wanted),
+    )
+    outcome = Outcome("prove", results, again)
+    evidence = Evidence("prove", args.out)
+    evidence.write_text("invariant.txt", readable(subject))
+    attempts = [each for tally in tallies.values() for each in tally.attempts]
+    evidence.write_json("obligations.json", rows(attempts))
+    for name, text in reports.items():
+        evidence.write_text(f"counterexamples/{name}.txt", text + "\n")
+    evidence.finish(outcome)
+    return outcome
+
+
+# ---------------------------------------------------------------------- what was asked
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError:
+        raise UsageError(f"--seeds {text}: numbers with commas are wanted, as in 1,2.") from None
+    if any(seed < 0 for seed in seeds):
+        raise UsageError(f"--seeds {text}: seeds of Z3 are not negative.")
+    return seeds
+
+
+def _basis(without: Sequence[str]) -> Basis:
+    names = [ASSUMPTION, *REPAIRS]
+    for name in without:
+        if name not in names:
+            raise UsageError(f"--without {name}: there is {', '.join(names)}.")
+    return basis_without(without)
+
+
+def _properties(subject: Theory, names: Sequence[str]) -> list[str]:
+    known = [each.name for each in subject.properties]
+    for name in names:
+        if name not in known:
+            raise UsageError(
+                f"--property {name} is not among those that are proved: {', '.join(known)}."
+            )
+    return [name for name in known if not names or name in names]
+
+
+def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
+    words = ["raincheck prove", f"--protocol {args.protocol}"]
+    words += [f"--property {name}" for name in args.property]
+    words += [f"--without {name}" for name in args.without]
+    return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])
+
+
+# ---------------------------------------------------------------------- proving
+
+
+def _prove(
+    work: Iterable[Obligation], seeds: Sequence[int], timeout: int, ui: Ui
+) -> dict[str, _Tally]:
+    """Try everything with every seed; by the action, "Init" or the property it belongs to."""
+    work = list(work)
+    tallies: dict[str, _Tally] = {}
+    with ui.progress(len(work) * len(seeds), "prove") as progress:
+        for seed in seeds:
+            for each in work:
+                place = _place(each)
+                tallies.setdefault(place, _Tally()).attempts.append(attempt(each, seed, timeout))
+                progress.advance(note=f"{place} (seed {seed})")
+    return tallies
+
+
+def _place(obligation: Obligation) -> str:
+    match obligation.kind:
+        case "initially":
+            return "Init"
+        case "kept":
+            return obligation.transition.partition(":")[0]
+    return obligation.claim
+
+
+def _steps(
+    subject: Theory,
+    basis: Basis,
+    tallies: dict[str, _Tally],
+    seeds: Sequence[int],
+    search: Search,
+    ui: Ui,
+) -> tuple[list[Result], dict[str, str]]:
+    """One result for Init and one for each action: does it keep the invariant?"""
+    results: list[Result] = []
+    reports: dict[str, str] = {}
+    for place in ("Init", *dict.fromkeys(each.action for each in subject.transitions)):
+        tally = tallies[place]
+        verdict, told_of = HOLDS if not tally.open else INCONCLUSIVE, []
+        for each in tally.open:
+            label = f"{each.claim} after {each.transition or 'Init'}"
+            if each.kind != "kept" or len(reports) >= SHOWN:
+                told_of.append(f"open: {label}")
+                continue
+            ui.say(f"looking for a state in which {label} fails")
+            report = explained(each, subject, basis, search)
+            if report is None:
+                told_of.append(f"open, without a counterexample of small size: {label}")
+                continue
+            verdict = VIOLATED
+            reports[f"{each.claim}-{each.transition.replace(': ', '-').replace(' ', '-')}"] = report
+            told_of.append(report)
+        figures = tally.figures(seeds) | ({"open": len(tally.open)} if tally.open else {})
+        if verdict == VIOLATED:
+            figures["property"] = "Inductive"
+        results.append(
+            Result(
+                f"{subject.name}-step-{place}",
+                subject.name,
+                verdict,
+                figures=figures,
+                detail="\n".join(told_of),
+            )
+        )
+    return results, reports
+
+
+def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
+    """An invariant that excludes an action would prove anything about it."""
+    never = []
+    with ui.progress(len(subject.transitions), "vacuity") as progress:
+        for transition in subject.transitions:
+            if not search.enabled(transition):
+                never.append(transition.name)
+            progress.advance(note=transition.name)
+    return Result(
+        f"{subject.name}-vacuity",
+        subject.name,
+        INCONCLUSIVE if never else HOLDS,
+        figures={
+            "transitions": len(subject.transitions),
+            "enabled": len(subject.transitions) - len(never),
+        },
+        detail=f"never seen enabled where the invariant holds: {', '.join(never)}" if never else "",
+    )
+
+
+def _property(
+    name: str, tallies: dict[str, _Tally], steps: Sequence[Result], seeds: Sequence[int]
+) -> Result:
+    """A property holds if the invariant implies it, and is one."""
+    tally = tallies[name]
+    lost = [step.name for step in steps if step.verdict != HOLDS]
+    detail = "the invariant does not imply it" if tally.open else ""
+    if lost:
+        detail = f"the invariant is not shown to be one: {', '.join(lost)}"
+    return Result(
+        f"sequencer-{name}",
+        "sequencer",
+        INCONCLUSIVE if tally.open or lost else HOLDS,
+        figures={"property": name, "seeds": list(seeds), **tally.figures(seeds)},
+        detail=detail,
+    )
