@@ -16,7 +16,8 @@ from pathlib import Path
 from .clusterchecks import Judged, judge, results
 from .clusterload import SMALLEST
 from .clustermembers import node_command
-from .clusterrun import ClusterRun, Record, Settings, name_of
+from .clusterrecord import Record, Settings, name_of
+from .clusterrun import ClusterRun
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .faults import KINDS, make_plan, parse_kinds

@@ -11,7 +11,7 @@ from typing import Any
 
 from .checker import RunVerdict, check_paths
 from .clustermembers import Member
-from .clusterrun import Record
+from .clusterrecord import Record
 from .deliveries import read_rows
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from .tracefile import Problem

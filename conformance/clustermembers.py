@@ -46,7 +46,7 @@ class Member:
     stopped: bool = False
     """Whether it sends no more."""
     ending: str = ""
-    """Why it is to end, once it is: "crash", "leave" or "excluded"."""
+    """Why it is to end, once it is: "crash", "leave", "excluded" or, with the run, "end"."""
     code: int | None = None
     sentence: str = ""
     """What it said last of what went wrong."""

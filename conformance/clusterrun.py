@@ -5,14 +5,12 @@ where the passing of time is what a fault consists of.
 """
 
 import asyncio
-import json
 import signal
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-from .clustermembers import Member, Members, RunFailed, last_line
+from .clustermembers import Member, Members, RunFailed
+from .clusterrecord import Record, Settings, collect, name_of
 from .faults import COORDINATOR, Fault, Plan, make_plan
 
 JOIN = 20.0
@@ -20,49 +18,6 @@ SETTLE = 30.0
 STOP = 20.0
 LEAVE = 20.0
 """Seconds until each is given up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What `raincheck run` was asked for."""
-
-    members: int = 3
-    transport: str = "udp"
-    kinds: tuple[str, ...] = ()
-    messages: int = 0
-    """For each life of a member; 0: as many as `seconds` allow."""
-    seconds: float = 5.0
-    size: int = 100
-    rate: float = 2000.0
-    batch: int = 8
-    group: str = "239.192.7.7:45588"
-    undo: str = ""
-
-
-@dataclass(slots=True)
-class Record:
-    """What happened in one run, apart from what the traces say."""
-
-    run: str
-    seed: int
-    plan: Plan
-    done: list[dict[str, Any]] = field(default_factory=list)
-    """Everything the harness did, in order."""
-    lives: list[Member] = field(default_factory=list)
-    survivors: list[Member] = field(default_factory=list)
-    """Who was there at the end and had delivered everything of each other."""
-    failure: str = ""
-    """Why the run did not come to its end."""
-    defects: list[str] = field(default_factory=list)
-    """What members said on stderr, contents that were wrong, traces that stopped."""
-    seconds: float = 0.0
-
-    def faults(self) -> dict[str, int]:
-        """How often each kind of process fault was done."""
-        counts: dict[str, int] = {}
-        for each in self.done:
-            counts[each["kind"]] = counts.get(each["kind"], 0) + 1
-        return counts
 
 
 class ClusterRun:
@@ -95,9 +50,10 @@ class ClusterRun:
             for task in self._later:
                 task.cancel()
             await members.kill_all()
+            await asyncio.gather(*self._later, return_exceptions=True)
             record.lives = members.all
             record.seconds = time.monotonic() - self._began
-            self._collect()
+            collect(record, self.folder)
         return record
 
     # ------------------------------------------------------------------ beginning and end
@@ -201,9 +157,7 @@ class ClusterRun:
             self._note("leave", target.address, role=fault.target, view=target.view)
             self._leave(target)
         if fault.back:
-            task = asyncio.create_task(self._back(target, fault.seconds))
-            self._later.add(task)
-            task.add_done_callback(self._later.discard)
+            self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
 
     async def _back(self, target: Member, seconds: float) -> None:
         """Start the next life of a process that has gone."""
@@ -309,36 +263,3 @@ class ClusterRun:
     def _note(self, kind: str, who: str, **facts: object) -> None:
         at = round(time.monotonic() - self._began, 3)
         self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
-
-    def _collect(self) -> None:
-        """Say who was killed, cut half-written lines of theirs, gather defects."""
-        record = self.record
-        crashes, rows = [], []
-        for member in record.lives:
-            if member.wrong or member.trace_failed:
-                record.defects.append(member.wrong or member.trace_failed)
-            if member.ending != "crash" and (said := last_line(member.errors)):
-                record.defects.append(f"{member.address} wrote to stderr: {said}")
-            if member.ending in ("crash", "excluded"):
-                for sub in ("traces", "deliveries"):
-                    cut_last_line(self.folder / sub / f"{record.run}.{member.address}.jsonl")
-                life = {"node": member.name, "incarnation": member.incarnation}
-                crashes.append({"kind": "crash", "run": record.run, **life})
-                rows.append({"member": member.address, "event": "crash"})
-        for sub, lines in (("traces", crashes), ("deliveries", rows)):
-            if lines:
-                text = "".join(json.dumps(line) + "\n" for line in lines)
-                name = f"{record.run}.faults.jsonl"
-                (self.folder / sub / name).write_text(text, encoding="utf-8")
-
-
-def cut_last_line(path: Path) -> None:
-    """Cut a line that a kill left unfinished: what it would have told had not left the process."""
-    if path.is_file():
-        with path.open("rb+") as file:
-            file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def name_of(number: int) -> str:
-    """a, b, c, ... z, m26, m27, ..."""
-    return chr(ord("a") + number) if number < 26 else f"m{number}"
