@@ -99,7 +99,7 @@ class Simulator:
         self.datagrams = 0
         self._config = config or StackConfig()
         self._manual = manual
-        self._repairs = repairs
+        self.repairs = repairs
         self._tracer = tracer
         self._on_batch = on_batch
         self._record = record
@@ -150,7 +150,7 @@ class Simulator:
             replace(self._config, initial_hosts=hosts),
             seed=self._seed * 1000 + len(self._by_endpoint),
             tracer=self._tracer(address),
-            repairs=self._repairs,
+            repairs=self.repairs,
         )
         node = Node(name, endpoint, stack)
         if known is not None:
@@ -317,7 +317,7 @@ class Simulator:
 
     def in_one_view(self, *names: str) -> bool:
         """Whether exactly these nodes share a view."""
-        views = {self[name].stack.view for name in names}
+        views = {self[name].stack.view for name in names} or {None}
         view = views.pop()
         members = sorted(self[name].address for name in names)
         return not views and view is not None and sorted(view.members) == members
