@@ -1,0 +1,176 @@
+"""The audit adds nothing up that was not found, and lets nothing pass that was."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.catalog import load_assumptions, load_catalog
+from raincheck.conformance.dossier import OPEN, Dossier, Step, compile_dossier
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
+
+CASES = tuple(case for case in load_catalog() if case.tier == "quick")
+ASSUMPTIONS = load_assumptions()
+
+Entry = dict[str, Any]
+
+
+def entry(name: str, verdict: str = HOLDS, **figures: object) -> Entry:
+    """A result as a summary.json has it."""
+    return {
+        "name": name,
+        "protocol": "sequencer",
+        "verdict": verdict,
+        "expected": HOLDS,
+        **figures,
+    }
+
+
+def check_entries() -> list[Entry]:
+    """Every quick case, as the catalog foresees it."""
+    return [
+        entry(case.name, case.expected, distinct_states=case.distinct or 1)
+        | {"expected": case.expected}
+        for case in CASES
+    ]
+
+
+def step(name: str, entries: list[Entry], verdict: str = HOLDS) -> Step:
+    """A finished step."""
+    return Step(name, name.split("-")[0], f"raincheck {name}", verdict, 1.0, name, tuple(entries))
+
+
+def good_steps() -> dict[str, Step]:
+    """All evidence there, and all of it good."""
+    properties = ("TotalOrder", "Agreement", "Integrity")
+    field = ("Trace", "Integrity", "Fifo", "InView")
+    return {
+        "check": step("check", check_entries()),
+        "mirror": step("mirror", [entry(case.name, edges=7) for case in CASES]),
+        "prove": step("prove", [entry(name, seconds=2.0) for name in properties]),
+        "run": step("run", [entry("run-1", events=1000), *(entry(name, runs=1) for name in field)]),
+    }
+
+
+def compiled(steps: Mapping[str, Step]) -> Dossier:
+    """The dossier of these steps."""
+    return compile_dossier(tuple(steps.values()), CASES, ASSUMPTIONS)
+
+
+def verdict_of(dossier: Dossier) -> str:
+    """What the audit would answer."""
+    return Outcome("audit", dossier.results(), "raincheck audit").verdict
+
+
+def test_with_all_evidence_there_the_audit_holds() -> None:
+    assert verdict_of(compiled(good_steps())) == HOLDS
+
+
+def test_a_case_that_is_not_as_expected_reaches_the_verdict_its_hole_and_its_property() -> None:
+    steps = good_steps()
+    entries = check_entries()
+    for each in entries:
+        if each["name"] == "sequencer-f1-repaired":
+            each["verdict"] = "Agreement"
+    steps["check"] = step("check", entries, VIOLATED)
+
+    dossier = compiled(steps)
+
+    assert verdict_of(dossier) == VIOLATED
+    assert {row.flaw: row.verdict for row in dossier.flaws}["SEQ-F1"] == VIOLATED
+    agreement = next(row for row in dossier.properties if row.name == "Agreement")
+    assert agreement.cells["TLC"].verdict == VIOLATED
+
+
+def test_an_expected_violation_that_is_no_longer_found_is_a_failure() -> None:
+    steps = good_steps()
+    entries = check_entries()
+    for each in entries:
+        if each["name"] == "sequencer-f2-seed":
+            each["verdict"] = HOLDS
+    steps["check"] = step("check", entries, VIOLATED)
+
+    dossier = compiled(steps)
+
+    assert {row.flaw: row.verdict for row in dossier.flaws}["SEQ-F2"] == VIOLATED
+
+
+@pytest.mark.parametrize("name", ["check", "mirror", "prove", "run"])
+def test_a_step_that_failed_to_run_leaves_the_audit_inconclusive(name: str) -> None:
+    steps = good_steps()
+    steps[name] = replace(steps[name], results=(), verdict=INCONCLUSIVE, problem="Java is missing.")
+
+    assert verdict_of(compiled(steps)) == INCONCLUSIVE
+
+
+def test_evidence_that_is_missing_is_shown_as_missing() -> None:
+    dossier = compiled({"check": good_steps()["check"]})
+
+    for row in dossier.properties:
+        assert row.cells["TLC"].verdict == HOLDS
+        assert row.cells["Z3"].verdict == INCONCLUSIVE
+        assert row.cells["mirror"].verdict == INCONCLUSIVE
+        assert row.cells["field"].verdict == INCONCLUSIVE
+
+
+def test_a_property_violated_in_the_field_is_violated() -> None:
+    steps = good_steps()
+    entries = [entry("run-1", events=10), entry("Integrity", VIOLATED)]
+    steps["run"] = step("run", entries, VIOLATED)
+
+    dossier = compiled(steps)
+
+    integrity = next(row for row in dossier.properties if row.name == "Integrity")
+    assert integrity.verdict == VIOLATED
+    assert verdict_of(dossier) == VIOLATED
+
+
+def test_what_only_shows_a_known_gap_is_told_and_is_no_surprise() -> None:
+    steps = good_steps()
+    gap = entry("r1: TotalOrder", INCONCLUSIVE, assumption="VirtualSynchrony")
+    steps["conform"] = step("conform", [entry("r1"), gap], INCONCLUSIVE)
+
+    dossier = compiled(steps)
+
+    assert verdict_of(dossier) == HOLDS
+    order = next(row for row in dossier.properties if row.name == "TotalOrder")
+    assert order.cells["field"].verdict == INCONCLUSIVE
+    assert "VirtualSynchrony" in order.cells["field"].text
+
+
+def test_an_inconclusive_trace_without_a_known_gap_is_a_surprise() -> None:
+    steps = good_steps()
+    steps["conform"] = step("conform", [entry("r1", INCONCLUSIVE)], INCONCLUSIVE)
+
+    assert verdict_of(compiled(steps)) == INCONCLUSIVE
+
+
+def test_what_a_property_stands_on_is_derived_from_the_cases_that_lack_it() -> None:
+    rows = {row.name: row.assumptions for row in compiled(good_steps()).properties}
+
+    assert rows["TotalOrder"] == ("VirtualSynchrony",)
+    assert rows["Agreement"] == ("VirtualSynchrony",)
+    assert rows["Validity"] == ("FifoForward",)
+    assert rows["InView"] == ()
+
+
+def test_an_assumption_that_nothing_discharges_is_open_and_one_that_lost_its_evidence_is_not() -> (
+    None
+):
+    rows = {row.assumption.name: row.cell.verdict for row in compiled(good_steps()).assumptions}
+    assert rows == {
+        "FifoForward": HOLDS,
+        "ReliableFifoMulticast": HOLDS,
+        "SingleSequenceOfViews": HOLDS,
+        "VirtualSynchrony": OPEN,
+    }
+
+    steps = good_steps()
+    del steps["run"]
+    assert verdict_of(compiled(steps)) == INCONCLUSIVE
+
+
+def test_each_hole_of_the_catalog_is_exhibited() -> None:
+    for row in compiled(good_steps()).flaws:
+        assert row.exhibited, row.flaw
