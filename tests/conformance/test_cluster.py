@@ -1,0 +1,438 @@
+"""Real clusters of real processes: what they do is recorded and checked, none is left behind."""
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance import clusterrun
+from raincheck.conformance.checker import check_paths
+from raincheck.conformance.cluster import run_cluster, settings_of
+from raincheck.conformance.clusterchecks import NOT_DISCHARGED, judge, results
+from raincheck.conformance.clusterload import content
+from raincheck.conformance.clustermembers import Member
+from raincheck.conformance.clusterrecord import Record, Settings, cut_last_line, name_of
+from raincheck.conformance.clusterrun import ClusterRun
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faults import Fault, Plan
+
+QUICK = Settings(members=3, seconds=0.5, rate=400)
+
+pytestmark = pytest.mark.sockets
+
+
+def planned(run: ClusterRun, *faults: Fault) -> ClusterRun:
+    """Give a run these faults instead of drawn ones."""
+    run.record.plan = Plan(faults, {})
+    return run
+
+
+def records_of(folder: Path, run: str) -> list[dict[str, object]]:
+    """All records of a run's traces."""
+    return [
+        json.loads(line)
+        for path in sorted((folder / "traces").glob(f"{run}.*.jsonl"))
+        for line in path.read_text().splitlines()
+    ]
+
+
+def alive(pid: int) -> bool:
+    """Whether that process still exists, as more than a corpse."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def processes_of(folder: Path) -> list[int]:
+    """The processes that were started with that folder among their options."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                words = (entry / "cmdline").read_bytes().decode(errors="replace")
+            except OSError:
+                continue
+            if "clusternode" in words and f"--traces={folder}" in words:
+                found.append(int(entry.name))
+    return [pid for pid in found if alive(pid)]
+
+
+def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
+    """Wait for a condition on the outside world, as long as the process lives."""
+    end = time.monotonic() + 30
+    while not condition():
+        assert process.poll() is None, "the harness ended too soon"
+        assert time.monotonic() < end, "nothing happened"
+        os.sched_yield()
+
+
+@pytest.mark.parametrize("transport", ["udp", "udp-multicast", "tcp"])
+def test_a_quiet_cluster_conforms_on_every_transport(
+    transport: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["run", "--faults", "none", "--messages", "50", "--rate", "400", "--json"]
+
+    code = main([*words, "--transport", transport, "--seed", "3", "--out", str(out)])
+
+    answer = json.loads(capsys.readouterr().out)
+    assert code == 0, answer
+    found = {result["name"]: result for result in answer["results"]}
+    assert found["run-3"]["messages"] == 3 * 3 * 51  # each ends its load with one more
+    assert found["run-3"]["events"] > 100
+    assert found["run-3"]["faults"] == "none"
+    for name in ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity"):
+        assert found[name]["verdict"] == "holds"
+    assert found["TotalOrder"]["verdict"] == NOT_DISCHARGED
+    assert found["TotalOrder"]["seen_kept"] == 1
+    assert answer["reproduce"].endswith("--messages 50 --size 100 --rate 400 --seed 3")
+    assert (out / "summary.json").is_file()
+    assert not (out / "INCOMPLETE").exists()
+    assert processes_of(out / "traces") == []
+
+
+def test_a_crash_of_the_coordinator_is_survived_and_told(tmp_path: Path) -> None:
+    run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("crash", 0.5, "coordinator", seconds=0.0))
+
+    record = asyncio.run(run.run())
+    judged = judge(record, tmp_path)
+
+    assert record.failure == ""
+    assert [each["kind"] for each in record.done] == ["crash", "restart"]
+    assert record.done[0]["who"] == "a.0"
+    assert {member.address: member.code for member in record.lives} == {
+        "a.0": -signal.SIGKILL, "b.0": 0, "c.0": 0, "a.1": 0,
+    }  # fmt: skip
+    crashes = [each for each in records_of(tmp_path, "run-1") if each["kind"] == "crash"]
+    assert crashes == [{"kind": "crash", "run": "run-1", "node": "a", "incarnation": 0}]
+    assert judged.verdict == "holds", judged.reasons
+    assert judged.views >= 5  # three founders, the crash, the return
+
+
+def test_pause_leave_and_join_under_damage(tmp_path: Path) -> None:
+    run = ClusterRun(QUICK, 2, tmp_path)
+    run.record.plan = Plan(
+        (
+            Fault("pause", 0.2, "coordinator", seconds=0.2),
+            Fault("join", 0.4),
+            Fault("leave", 0.6, "coordinator", seconds=0.0, settle=False),
+        ),
+        {"loss": 0.1, "duplicate": 0.1, "delay": 0.1, "reorder": 0.1},
+    )
+
+    record = asyncio.run(run.run())
+    judged = judge(record, tmp_path)
+
+    assert record.failure == ""
+    assert record.faults() == {"pause": 1, "join": 1, "leave": 1, "restart": 1}
+    assert sorted(member.address for member in record.survivors) == ["a.1", "b.0", "c.0", "d.0"]
+    assert judged.verdict == "holds", judged.reasons
+    figures = judged.result("again").figures
+    for kind in ("lost", "duplicated", "delayed", "reordered"):
+        assert kind in str(figures["damaged"])
+
+
+def test_a_member_taken_for_dead_comes_back_as_another(tmp_path: Path) -> None:
+    run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("pause", 0.2, "member", seconds=2.5))
+
+    record = asyncio.run(run.run())
+
+    assert record.failure == ""
+    assert record.faults() == {"pause": 1, "excluded": 1}
+    assert "excluded from the group" in record.done[1]["reason"]
+    assert sorted(m.name for m in record.survivors) == ["a", "b", "c"]
+    assert judge(record, tmp_path).verdict == "holds"
+
+
+class Sabotaged(ClusterRun):
+    """A run in which something happens that nobody planned, once the load is on."""
+
+    def sabotage(self, members: list[Member]) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    async def _start(self) -> None:
+        await super()._start()
+        self.sabotage(self.members.in_group)
+
+
+def test_a_member_that_dies_unasked_makes_the_run_incomplete(tmp_path: Path) -> None:
+    class Murder(Sabotaged):
+        def sabotage(self, members: list[Member]) -> None:
+            members[1].signal(signal.SIGKILL)
+
+    record = asyncio.run(Murder(QUICK, 1, tmp_path).run())
+    judged = judge(record, tmp_path)
+
+    words = "Member b.0 was not asked to end, but ended by signal SIGKILL: it said nothing."
+    assert record.failure.startswith(words)
+    assert judged.verdict == "inconclusive"
+    assert results([judged], {1: "again"})[0].detail.startswith(f"Incomplete: {words}")
+    assert all(member.code is not None for member in record.lives)
+
+
+def test_a_member_that_never_joins_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Deaf(ClusterRun):
+        async def _join(self, name: str) -> Member:
+            for member in self.members.in_group:
+                member.signal(signal.SIGSTOP)
+            return await super()._join(name)
+
+    monkeypatch.setattr(clusterrun, "JOIN", 1.0)
+
+    record = asyncio.run(Deaf(QUICK, 1, tmp_path).run())
+
+    assert record.failure.startswith("The joining of b.0 took longer than 1 s; a.0: no answer")
+    assert judge(record, tmp_path).verdict == "inconclusive"
+    assert [member.code for member in record.lives] == [-signal.SIGKILL] * 2
+
+
+def test_a_port_in_use_is_a_matter_of_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ClusterRun.options_of
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{taken.getsockname()[1]}"
+
+        def with_port(*given: object) -> dict[str, object]:
+            return options(*given) | {"bind": where}  # type: ignore[arg-type]
+
+        monkeypatch.setattr(ClusterRun, "options_of", staticmethod(with_port))
+
+        with pytest.raises(UsageError, match=rf"does not start: .*cannot bind UDP to {where}"):
+            run_cluster(QUICK, 1, tmp_path)
+
+
+def test_a_trace_that_cannot_be_written_makes_the_run_inconclusive(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    (tmp_path / "traces" / "run-1.b.0.jsonl").touch()  # no life's file is ever overwritten
+
+    record = run_cluster(QUICK, 1, tmp_path)
+    judged = judge(record, tmp_path)
+
+    assert record.failure == ""
+    assert any("run-1.b.0.jsonl has stopped (File exists)" in said for said in record.defects)
+    assert judged.verdict == "inconclusive"
+
+
+def test_a_folder_that_cannot_be_written_is_a_matter_of_set_up(tmp_path: Path) -> None:
+    (tmp_path / "traces").write_text("a file")
+
+    with pytest.raises(UsageError, match=r"cannot keep its records in .*File exists"):
+        run_cluster(QUICK, 1, tmp_path)
+
+
+def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
+    tmp_path: Path,
+) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "raincheck", "run", "--faults", "none", "--seconds", "600"]
+    harness = subprocess.Popen(
+        [*command, "--out", str(out)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_until(lambda: len(processes_of(out / "traces")) == 3, harness)
+        members = processes_of(out / "traces")
+        harness.send_signal(signal.SIGINT)
+        said = harness.communicate(timeout=30)[1]
+    finally:
+        harness.kill()
+        harness.communicate()
+
+    assert harness.returncode == 2
+    assert said.splitlines()[-1] == "raincheck: Interrupted."
+    assert "Traceback" not in said
+    assert [pid for pid in members if alive(pid)] == []
+    assert (out / "INCOMPLETE").is_file()
+    assert not (out / "summary.json").exists()
+
+
+@pytest.mark.parametrize("repair", ["own_table"])
+def test_a_repair_undone_is_noticed(repair: str, tmp_path: Path) -> None:
+    settings = Settings(members=3, seconds=1.0, rate=1000, undo=repair)
+    found = []
+    for seed in range(1, 4):
+        folder = tmp_path / str(seed)
+        run = planned(
+            ClusterRun(settings, seed, folder), Fault("crash", 0.3, "coordinator", seconds=0.0)
+        )
+        judged = judge(asyncio.run(run.run()), folder)
+        found.append(judged.verdict)
+        if judged.verdict == "violated":
+            break
+
+    assert found[-1] == "violated"
+
+
+# ---------------------------------------------------------------------- without processes
+
+
+def lived(tmp_path: Path, logs: dict[str, list[int]], sent: int) -> Record:
+    """A record of members that delivered these messages of a.0, and ended well."""
+    record = Record("run-1", 1, Plan((), {}))
+    folder = tmp_path / "deliveries"
+    folder.mkdir()
+    for name, numbers in logs.items():
+        rows = [
+            {"member": f"{name}.0", "view": 1, "sender": "a.0", "message": n, "position": p}
+            for p, n in enumerate(numbers, 1)
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / f"run-1.{name}.0.jsonl").write_text(text)
+        process: asyncio.subprocess.Process = None  # type: ignore[assignment]
+        member = Member(name, 0, process, tmp_path / "none", ending="leave", code=0)
+        member.joined_in = 1
+        member.sent = sent if name == "a" else 0
+        record.lives.append(member)
+    record.survivors = list(record.lives)
+    return record
+
+
+@pytest.mark.parametrize(
+    ("at_b", "verdicts", "words"),
+    [
+        ([1, 2, 3], {"GapFree": "holds", "Validity": "holds"}, ""),
+        ([1, 3], {"GapFree": "violated", "Validity": "holds"}, "b.0 delivered a.0 3 after 1"),
+        ([1, 2], {"GapFree": "holds", "Validity": "violated"}, "up to 2 of 3"),
+        ([2, 3], {"GapFree": "holds", "Validity": "violated"}, "lacks a.0's messages before 2"),
+        ([1, 2, 2, 3], {"GapFree": "violated", "Validity": "holds"}, "a.0 2 after 2"),
+        ([], {"GapFree": "inconclusive", "Validity": "violated"}, "no row: the file is empty"),
+    ],
+)
+def test_logs_are_judged_by_what_was_given_to_the_application(
+    at_b: list[int], verdicts: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    judged = judge(lived(tmp_path, {"a": [1, 2, 3], "b": at_b}, 3), tmp_path, check=False)
+
+    assert judged.verdicts == verdicts
+    assert words in "\n".join(judged.reasons)
+
+
+def test_nothing_delivered_is_not_a_pass(tmp_path: Path) -> None:
+    judged = judge(Record("run-1", 1, Plan((), {})), tmp_path)
+
+    assert judged.verdict == "inconclusive"
+    assert judged.verdicts == {
+        "GapFree": "inconclusive", "Validity": "inconclusive", "Trace": "inconclusive",
+    }  # fmt: skip
+
+
+def test_what_rests_on_the_assumption_is_shown_and_fails_nothing(tmp_path: Path) -> None:
+    record = lived(tmp_path, {"a": [1], "b": [1]}, 1)
+    judged = judge(record, tmp_path, check=False)
+    judged.verdicts |= {"Trace": "holds", "TotalOrder": "violated"}
+    judged.witnesses["TotalOrder"] = {"members": ["a", "b"]}
+
+    shown = {result.name: result for result in results([judged], {1: "again"})}
+
+    assert shown["run-1"].verdict == "holds"
+    assert shown["TotalOrder"].verdict == NOT_DISCHARGED
+    assert shown["TotalOrder"].as_expected
+    assert shown["TotalOrder"].figures["seen_violated"] == 1
+    assert shown["TotalOrder"].figures["seeds_violated"] == [1]
+    assert shown["TotalOrder"].figures["witness"] == {"members": ["a", "b"]}
+
+
+def test_contents_tell_messages_apart() -> None:
+    contents = {content(sender, number, 16) for sender in ("a.0", "b.0") for number in range(500)}
+
+    assert len(contents) == 1000
+    assert {len(each) for each in contents} == {16}
+
+
+def test_a_half_written_line_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(b'{"a":1}\n{"a":')
+
+    cut_last_line(path)
+    cut_last_line(tmp_path / "absent")
+
+    assert path.read_bytes() == b'{"a":1}\n'
+
+
+def test_a_dry_run_names_the_commands_and_makes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["run", "-n", "--members", "2", "--faults", "crash,loss"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("raincheck.conformance.clusternode --name=" in line for line in lines) == 2
+    assert "--peers=HOST:PORT" in lines[1]
+    assert sum("crash of the " in line for line in lines) == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["--members", "0"], "--members is 0"),
+        (["--size", "3"], "--size is 3: choose from 16"),
+        (["--messages", "0"], "--messages is 0"),
+        (["--seconds", "-1"], "--seconds is -1"),
+        (["--rate", "-2"], "--rate is -2"),
+        (["--runs", "0"], "--runs is 0"),
+        (["--faults", "flood"], "does not know flood"),
+        (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    given: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *given, "--out", str(tmp_path / "out")]) == 3
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_folder_with_other_traces_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "traces").mkdir()
+
+    assert main(["run", "--out", str(tmp_path)]) == 3
+    assert "holds traces of another run" in capsys.readouterr().err
+
+
+def test_names_go_on_after_the_alphabet() -> None:
+    assert [name_of(number) for number in (0, 25, 26)] == ["a", "z", "m26"]
+
+
+def test_settings_follow_the_arguments() -> None:
+    args = argparse.Namespace(
+        members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
+        rate=0.0, runs=1, seed=9, undo="",
+    )  # fmt: skip
+
+    settings = settings_of(args)
+
+    assert (settings.members, settings.kinds, settings.seconds) == (4, ("loss",), 5.0)
+    assert settings.batch > settings_of(argparse.Namespace(**vars(args) | {"rate": 5.0})).batch
+    assert settings.group != settings_of(argparse.Namespace(**vars(args) | {"seed": 8})).group
+
+
+def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
+    record = run_cluster(QUICK, 5, tmp_path)
+
+    [verdict] = check_paths([tmp_path / "traces"])
+
+    assert record.failure == ""
+    assert verdict.verdict == "holds"
+    assert verdict.files == 3
