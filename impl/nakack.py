@@ -133,7 +133,8 @@ class Nakack(Protocol):
             if all(self._views.get(member, 0) >= self.view for member in self._others):
                 self._departed.clear()
         if alive.highest > stream.arrived:
-            stream.heard(min(alive.highest, stream.limit), now)
+            within = stream.delivered + 2 * self.config.multicast_window
+            stream.heard(min(alive.highest, stream.limit, within), now)
         elif alive.highest and alive.stable < stream.delivered:
             stream.ack_at = now
         stream.purge(min(alive.stable, stream.delivered))
