@@ -220,6 +220,7 @@ class TraceWriter:
         run: str,
         me: Address,
         *,
+        buffer: int = _BUFFER,
         problem: Callable[[str], None] = lambda _: None,
         open_file: Callable[[Path], IO[bytes]] | None = None,
     ) -> None:
@@ -229,6 +230,7 @@ class TraceWriter:
         self._encode = msgspec.json.Encoder().encode
         self._lines: list[bytes] = []
         self._bytes = 0
+        self._buffer = buffer
         self._open = open_file or _create
         self._file: IO[bytes] | None = None
         self.failed = False
@@ -241,7 +243,7 @@ class TraceWriter:
         line = self._encode(record) + b"\n"
         self._lines.append(line)
         self._bytes += len(line)
-        if self._bytes >= _BUFFER:
+        if self._bytes >= self._buffer:
             self.flush()
 
     def flush(self) -> None:
