@@ -72,6 +72,8 @@ class Group:
         self._outbox = outbox
         self._tracer = tracer
         self._welcomes: list[tuple[Address, JoinRspBody]] = []
+        self.relayed = 0
+        """FORWARDs sequenced since the coordinator had its own turn."""
 
     @property
     def running(self) -> bool:
@@ -200,7 +202,8 @@ class Group:
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
         taken = False
-        while self.nakack.open:
+        turn = max(1, len(sequencer.members) - 1)
+        while self.nakack.open and self.relayed < turn:
             datagram = self.unicast.consume(FORWARDS, now)
             if datagram is None:
                 break
@@ -210,8 +213,20 @@ class Group:
                 run = Run(header.source, body.first, body.size)
                 forward = Forward(run, body.view, payloads, body.position, body.clock)
                 self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)
+                self.relayed += 1
                 taken = True
         return taken
+
+    def own_turn(self) -> bool:
+        """Whether the coordinator's own messages come first now.
+
+        Under full load the window never stays open for long. If the FORWARDs of the others took
+        every place in it, the coordinator's own messages would never leave, nor could it.
+        """
+        if self.relayed < max(1, len(self.sequencer.members) - 1) or not self.nakack.open:
+            return False
+        self.relayed = 0
+        return True
 
     def apply(self, effects: list[Effect], now: float) -> None:
         """Carry out what SEQUENCER wants done."""

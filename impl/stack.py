@@ -277,7 +277,11 @@ class Stack:
             self.found(alone, (("unknown", 0),), now)
             return
         try:
-            while group.advance(now) or self._send_next(now):
+            while (
+                (group.own_turn() and self._send_next(now))
+                or group.advance(now)
+                or self._send_next(now)
+            ):
                 pass
         except RaincheckError as problem:
             self._out(f"{problem}; it has to join again")
