@@ -35,25 +35,15 @@ from .headers import (
     Prepare,
     Prepared,
 )
-from .messages import Address, Endpoint, View, ViewId
+from .messages import Address, Endpoint, View
 from .nakack import Nakack
 from .protocol import NEVER, Outbox, Protocol
 from .stack_config import StackConfig
 from .unicast import Unicast
+from .view_change import Change
 
 _HISTORY = 8  # views kept for members that missed some
-
-
-class Change:
-    """A view change that this member leads. `waiting`: who has still to answer."""
-
-    def __init__(self, attempt: int, gone: set[Address], waiting: Iterable[Address]) -> None:
-        self.attempt = attempt
-        self.counter = 0  # of the view, once that is decided
-        self.gone = gone
-        self.waiting = set(waiting)
-        self.answers: dict[Address, Prepared] = {}
-        self.preparing = True
+_MAX_JOINING = 256
 
 
 class Membership(Protocol):
@@ -164,18 +154,23 @@ class Membership(Protocol):
             elif self.outbox.endpoints.get(member) != endpoint:
                 host, port = self.outbox.endpoints.get(member, ("?", 0))
                 return f"{member} is a member already, at {host}:{port}; choose another name"
-            elif member in self.view.joiners and self.view.id.coordinator != self.me:
-                # Its JOIN_RSP died with the coordinator: it has to be admitted again.
-                self._asked[member] = self._asked.get(member, 0) + 1
-                if self._asked[member] >= 3:
-                    self.condemn([member])
-                    self._joining[member] = endpoint
-                return ""
-            else:
+            elif not self._admitted_in_vain(member):
                 return ""  # its JOIN_RSP is under way
-        if len(self._joining) < 256:
+        if len(self._joining) < _MAX_JOINING:
             self._joining[joiner] = endpoint
         return ""
+
+    def _admitted_in_vain(self, joiner: Address) -> bool:
+        """Whether a joiner's JOIN_RSP died with the coordinator: then it is admitted again."""
+        assert self.view is not None
+        if joiner not in self.view.joiners or self.view.id.coordinator == self.me:
+            return False
+        # One request may have been under way for long; one that has joined sends no more.
+        self._asked[joiner] = self._asked.get(joiner, 0) + 1
+        if self._asked[joiner] < 3:
+            return False
+        self.condemn([joiner])
+        return True
 
     def handle_leaving(self, member: Address) -> None:
         """A member has stopped."""
@@ -188,13 +183,18 @@ class Membership(Protocol):
 
     def handle_prepare(self, source: Address, prepare: Prepare, now: float) -> None:
         """Whoever takes over asks how far this member is."""
-        if self.view is None or source in self._condemned:
+        if self.view is None or not self._may_lead(source):
             return
         self.condemn(prepare.gone)
         if self.me in prepare.gone:
             return
         self._upcoming = []  # if anybody has installed it, the next decision includes it
         self._unicast.send(source, CONTROL, self._prepared(prepare.attempt, prepare.gone), now)
+
+    def _may_lead(self, source: Address) -> bool:
+        """Only members lead, and nobody who is gone."""
+        members = self.view.members if self.view is not None else ()
+        return source in members and source not in self._condemned
 
     def _prepared(self, attempt: int, gone: Iterable[Address]) -> Prepared:
         frozen = self._nakack.freeze({*gone, *self._condemned})
@@ -213,7 +213,7 @@ class Membership(Protocol):
         """The leader of a change has decided."""
         assert self.view is not None
         last = order.views[-1].view
-        if source in self._condemned or last.id.coordinator != source:
+        if not self._may_lead(source) or last.id.coordinator != source:
             self.counters["view_refused"] += 1
             return
         views = [p for p in order.views if p.view.id.counter > self.view.id.counter]
@@ -291,34 +291,17 @@ class Membership(Protocol):
         change, view = self.change, self.view
         if change is None or not change.preparing or change.waiting or view is None:
             return
-        missed: dict[int, PlacedView] = {}
-        furthest: dict[Address, Fetch] = {}
-        for holder in sorted(change.answers):
-            answer = change.answers[holder]
-            missed |= {placed.view.id.counter: placed for placed in answer.views}
-            for sender, at in answer.received.entries:
-                if sender not in furthest or at > furthest[sender].at:
-                    furthest[sender] = Fetch(sender, at, holder)
-        before = [missed[counter] for counter in sorted(missed) if counter > view.id.counter]
-        self._decide(before, tuple(furthest.values()), now)
+        self._decide(*change.survey(view), now)
 
     def _decide(self, before: list[PlacedView], fetch: tuple[Fetch, ...], now: float) -> None:
         """Decide the next view, after the views that only other survivors have installed."""
         change, view = self.change, self.view
         assert change is not None
         assert view is not None
-        last = before[-1].view if before else view
-        # Who joined with a view that not all survivors have cannot have got its JOIN_RSP.
-        gone = change.gone | {joiner for placed in before for joiner in placed.view.joiners}
-        stay = tuple(member for member in last.members if member not in gone)
-        joiners = tuple(sorted(joiner for joiner in self._joining if joiner not in stay))
-        for joiner in joiners:
+        new = change.decide(self.me, view, before, self._joining)
+        for joiner in new.joiners:
             self.outbox.endpoints[joiner] = self._joining.pop(joiner)
-        counter = last.id.counter + 1
-        new = View(ViewId(counter, self.me), (*stay, *joiners), joiners)
-        change.counter = counter
-        change.preparing = False
-        change.waiting = {member for member in stay if member != self.me}
+        stay = [member for member in new.members if member not in new.joiners]
         views = [*before, self.placed(new)]
         # Survivors may have missed views that this member has.
         known = tuple({p.view.id.counter: p for p in [*self.history, *views]}.values())

@@ -20,60 +20,19 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import count
 from random import Random
-from typing import NamedTuple
 
 from .messages import Address, Batch, Endpoint, Run, View, ViewId
-from .reports import Dropped, Left, Outgoing, Suspected, ViewInstalled
+from .reports import Left, Outgoing, Suspected, ViewInstalled
 from .sequencer import Repairs
+from .simulated import Flight, Link, Node
 from .stack import Stack
 from .stack_config import StackConfig
 from .tracing import Tracer
 
-
-class Link(NamedTuple):
-    """What the network does to datagrams from one node to another. Probabilities, seconds."""
-
-    loss: float = 0.0
-    duplicate: float = 0.0
-    delay: tuple[float, float] = (0.0001, 0.0002)
-
-
-class Flight(NamedTuple):
-    """A datagram on its way."""
-
-    source: str
-    to: str
-    data: bytes
-
-
-@dataclass(slots=True)
-class Node:
-    """One node: its present life, and what came of it."""
-
-    name: str
-    endpoint: Endpoint
-    stack: Stack
-    up: bool = True
-    delivered: list[tuple[Run, int]] = field(default_factory=list)
-    views: list[View] = field(default_factory=list)
-    left: str | None = None
-    suspected: list[Address] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    backlog: list[bytes] = field(default_factory=list)
-    history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
-
-    @property
-    def address(self) -> Address:
-        """Its address in this life."""
-        return self.stack.address
-
-    @property
-    def messages(self) -> int:
-        """How many messages it has delivered in this life."""
-        return sum(run.size for run, _ in self.delivered)
+__all__ = ["Flight", "Link", "Node", "Simulator"]
 
 
 class Simulator:
