@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple, TypeAlias
 
 from .messages import Address, Batch, Endpoint, View
@@ -48,3 +49,20 @@ class Suspected(NamedTuple):
 
 Report: TypeAlias = Batch | ViewInstalled | Left | Dropped | Suspected
 """What `Stack.poll_reports` returns, in the order in which it happened."""
+
+
+class Pace:
+    """Decides which of many equal incidents are reported: one for each pause, with their number."""
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._last: dict[str, float] = {}
+        self._unreported: Counter[str] = Counter()
+
+    def count(self, reason: str, now: float) -> int:
+        """Count an incident; return how many to report now, 0 for none yet."""
+        self._unreported[reason] += 1
+        if now - self._last.get(reason, float("-inf")) < self._pause:
+            return 0
+        self._last[reason] = now
+        return self._unreported.pop(reason)

@@ -46,6 +46,7 @@ from typing import Any
 from .bundling import SendBuffer
 from .effects import Leave, Resend, Send, Stop
 from .errors import MessageTooLarge, NotMember, RaincheckError, WireError, WouldBlock
+from .goodbye import Goodbye
 from .group import Group
 from .headers import (
     FORWARDS,
@@ -63,7 +64,7 @@ from .headers import (
 from .joining import Joining
 from .messages import Address, Endpoint, Payloads, View, ViewId
 from .protocol import NEVER, Outbox
-from .reports import Dropped, Left, Outgoing, Report
+from .reports import Dropped, Left, Outgoing, Pace, Report
 from .sequencer import Repairs, Sequencer
 from .stack_config import StackConfig
 from .tracing import Tracer
@@ -95,10 +96,9 @@ class Stack:
         self.sequencer = Sequencer(address, repairs=repairs)
         self._group = Group(address, config, self._outbox, self.sequencer, tracer)
         self._buffer = SendBuffer(config.send_buffer)
-        self._reported: dict[str, tuple[float, int]] = {}
+        self._pace = Pace(1.0)
         self._leave_asked = False
-        self._leaving_at = NEVER
-        self._leave_until = NEVER
+        self._goodbye = Goodbye(address, config, self._outbox)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             Alive: self._on_alive,
             Nak: self._on_nak,
@@ -175,8 +175,10 @@ class Stack:
         """Do what is due."""
         if self._joining.deadline() <= now:
             self._joining.handle_timer(now)
-        if self._leaving_at <= now:
-            self._say_goodbye(now)
+        if self._goodbye.deadline() <= now:
+            self._goodbye.handle_timer(now)
+            if self._goodbye.over:
+                self._out("")
         self._group.handle_timer(now)
         self._pump(now)
 
@@ -244,7 +246,7 @@ class Stack:
             self._out(f"not admitted: {refused.reason}")
 
     def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, _now: float) -> None:
-        if self._leaving_at != NEVER and notice.to == self.address:
+        if self._goodbye.deadline() != NEVER and notice.to == self.address:
             self._out("")
         elif self._group.running:
             self._group.membership.handle_excluded(notice)
@@ -261,11 +263,9 @@ class Stack:
     def _drop(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> None:
         """Count a datagram, and report it unless the same was reported a moment ago."""
         self._outbox.counters[reason] += 1
-        last, unreported = self._reported.get(reason, (-NEVER, 0))
-        if now - last >= 1.0:
-            self._group.reports.append(Dropped(reason, endpoint, detail, unreported + 1))
-            last, unreported = now, -1
-        self._reported[reason] = (last, unreported + 1)
+        times = self._pace.count(reason, now)
+        if times:
+            self._group.reports.append(Dropped(reason, endpoint, detail, times))
 
     # ------------------------------------------------------------------ what follows
 
@@ -328,26 +328,16 @@ class Stack:
             group.stopped()
             others = [member for member in group.last_members if member != self.address]
             if others:
-                self._leave_until = now + self.config.suspect_after
-                self._say_goodbye(now)
+                self._goodbye.start(others, now)
             else:
                 self._out("")
-
-    def _say_goodbye(self, now: float) -> None:
-        """Tell the others until one of them has a view without this member."""
-        if now >= self._leave_until:
-            self._out("")
-            return
-        goodbye = self._codec.encode(Leaving(self.address))
-        self._outbox.multicast(goodbye, (m for m in self._group.last_members if m != self.address))
-        self._leaving_at = now + self.config.retransmit_after
 
     def _out(self, reason: str) -> None:
         """The member is out of the group."""
         if not self._group.left:
             self._joining.stop()
             self._group.leave()
-            self._leaving_at = NEVER
+            self._goodbye.stop()
             self._group.reports.append(Left(reason))
 
     # ------------------------------------------------------------------ what goes out
@@ -366,7 +356,7 @@ class Stack:
 
     def deadline(self) -> float | None:
         """When `handle_timer` wants to be called; None for never."""
-        due = min(self._joining.deadline(), self._leaving_at, self._group.deadline())
+        due = min(self._joining.deadline(), self._goodbye.deadline(), self._group.deadline())
         return None if due == NEVER else due
 
     # ------------------------------------------------------------------ to look at
