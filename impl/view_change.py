@@ -40,7 +40,9 @@ class Change:
         # Who joined with a view that not all survivors have cannot have got its JOIN_RSP.
         gone = self.gone | {joiner for placed in before for joiner in placed.view.joiners}
         stay = tuple(member for member in last.members if member not in gone)
-        joiners = tuple(sorted(joiner for joiner in joining if joiner not in stay))
+        # Who was a member and asks anew is taken out by this view and admitted by the one after
+        # it: a joiner is whom the view before lacks, and so everybody can tell who is one.
+        joiners = tuple(sorted(joiner for joiner in joining if joiner not in last.members))
         self.counter = last.id.counter + 1
         self.preparing = False
         self.waiting = {member for member in stay if member != me}
