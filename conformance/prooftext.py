@@ -1,28 +1,45 @@
 """Proofs told: the invariant in readable form, what was attempted, and why a step fails."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.induction import Attempt, Obligation, Theory
-from raincheck.model.inductive.sequencer_failure import reachability, run_that_breaks, told
+from raincheck.model.inductive.sequencer_failure import reachability, runs_that_break, told
 from raincheck.model.inductive.sequencer_vocabulary import Basis
 
 
-def explained(obligation: Obligation, subject: Theory, basis: Basis, search: Search) -> str | None:
-    """Why a step fails, and whether a run comes there; None if no counterexample is found."""
-    conjunct = next(each for each in subject.invariant if each.name == obligation.claim)
-    transition = next(each for each in subject.transitions if each.name == obligation.transition)
-    failure = search.failure(conjunct, transition)
-    if failure is None:
-        return None
-    lines = [told(failure), f"the state before is {reachability(failure, basis)}"]
-    path = run_that_breaks(conjunct, basis)
-    if path is None:
-        lines.append(f"no run of the small instances that were tried breaks {conjunct.name}")
-    else:
-        steps = (f"{step.action}({', '.join(map(str, step.args))})" for step in path.steps)
-        lines.append(f"a run that breaks {conjunct.name}: {', '.join(steps)}")
-    return "\n".join(lines)
+def explained(
+    obligations: Sequence[Obligation], subject: Theory, basis: Basis, search: Search, most: int
+) -> dict[tuple[str, str], str]:
+    """Why steps fail, for at most so many: by the conjunct's and the transition's name.
+
+    First come those whose conjunct is false in a run. What is left out has no small
+    counterexample, or was not looked at.
+    """
+    conjuncts = {each.name: each for each in subject.invariant}
+    transitions = {each.name: each for each in subject.transitions}
+    steps = [each for each in obligations if each.kind == "kept"]
+    runs = runs_that_break([conjuncts[name] for name in {each.claim for each in steps}], basis)
+    reports: dict[tuple[str, str], str] = {}
+    tried: set[str] = set()
+    for each in sorted(steps, key=lambda step: step.claim not in runs):
+        if len(tried) == most:
+            break
+        if each.claim in tried:
+            continue
+        tried.add(each.claim)
+        failure = search.failure(conjuncts[each.claim], transitions[each.transition])
+        if failure is None:
+            continue
+        lines = [told(failure), f"the state before is {reachability(failure, basis)}"]
+        if each.claim in runs:
+            path = runs[each.claim]
+            acts = (f"{step.action}({', '.join(map(str, step.args))})" for step in path.steps)
+            lines.append(f"a run that breaks {each.claim}: {', '.join(acts)}")
+        else:
+            lines.append(f"no run of the small instances that were tried breaks {each.claim}")
+        reports[each.claim, each.transition] = "\n".join(lines)
+    return reports
 
 
 def readable(subject: Theory) -> str:

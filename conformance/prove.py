@@ -102,7 +102,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         return Outcome("prove", (), again)
     tallies = _prove(work, seeds, args.timeout * 1000, ui)
     search = Search(subject)
-    steps, reports = _steps(subject, basis, tallies, seeds, search, ui)
+    reports: dict[tuple[str, str], str] = {}
+    unproved = [each for tally in tallies.values() for each in tally.open]
+    if unproved:
+        ui.say(f"{len(unproved)} obligations are open: looking for counterexamples")
+        reports = explained(unproved, subject, basis, search, SHOWN)
+    steps = _steps(subject, tallies, seeds, reports)
     results = (
         *steps,
         _vacuity(subject, search, ui),
@@ -113,7 +118,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     evidence.write_text("invariant.txt", readable(subject))
     attempts = [each for tally in tallies.values() for each in tally.attempts]
     evidence.write_json("obligations.json", rows(attempts))
-    for name, text in reports.items():
+    for (claim, transition), text in reports.items():
+        name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
         evidence.write_text(f"counterexamples/{name}.txt", text + "\n")
     evidence.finish(outcome)
     return outcome
@@ -186,44 +192,29 @@ def _place(obligation: Obligation) -> str:
 
 def _steps(
     subject: Theory,
-    basis: Basis,
     tallies: dict[str, _Tally],
     seeds: Sequence[int],
-    search: Search,
-    ui: Ui,
-) -> tuple[list[Result], dict[str, str]]:
+    reports: dict[tuple[str, str], str],
+) -> list[Result]:
     """One result for Init and one for each action: does it keep the invariant?"""
-    results: list[Result] = []
-    reports: dict[str, str] = {}
+    results = []
     for place in ("Init", *dict.fromkeys(each.action for each in subject.transitions)):
         tally = tallies[place]
-        verdict, told_of = HOLDS if not tally.open else INCONCLUSIVE, []
+        figures = tally.figures(seeds)
+        verdict, lines = HOLDS, []
         for each in tally.open:
-            label = f"{each.claim} after {each.transition or 'Init'}"
-            if each.kind != "kept" or len(reports) >= SHOWN:
-                told_of.append(f"open: {label}")
-                continue
-            ui.say(f"looking for a state in which {label} fails")
-            report = explained(each, subject, basis, search)
-            if report is None:
-                told_of.append(f"open, without a counterexample of small size: {label}")
-                continue
-            verdict = VIOLATED
-            reports[f"{each.claim}-{each.transition.replace(': ', '-').replace(' ', '-')}"] = report
-            told_of.append(report)
-        figures = tally.figures(seeds) | ({"open": len(tally.open)} if tally.open else {})
-        if verdict == VIOLATED:
-            figures["property"] = "Inductive"
+            verdict = INCONCLUSIVE if verdict == HOLDS else verdict
+            report = reports.get((each.claim, each.transition))
+            lines.append(report or f"open: {each.claim} after {each.transition or 'Init'}")
+            if report is not None:
+                verdict = VIOLATED
+        if tally.open:
+            figures |= {"open": len(tally.open), "property": "Inductive"}
+        name = f"{subject.name}-step-{place}"
         results.append(
-            Result(
-                f"{subject.name}-step-{place}",
-                subject.name,
-                verdict,
-                figures=figures,
-                detail="\n".join(told_of),
-            )
+            Result(name, subject.name, verdict, figures=figures, detail="\n".join(lines))
         )
-    return results, reports
+    return results
 
 
 def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:

@@ -1,4 +1,30 @@
-"""SEQUENCER proved for any number of members, messages, views and lives."""
+"""SEQUENCER proved for any number of members, messages, views and lives of a node.
+
+`theory()` is the transition system of `spec/Sequencer.tla` in first-order logic: a sort of
+processes and one of nodes, integers for views, places, indices and seqnos. Its actions have the
+spec's names, and its formulas are tied to the model's edges by tests/model/test_inductive_tie.py.
+
+What is changed against the spec, and why what is proved here holds there:
+
+- A process is an address: a node and one life of it. Variables of a node become those of its
+  present life; Restart ends the old one ("replaced") and begins a new one. This renames, no more.
+- A message is (sender, seqno); its payload is `base` of the sender plus seqno. The spec's Send is
+  the only place where a message is made, and there payload = said + 1 = base + seqno.
+- receivedTable is total; 0 is "no entry", since every entry is at least 1.
+- forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
+  actions, so its head is the least one.
+- Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may
+  be received twice, and one that waited may be sequenced again while its view lasts. So UNICAST
+  is not assumed to be FIFO: safety does not rest on FifoForward (validity does).
+- Over-approximated: the members of a view are a set with a coordinator. When the coordinator is
+  gone, or demoted, any member that stays may be the next; the spec takes the first in rank.
+- InstallView at a coordinator sequences what waited in `early` in the same step. Here this is the
+  step of installing followed by one step for each such FORWARD; the invariant holds in between.
+- History variables are written and never read by a guard, so every run of the spec has them.
+
+Runs of the spec are therefore runs of this theory, and what holds of all its reachable states
+holds of all of the spec's. The argument for this list is on paper; bounded instances check it.
+"""
 
 from __future__ import annotations
 

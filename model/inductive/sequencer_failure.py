@@ -6,7 +6,7 @@ the smallest instance that has room for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Any, Final
 
@@ -149,8 +149,11 @@ def reachability(failure: Failure, basis: Basis, limit: int = LIMIT) -> str:
     return f"not found among the first {searched} states of that size"
 
 
-def run_that_breaks(conjunct: Conjunct, basis: Basis, limit: int = 600) -> Path[State] | None:
-    """A shortest run of a small instance into a state in which the conjunct is false."""
+def runs_that_break(
+    conjuncts: Sequence[Conjunct], basis: Basis, limit: int = 600
+) -> dict[str, Path[State]]:
+    """For each conjunct that is false in a state of some small instance, a run to that state."""
+    found: dict[str, Path[State]] = {}
     for nodes, founders, demotion in (("ab", "ab", 2), ("abc", "ab", 0)):
         constants = Constants(
             nodes=tuple(nodes),
@@ -169,9 +172,11 @@ def run_that_breaks(conjunct: Conjunct, basis: Basis, limit: int = 600) -> Path[
         exploration = explore(SequencerSystem(constants), limit=limit, invariants={})
         tie = Tie(constants, exploration)
         for _, _, number, tables in tie.histories():
-            if conjunct.formula(tie.frame.world(tables)) is not True:
-                return exploration.graph.path_to(number)
-    return None
+            s = tie.frame.world(tables)
+            for each in conjuncts:
+                if each.name not in found and each.formula(s) is not True:
+                    found[each.name] = exploration.graph.path_to(number)
+    return found
 
 
 def _instances(

@@ -1,0 +1,93 @@
+"""The verb prove: what it reports, what it leaves behind, and how it fails."""
+
+import json
+
+import pytest
+
+from raincheck.__main__ import main
+
+
+def prove(capsys, tmp_path, *words):
+    code = main(["prove", "--json", "--quiet", "--out", str(tmp_path / "out"), *words])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tmp_path):
+    code, outcome = prove(capsys, tmp_path, "--property", "TotalOrder", "--seeds", "1")
+
+    assert code == 0
+    assert outcome["verdict"] == "holds"
+    assert outcome["reproduce"] == (
+        "raincheck prove --protocol sequencer --property TotalOrder --seeds 1"
+    )
+    results = {result["name"]: result for result in outcome["results"]}
+    assert results["sequencer-TotalOrder"]["seeds"] == [1]
+    assert results["sequencer-step-Send"]["obligations"] > 100
+    assert results["sequencer-step-ViewChange"]["seconds"] > 0
+    assert results["sequencer-vacuity"]["enabled"] == 18
+    assert "sequencer-Agreement" not in results
+    text = (tmp_path / "out" / "invariant.txt").read_text()
+    assert "SameTable\n  receivedTable is a function of the view" in text
+    attempts = json.loads((tmp_path / "out" / "obligations.json").read_text())
+    assert all(each["proved"] and each["seed"] == 1 for each in attempts)
+
+
+@pytest.mark.slow
+def test_without_a_repair_it_is_violated_and_the_counterexample_is_kept(capsys, tmp_path):
+    code, outcome = prove(capsys, tmp_path, "--without", "ExactNext", "--seeds", "1")
+
+    assert code == 1
+    results = {result["name"]: result for result in outcome["results"]}
+    assert results["sequencer-step-ReceiveData"]["verdict"] == "violated"
+    assert results["sequencer-GapFree"]["verdict"] == "inconclusive"
+    (report,) = (tmp_path / "out" / "counterexamples").iterdir()
+    assert report.name == "HeardWithoutGap-ReceiveData-delivered.txt"
+    assert report.read_text().startswith("before:\n  view 1:")
+    assert report.read_text() in results["sequencer-step-ReceiveData"]["detail"] + "\n"
+
+
+@pytest.mark.slow
+def test_what_times_out_is_inconclusive(capsys, tmp_path, monkeypatch):
+    from raincheck.conformance import prove as module
+
+    monkeypatch.setattr(module, "attempt", _undecided)
+
+    code, outcome = prove(capsys, tmp_path, "--property", "Fifo", "--seeds", "1")
+
+    assert code != 0
+    assert {r["verdict"] for r in outcome["results"] if r["name"] == "sequencer-Fifo"} == {
+        "inconclusive"
+    }
+
+
+def _undecided(obligation, seed, timeout):
+    from raincheck.model.inductive.induction import Attempt
+
+    left = obligation.kind == "implied"
+    return Attempt(obligation, seed, not left, timeout / 1000, "unknown (timeout)" if left else "")
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--seeds", "one"], "numbers with commas are wanted"),
+        (["--seeds", "-1"], "not negative"),
+        (["--property", "Beauty"], "TotalOrder, Agreement"),
+        (["--without", "Luck"], "VirtualSynchrony, ViewTag"),
+        (["--protocol", "total"], "sequencer"),
+    ],
+)
+def test_a_wrong_option_is_a_sentence_and_exit_code_3(capsys, tmp_path, words, sentence):
+    code = main(["prove", "--out", str(tmp_path / "out"), *words])
+
+    assert code == 3
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_dry_run_says_what_would_be_proved_and_proves_nothing(capsys, tmp_path):
+    code = main(["prove", "-n", "--out", str(tmp_path / "out")])
+
+    assert code == 0
+    assert "obligations, seeds 1, 2" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()
