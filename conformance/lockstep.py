@@ -24,9 +24,11 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
+from raincheck.model.sequencer_system import SequencerSystem
+
 from .group import MakeCore
 from .moves import Move
-from .pair import Differs, Pair, instance
+from .pair import Differs, Pair, instance, shortened
 from .replay import Mismatch
 
 LONGEST_RUN = 4
@@ -50,6 +52,8 @@ class Walked:
     """How often each conjunct of a guard was false for what was offered."""
     mismatch: Mismatch | None = None
     schedule: dict[str, Any] | None = None
+    system: SequencerSystem | None = None
+    """The instance in which the mismatch was found."""
 
     def text(self) -> str:
         """Return the shrunk mismatch with its schedule, ready to be saved; "" if there is none."""
@@ -139,6 +143,22 @@ class Lockstep(RuleBasedStateMachine):
         """The membership decides a view: who is gone leaves, some that ask may join."""
         self._one_of("ViewChange", i)
 
+    @precondition(able("ViewChange", "Demote", "InstallView", "Join"))
+    @rule(action=st.sampled_from(["ViewChange", "Demote"]), i=which)
+    def new_view(self, action: str, i: int) -> None:
+        """A view is decided and installed by all who can, what is under way staying so."""
+        self._one_of(action, i)
+        for step in ("InstallView", "Join"):
+            for _ in self.pair.system.constants.nodes:
+                self._one_of(step, 0)
+
+    @precondition(able("ReceiveForward"))
+    @rule()
+    def receive_forwards(self) -> None:
+        """All FORWARDs arrive."""
+        for _ in range(8):
+            self._one_of("ReceiveForward", 0)
+
     @precondition(able("Stop"))
     @rule(i=which)
     def stop(self, i: int) -> None:
@@ -169,6 +189,7 @@ class Lockstep(RuleBasedStateMachine):
             # Shrinking comes here again and again; the last time is the shortest.
             self.walked.mismatch = parted.mismatch
             self.walked.schedule = self.pair.schedule()
+            self.walked.system = self.pair.system
             raise
 
     def teardown(self) -> None:
@@ -186,10 +207,11 @@ def lockstep(
     moves: int = 60,
     virtual_synchrony: bool = True,
     make: MakeCore | None = None,
+    shrink: bool = True,
 ) -> Walked:
     """Run so many examples of at most so many rules; the same seed gives the same ones.
 
-    The result carries the shrunk mismatch if there is one; nothing is raised for it.
+    The result carries the mismatch, shrunk unless that is not wanted; nothing is raised for it.
     """
     walked = Walked(seed_)
 
@@ -208,11 +230,16 @@ def lockstep(
         print_blob=False,
         report_multiple_bugs=False,
         verbosity=Verbosity.quiet,
-        phases=(Phase.generate, Phase.shrink),
+        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
         suppress_health_check=list(HealthCheck),
     )
     try:
         run_state_machine_as_test(seed(seed_)(Machine), settings=chosen)
     except Differs as parted:
         walked.mismatch = parted.mismatch
+    if shrink and walked.mismatch is not None and walked.system is not None:
+        # Hypothesis leaves out rules, and some rules make several moves.
+        pair = shortened(walked.system, make, walked.mismatch.moves)
+        if pair is not None:
+            walked.mismatch, walked.schedule = pair.parted, pair.schedule()
     return walked

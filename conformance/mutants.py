@@ -22,9 +22,22 @@ from raincheck.impl.sequencer import Repairs, Sequencer
 from .catalog import spec_folder
 from .errors import UsageError
 from .group import MakeCore
+from .moves import Move
 
 _KEYS: Final = frozenset(
-    {"name", "file", "find", "replace", "edits", "undo", "cases", "property", "quick", "shows"}
+    {
+        "name",
+        "file",
+        "find",
+        "replace",
+        "edits",
+        "undo",
+        "cases",
+        "property",
+        "quick",
+        "shows",
+        "schedule",
+    }
 )
 
 
@@ -41,6 +54,8 @@ class Mutant:
     breaks: str = ""
     """The property that TLC must find violated, of a mutant of the specification."""
     quick: bool = False
+    schedule: tuple[Move, ...] = ()
+    """Moves that show it, for what lockstep meets too rarely."""
 
     @property
     def of_spec(self) -> bool:
@@ -82,8 +97,9 @@ def _mutant(table: dict[str, Any], path: Path) -> Mutant:
             tuple(table["cases"]),
             table.get("property", ""),
             table.get("quick", False),
+            tuple(map(Move.from_json, table.get("schedule", ()))),
         )
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error} is missing or wrong.") from error
     if bool(mutant.edits) == bool(mutant.undo) or bool(mutant.edits) != bool(mutant.file):
         raise UsageError(f"{where}: it needs either undo, or file with find and replace.")

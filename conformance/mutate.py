@@ -25,13 +25,15 @@ from .cfgfile import read_cfg
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .generate import ACTIONS, prepare, system_for
+from .group import MakeCore
 from .lockstep import lockstep
 from .mutants import Mutant, core_maker, load_mutants, write_spec
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from .pair import Differs, Pair, instance
 from .replay import Prepared, replay
 from .tlc import ERROR, run_tlc
 
-EXAMPLES: Final = 150
+EXAMPLES: Final = 100
 """How many examples lockstep may spend on a mutant, over each kind of views."""
 
 SMALL: Final = 3_000
@@ -141,10 +143,16 @@ def try_implementation(
             first = done.mismatches[0]
             killers.append(f"replay {prepared.name} walk {first.walk} step {first.step}")
             break
+    if mutant.schedule:
+        killers += _played(mutant, make)
     if both or not killers:
         for synchronous in (True, False):
             walked = lockstep(
-                seed_=seed, examples=EXAMPLES, virtual_synchrony=synchronous, make=make
+                seed_=seed,
+                examples=EXAMPLES,
+                virtual_synchrony=synchronous,
+                make=make,
+                shrink=False,  # that it is noticed is all that counts here
             )
             if walked.mismatch is not None:
                 over = "synchronous" if synchronous else "weak"
@@ -152,6 +160,24 @@ def try_implementation(
                 break
     detail = "" if killers else f"survives; it should show: {mutant.shows}"
     return _result(mutant, HOLDS if killers else VIOLATED, started, killers, detail)
+
+
+def _played(mutant: Mutant, make: MakeCore) -> list[str]:
+    """Play the mutant's own schedule; a sound core must pass it."""
+    for maker in (None, make):
+        pair = Pair(instance(founders="ab", virtual_synchrony=False), maker, name=mutant.name)
+        try:
+            for move in mutant.schedule:
+                pair.play(move)
+        except Differs as parted:
+            if maker is None:
+                raise UsageError(
+                    f"mutant {mutant.name}: sound cores fail its schedule: {parted}"
+                ) from parted
+            return [f"schedule in {parted.mismatch.step} moves"]
+        except ValueError as error:
+            raise UsageError(f"mutant {mutant.name}: its schedule is wrong: {error}.") from error
+    return []
 
 
 def _result(

@@ -7,7 +7,7 @@ runs of messages included. A run is one move of the cores and as many steps of t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from raincheck.model import sequencer as model
@@ -81,6 +81,7 @@ class Pair:
         self.group = Group(system.constants, make or plain_core(system))
         (self.state,) = system.initial()
         self.moves: list[Move] = []
+        self.parted: Mismatch | None = None
         self._possible: dict[str, list[Move]] | None = None
         self.actions: Counter[str] = Counter()
         repaired = system.rules == model.Rules()
@@ -194,3 +195,37 @@ def system_of(record: Mapping[str, Any]) -> SequencerSystem | None:
         str(given["founders"]),
         virtual_synchrony=bool(given["virtual_synchrony"]),
     )
+
+
+def shortened(
+    system: SequencerSystem, make: MakeCore | None, moves: Sequence[Move], name: str = "lockstep"
+) -> Pair | None:
+    """Return a pair that has parted after as few of the moves as leaving single ones out gives.
+
+    None if playing the moves does not make the two sides part.
+    """
+    parted = _parts(system, make, moves, name)
+    at = 0
+    while parted is not None and at < len(parted.moves):
+        fewer = parted.moves[:at] + parted.moves[at + 1 :]
+        shorter = _parts(system, make, fewer, name)
+        if shorter is None:
+            at += 1
+        else:
+            parted, at = shorter, 0
+    return parted
+
+
+def _parts(
+    system: SequencerSystem, make: MakeCore | None, moves: Sequence[Move], name: str
+) -> Pair | None:
+    pair = Pair(system, make, name=name)
+    try:
+        for move in moves:
+            pair.play(move)
+    except Differs as parted:
+        pair.parted = parted.mismatch
+        return pair
+    except ValueError:
+        return None
+    return None

@@ -49,10 +49,13 @@ def number_of(node: str, contents: bytes) -> int:
 
 
 def singles(run: wire.Run, contents: wire.Payloads) -> tuple[Run, ...]:
-    """Return the messages of a run one by one, each with the number that its contents say."""
+    """Return the messages of a run one by one, each with the number that its contents say.
+
+    A run of nothing is damaged too: no handler may hand one out.
+    """
     sender = Address(*run.sender)
     parts = contents.unpack()
-    if len(parts) != run.size:
+    if run.size < 1 or len(parts) != run.size:
         return (Run(sender, run.first, run.size, DAMAGED),)
     return tuple(
         Run(sender, run.first + i, 1, number_of(sender.node, each)) for i, each in enumerate(parts)

@@ -187,6 +187,8 @@ def test_contents_that_are_not_the_senders_are_seen() -> None:
     assert mine == (Run(Address("b", 1), 3, 1, 7), Run(Address("b", 1), 4, 1, 8))
     assert mapping.singles(run, mapping.payloads("c", 7, 2))[0].payload == mapping.DAMAGED
     assert mapping.singles(run, mapping.payloads("b", 7, 3))[0].payload == mapping.DAMAGED
+    nothing = wire.Run(who, 3, 0)
+    assert mapping.singles(nothing, mapping.payloads("b", 7, 0))[0].payload == mapping.DAMAGED
 
 
 def test_the_mapping_reads_every_variable_of_the_core() -> None:

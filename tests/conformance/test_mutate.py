@@ -1,0 +1,225 @@
+"""Mutants: each is what it says, is noticed where it says, and one that does nothing survives."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance import mutate
+from raincheck.conformance.catalog import Case, load_catalog
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence import Result, Ui
+from raincheck.conformance.generate import prepare
+from raincheck.conformance.mutants import (
+    Mutant,
+    core_maker,
+    damaged,
+    load_mutants,
+    mutated_module,
+    write_spec,
+)
+from raincheck.conformance.mutate import (
+    actions_reached,
+    add_arguments,
+    chosen,
+    properties_broken,
+    run,
+    table,
+    try_implementation,
+    try_spec,
+)
+from raincheck.impl import sequencer as implementation
+from raincheck.impl.messages import Address
+
+CASES = {case.name: case for case in load_catalog()}
+MUTANTS = {mutant.name: mutant for mutant in load_mutants()}
+SPEC = [mutant for mutant in MUTANTS.values() if mutant.of_spec]
+REPLAYED = [mutant for mutant in MUTANTS.values() if not mutant.of_spec and mutant.cases]
+
+
+def harmless(**fields: object) -> Mutant:
+    """A mutant of the implementation that changes nothing."""
+    given: dict[str, object] = {
+        "name": "harmless",
+        "shows": "nothing",
+        "file": "impl/sequencer.py",
+        "edits": (("self.early: list[Forward] = []", "self.early: list[Forward] = list()"),),
+        "cases": ("sequencer-f3-repaired",),
+    }
+    return Mutant(**{**given, **fields})  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------- the list
+
+
+def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -> None:
+    for mutant in MUTANTS.values():
+        assert mutant.shows.endswith("."), mutant.name
+        assert set(mutant.cases) <= set(CASES), mutant.name
+        if mutant.of_spec:
+            write_spec(mutant, tmp_path)
+            for name in mutant.cases:
+                assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
+                assert mutant.breaks in CASES[name].properties, mutant.name
+        else:
+            assert core_maker(mutant)(Address("a", 0)).status == "joining"
+
+
+def test_each_repair_has_a_mutant_that_undoes_it() -> None:
+    undone = {name for mutant in MUTANTS.values() for name in mutant.undo or ()}
+    assert undone == set(implementation.Repairs.__dataclass_fields__)
+
+
+def test_each_property_has_a_mutant_or_is_expected_to_fail() -> None:
+    noticed = [Result(mutant.name, "sequencer", "holds") for mutant in SPEC]
+    found = properties_broken(CASES.values(), SPEC, noticed)
+    assert found.verdict == "holds", found.detail
+    # Had the mutants survived, the properties would be unbroken.
+    survived = [Result(mutant.name, "sequencer", "violated") for mutant in SPEC]
+    found = properties_broken(CASES.values(), SPEC, survived)
+    assert found.verdict == "violated"
+    assert "no mutant breaks TypeOK" in found.detail
+
+
+def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
+    names = ["f3-repaired", "f10-repaired", "f13-repaired"]
+    few: list[Case] = [CASES[f"sequencer-{name}"] for name in names]
+    found = actions_reached(few)
+    assert found.verdict == "violated"
+    assert "no small case reaches Crash" in found.detail
+    assert "reaches Join" not in found.detail
+    more = [CASES[f"sequencer-{name}"] for name in ("f11-repaired", "f9-repaired", "join")]
+    assert actions_reached([*few, *more]).verdict == "holds"
+
+
+# ---------------------------------------------------------------- mutants of the implementation
+
+
+@pytest.mark.parametrize("mutant", REPLAYED, ids=lambda mutant: mutant.name)
+def test_replay_or_lockstep_notices_the_mutant(mutant: Mutant) -> None:
+    graphs = [prepare(CASES[name]) for name in mutant.cases]
+    found = try_implementation(mutant, graphs, seed=1, both=False)
+    assert found.verdict == "holds", found.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "name", [m.name for m in MUTANTS.values() if not m.of_spec and not m.cases]
+)
+def test_what_only_runs_can_show_is_noticed_too(name: str) -> None:
+    found = try_implementation(MUTANTS[name], [], seed=1, both=False)
+    assert found.verdict == "holds", found.detail
+
+
+def test_a_mutant_that_does_nothing_survives_and_violates(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(mutate, "EXAMPLES", 10)
+    graphs = [prepare(CASES["sequencer-f3-repaired"])]
+    found = try_implementation(harmless(), graphs, seed=1)
+    assert (found.verdict, found.figures["killed_by"]) == ("violated", [])
+    assert "survives" in found.detail
+    assert "SURVIVES" in table([harmless()], [found])
+
+
+def test_the_damage_is_done_to_a_copy() -> None:
+    mutant = MUTANTS["impl-duplicate-delivered"]
+    module = mutated_module(mutant)
+    assert module.Sequencer is not implementation.Sequencer
+    source = Path(implementation.__file__).read_text(encoding="utf-8")
+    assert mutant.edits[0][0] in source
+    assert damaged(source, mutant) != source
+
+
+# ---------------------------------------------------------------- mutants of the specification
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.parametrize("mutant", [m for m in SPEC if m.quick], ids=lambda mutant: mutant.name)
+def test_tlc_notices_the_mutant(mutant: Mutant) -> None:
+    found = try_spec(mutant, [CASES[name] for name in mutant.cases])
+    assert found.verdict == "holds", found.detail
+
+
+@pytest.mark.java
+def test_a_specification_that_is_not_damaged_survives() -> None:
+    same = Mutant(
+        "same",
+        "nothing",
+        "Sequencer.tla",
+        (("(* Sending *)", "(* sending *)"),),
+        breaks="Agreement",
+    )
+    found = try_spec(same, [CASES["sequencer-f1-repaired"]])
+    assert found.verdict == "violated"
+    assert "still holds Agreement" in found.detail
+
+
+@pytest.mark.java
+def test_a_specification_that_tlc_cannot_read_is_no_success() -> None:
+    broken = Mutant(
+        "broken", "nothing", "Sequencer.tla", (("(* Sending *)", "(("),), breaks="Agreement"
+    )
+    found = try_spec(broken, [CASES["sequencer-f1-repaired"]])
+    assert found.verdict == "inconclusive"
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+def test_an_edit_that_does_not_fit_is_told() -> None:
+    with pytest.raises(UsageError, match="occurs 0 times"):
+        damaged("x = 1", harmless(edits=(("y", "z"),)))
+    with pytest.raises(UsageError, match="occurs 2 times"):
+        damaged("y = y", harmless(edits=(("y", "z"),)))
+    with pytest.raises(UsageError, match="no Python"):
+        mutated_module(harmless(edits=(("from __future__ import annotations", "("),)))
+    with pytest.raises(UsageError, match="only impl"):
+        mutated_module(harmless(file="impl/nakack.py"))
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "no list of"),
+        ("x = [", "no list of"),
+        ('[[mutant]]\nname = "m"\ncases = []\nshows = "."\n', "either undo, or file"),
+        ('[[mutant]]\nname = "m"\nshow = "."\n', "show is no key"),
+        ('[[mutant]]\nname = "m"\n', "missing or wrong"),
+        (
+            '[[mutant]]\nname = "m"\nfile = "S.tla"\nfind = "a"\nreplace = "b"\n'
+            'cases = []\nshows = "."\n',
+            "needs cases and a property",
+        ),
+        ('[[mutant]]\nname = "m"\nundo = { x = 1 }\ncases = []\nshows = "."\n' * 2, "two mutants"),
+    ],
+)
+def test_a_bad_list_is_told_in_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+    path = tmp_path / "mutants.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=sentence):
+        load_mutants(path)
+
+
+def test_only_known_mutants_can_be_chosen() -> None:
+    with pytest.raises(UsageError, match="There is no mutant nobody"):
+        chosen(MUTANTS.values(), ["nobody"], quick=False)
+    quick = chosen(MUTANTS.values(), [], quick=True)
+    assert 0 < len(quick) < len(MUTANTS)
+    assert all(mutant.quick for mutant in quick)
+
+
+def test_the_verb_says_who_noticed(tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["impl-no-hold", "--quick"])
+    args.out, args.dry_run, args.seed = tmp_path / "run", False, 1
+    outcome = run(args, Ui(json=True, quiet=True))
+    assert outcome.verdict == "holds"
+    assert outcome.reproduce == "raincheck mutate impl-no-hold --quick"
+    text = (tmp_path / "run" / "mutants.txt").read_text()
+    assert "impl-no-hold" in text
+    assert "replay sequencer-f6-repaired walk" in text
