@@ -6,7 +6,6 @@ from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from raincheck import __version__
 from raincheck.conformance.doctor import examine
@@ -26,7 +25,7 @@ def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
     ).from_string(source)
     undischarged = [row for row in dossier.assumptions if not row.assumption.evidence]
     pictures = {
-        case.name: Markup(svg)
+        case.name: svg
         for row in dossier.flaws
         for case, _ in row.exhibited
         if (svg := _picture(folder / "check" / "counterexamples" / f"{case.name}.svg"))
@@ -41,7 +40,7 @@ def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
         figures_line=figures_line,
         version=__version__,
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-        style=Markup(STYLE),
+        style=STYLE,
         sign=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[0],
         shade=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[1],
         steps_with_actions=sorted({step for row in dossier.actions.values() for step in row}),
