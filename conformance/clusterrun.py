@@ -18,6 +18,8 @@ SETTLE = 30.0
 STOP = 20.0
 LEAVE = 20.0
 """Seconds until each is given up."""
+MOST_EXCLUDED = 10
+"""Times that a member may be taken for dead before the run is given up."""
 
 
 class ClusterRun:
@@ -239,6 +241,11 @@ class ClusterRun:
         """Who was taken for dead comes back in a new incarnation."""
         for member in self._excluded():
             self._note("excluded", member.address, reason=member.sentence)
+            if self.record.faults()["excluded"] > MOST_EXCLUDED:
+                raise RunFailed(
+                    f"Members were taken for dead {MOST_EXCLUDED + 1} times, the last one was "
+                    f"{member.address}: {member.sentence}"
+                )
             if not self.record.survivors:
                 (await self._join(member.name)).tell("load")
 
@@ -262,4 +269,7 @@ class ClusterRun:
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
         at = round(time.monotonic() - self._began, 3)
+        messages = self.settings.messages
+        if messages and all(member.sent >= messages for member in self.members.in_group):
+            facts["load"] = "over"  # the plan wanted it under load
         self.record.done.append({"kind": kind, "who": who, "at": at, **facts})

@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -227,6 +228,31 @@ def test_a_trace_that_cannot_be_written_makes_the_run_inconclusive(tmp_path: Pat
     assert record.failure == ""
     assert any("run-1.b.0.jsonl has stopped (File exists)" in said for said in record.defects)
     assert judged.verdict == "inconclusive"
+
+
+def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # inherited by the members
+    try:
+        record = run_cluster(QUICK, 1, tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+    assert "ended with exit code 3: member " in record.failure
+    assert "File too large" in record.failure
+    assert judge(record, tmp_path).verdict == "inconclusive"
+
+
+def test_members_that_are_thrown_out_again_and_again_end_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clusterrun, "MOST_EXCLUDED", 0)
+    run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("pause", 0.2, "member", seconds=2.5))
+
+    record = asyncio.run(run.run())
+
+    assert record.failure.startswith("Members were taken for dead 1 times, the last one was b.0")
+    assert judge(record, tmp_path).verdict == "inconclusive"
 
 
 def test_a_folder_that_cannot_be_written_is_a_matter_of_set_up(tmp_path: Path) -> None:
