@@ -116,7 +116,7 @@ def test_repairs_that_only_progress_needs_are_not_needed_for_safety(undone):
         ("AnswerIsTheTable", "Join"),
         ("UnansweredMissNothing", "ViewChange"),
         ("ForwardsWereSent", "ReceiveForward: sequenced"),
-        ("PartsAreSeamless", "InstallView"),
+        ("TableStep", "ReceiveData: delivered"),
         ("OneLifeAtATime", "ViewChange"),
     ],
 )
