@@ -7,10 +7,17 @@ import z3
 
 from raincheck.model.inductive.bounded import Failure, Search, breaks
 from raincheck.model.inductive.concrete import Frame
-from raincheck.model.inductive.induction import Obligation, Theory, attempt, obligations
+from raincheck.model.inductive.induction import (
+    Obligation,
+    Theory,
+    attempt,
+    obligations,
+    parameters,
+)
+from raincheck.model.inductive.logic import SORTS
 from raincheck.model.inductive.sequencer import theory
 from raincheck.model.inductive.sequencer_failure import reachability, runs_that_break, told
-from raincheck.model.inductive.sequencer_vocabulary import MEMBER, basis_without
+from raincheck.model.inductive.sequencer_vocabulary import GHOST, MEMBER, SPEC, basis_without
 
 WHOLE = theory()
 
@@ -50,6 +57,34 @@ def test_there_is_something_to_prove_for_every_conjunct_action_and_property():
         *("Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"),
         *("Leave", "Stop", "Crash", "Restart", "ViewChange", "Demote"),
     }
+
+
+def test_history_variables_restrict_nothing():
+    """No guard, and no update of a variable of the spec, reads one."""
+    s = WHOLE.world()
+    for transition in WHOLE.transitions:
+        chosen = parameters(transition)
+        read = names_in(transition.guard(s, *chosen))
+        for name, update in transition.updates(s, *chosen).items():
+            if name in SPEC:
+                kinds = SPEC[name].arguments
+                read |= names_in(update(*(z3.FreshConst(SORTS[kind]) for kind in kinds)))
+
+        assert "status" in read or "view" in read, transition.name
+        assert not read & GHOST.keys(), transition.name
+
+
+def names_in(formula) -> set[str]:
+    """The functions that a formula mentions."""
+    found, waiting = set(), [formula]
+    while waiting:
+        term = waiting.pop()
+        if z3.is_quantifier(term):
+            waiting.append(term.body())
+        elif z3.is_app(term):
+            found.add(term.decl().name())
+            waiting += term.children()
+    return found
 
 
 def test_every_transition_can_happen_where_the_invariant_holds():
