@@ -243,7 +243,7 @@ class ClusterRun:
             self._note("excluded", member.address, reason=member.sentence)
             if self.record.faults()["excluded"] > MOST_EXCLUDED:
                 raise RunFailed(
-                    f"Members were taken for dead {MOST_EXCLUDED + 1} times, the last one was "
+                    f"Members were taken for dead too often ({MOST_EXCLUDED + 1}), at last "
                     f"{member.address}: {member.sentence}"
                 )
             if not self.record.survivors:
