@@ -13,6 +13,8 @@ import random
 import shlex
 from pathlib import Path
 
+from raincheck.conformance.report.pages import mark_of
+
 from .clusterchecks import Judged, judge, results
 from .clusterload import SMALLEST
 from .clustermembers import node_command
@@ -22,7 +24,6 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .faults import KINDS, make_plan, parse_kinds
 from .outcome import HOLDS
-from .report.pages import mark_of
 
 TRANSPORTS = ("udp", "udp-multicast", "tcp")
 MOST_MEMBERS = 64
