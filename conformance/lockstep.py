@@ -55,6 +55,18 @@ class Walked:
     system: SequencerSystem | None = None
     """The instance in which the mismatch was found."""
 
+    def figures(self) -> dict[str, object]:
+        """Return the figures of a result: how far it went, and what it reached."""
+        return {
+            "seed": self.seed,
+            "examples": self.examples,
+            "steps": self.steps,
+            "moves": self.moves,
+            "actions": len(self.actions),
+            "refusals": self.refused.total(),
+            "steps_by_action": dict(sorted(self.actions.items())),
+        }
+
     def text(self) -> str:
         """Return the shrunk mismatch with its schedule, ready to be saved; "" if there is none."""
         if self.mismatch is None:

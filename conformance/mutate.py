@@ -79,7 +79,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 result = try_implementation(mutant, part, seed=args.seed, both=not args.quick)
             results.append(result)
             if result.verdict != HOLDS:
-                evidence.write_text(f"{mutant.name}.txt", f"{mutant.shows}\n{result.detail}\n")
+                evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
             steps.advance(1, mutant.name)
     if not args.mutant and not args.quick:
         results += [properties_broken(catalog, mutants, results), actions_reached(catalog)]
@@ -158,7 +158,7 @@ def try_implementation(
                 over = "synchronous" if synchronous else "weak"
                 killers.append(f"lockstep over {over} views in {walked.mismatch.step} moves")
                 break
-    detail = "" if killers else f"survives; it should show: {mutant.shows}"
+    detail = "" if killers else "survives: neither replay nor lockstep notices it"
     return _result(mutant, HOLDS if killers else VIOLATED, started, killers, detail)
 
 
@@ -184,11 +184,11 @@ def _result(
     mutant: Mutant, verdict: str, started: float, killers: list[str], detail: str
 ) -> Result:
     figures: dict[str, object] = {
-        "killed_by": killers,
-        "shows": mutant.shows,
+        "killed_by": ", ".join(killers),
         "seconds": round(time.monotonic() - started, 1),
     }
-    return Result(mutant.name, "sequencer", verdict, figures=figures, detail=detail)
+    text = f"{mutant.shows}\n{detail}".rstrip()
+    return Result(mutant.name, "sequencer", verdict, figures=figures, detail=text)
 
 
 def properties_broken(
@@ -237,7 +237,6 @@ def table(mutants: Iterable[Mutant], results: Iterable[Result]) -> str:
     by_name = {result.name: result for result in results}
     lines = []
     for mutant in mutants:
-        found = by_name[mutant.name].figures["killed_by"]
-        killers = ", ".join(map(str, found)) if isinstance(found, list) else ""
+        killers = by_name[mutant.name].figures["killed_by"]
         lines.append(f"{mutant.name:40} {killers or 'SURVIVES'}\n{'':40} {mutant.shows}")
     return "\n".join(lines) + "\n"

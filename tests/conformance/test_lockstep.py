@@ -32,6 +32,7 @@ def test_model_and_cores_stay_the_same(virtual_synchrony: bool) -> None:
     often = {"Send", "ReceiveForward", "ReceiveData", "InstallView", "ViewChange"}
     assert often <= set(walked.actions)
     assert walked.refused.total() > 400
+    assert walked.figures()["steps"] == sum(walked.actions.values()) == walked.steps
 
 
 def test_the_same_seed_walks_the_same_way() -> None:

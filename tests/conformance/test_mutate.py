@@ -119,7 +119,7 @@ def test_a_mutant_that_does_nothing_survives_and_violates(
     monkeypatch.setattr(mutate, "EXAMPLES", 10)
     graphs = [prepare(CASES["sequencer-f3-repaired"])]
     found = try_implementation(harmless(), graphs, seed=1)
-    assert (found.verdict, found.figures["killed_by"]) == ("violated", [])
+    assert (found.verdict, found.figures["killed_by"]) == ("violated", "")
     assert "survives" in found.detail
     assert "SURVIVES" in table([harmless()], [found])
 
