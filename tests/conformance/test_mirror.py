@@ -233,7 +233,7 @@ def test_a_case_that_turns_out_too_large_is_left_out_unless_it_is_asked_for(tmp_
 
 @pytest.mark.java
 def test_sequencers_model_mirrors_its_specification(tmp_path):
-    outcome = run(arguments(tmp_path, "sequencer-leave", "sequencer-f1-seed"), Ui(quiet=True))
+    outcome = run(arguments(tmp_path, "sequencer-leave", "sequencer-f17-seed"), Ui(quiet=True))
 
     assert [result.verdict for result in outcome.results] == ["holds", "holds"]
     leave, seed = (result.figures for result in outcome.results)
