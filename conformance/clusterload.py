@@ -1,6 +1,6 @@
 """What a member process of `raincheck run` does: it sends its load, delivers, and tells.
 
-It is steered by lines on its standard input: "load", "stop", "leave", "status".
+It is steered by lines on its standard input: "load", "stop", "leave".
 """
 
 import argparse
@@ -216,12 +216,4 @@ class Node:
                     self._loading.set()
                 case b"leave":
                     self._leaving.set()
-                case b"status":
-                    self._status()
         os._exit(ORPHAN)
-
-    def _status(self) -> None:
-        channel = self._channel
-        missing = [str(each) for each in channel._driver.missing()]
-        counters: dict[str, Any] = channel.counters
-        tell("status", view=str(channel.view), missing=missing, counters=counters)

@@ -57,7 +57,19 @@ class TracedConfig(ChannelConfig):
         tracer = Tracer(self.run, address, self.nodes, writer)
         config = await self.stack_config(transport)
         seed = self.seed or 0
-        return Stack(address, config, seed=seed, tracer=tracer, repairs=self.repairs), writer
+        stack = Stack(address, config, seed=seed, tracer=tracer, repairs=self.repairs)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
+        return stack, writer
+
+
+def _status(stack: Stack) -> None:
+    """Answer SIGUSR1: what is this member doing, and whom does it wait for?"""
+    missing = {
+        str(member): what
+        for member, what in stack.missing(asyncio.get_running_loop().time()).items()
+    }
+    counters = dict(stack.counters)
+    tell("status", status=stack.status, view=str(stack.view), missing=missing, counters=counters)
 
 
 def _trace_failed(sentence: str) -> None:

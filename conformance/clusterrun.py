@@ -253,19 +253,18 @@ class ClusterRun:
 
     async def _whom(self) -> str:
         """Ask the members what they wait for."""
-        here = self.members.in_group
-        for member in here:
-            member.tell("status")
+        running = self.members.running
+        for member in running:
+            member.signal(signal.SIGUSR1)
         for _ in range(20):
-            if all(member.status for member in here):
+            if all(member.status for member in running):
                 break
             await asyncio.sleep(0.05)
-        words = [
-            f"{m.address}: {m.status.get('view', 'no answer')}, "
+        return "".join(
+            f"; {m.address}: {m.status.get('status', 'no answer')} in {m.status.get('view', '?')}, "
             f"waits for {m.status.get('missing') or 'nobody'}, sent {m.sent}, has {m.highest}"
-            for m in here
-        ]
-        return "; ".join(["", *words])
+            for m in running
+        )
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
         at = round(time.monotonic() - self._began, 3)
