@@ -253,8 +253,8 @@ class Membership(Protocol):
                     self._decide_if_ready(now)
                     return False
                 self.change = None  # somebody else is gone: begin again
-            elif self.change.waiting:
-                return False
+            elif self.change.waiting or self._upcoming:
+                return False  # this member may be the last one, if it has to fetch something
             else:
                 self.change = None
                 return True

@@ -5,7 +5,8 @@ from itertools import pairwise
 import pytest
 
 from raincheck.impl.messages import Address, View
-from raincheck.impl.simulator import Simulator
+from raincheck.impl.simulator import Link, Simulator
+from raincheck.impl.stack_config import StackConfig
 
 
 def crash_while_joining(steps: int) -> Simulator:
@@ -42,3 +43,21 @@ def test_some_joiner_is_met_in_the_middle() -> None:
         again += sum(Address("c", 1) in view.joiners for view in views) > 1
 
     assert again > 0
+
+
+def test_a_joiner_is_answered_by_a_leader_that_is_the_last_to_install_the_view() -> None:
+    group = Simulator(1, config=StackConfig(nak_delay=0.2))
+    group.start("a", "b", "c", founders=True)
+    group.links["a", "b"] = Link(loss=1.0)
+    group.send("a", [b"only c has it"])
+    group.run_until(lambda: group["c"].messages == 1)
+    group.crash("a")
+    del group.links["a", "b"]
+    group.restart("a")
+
+    # b takes over and is asked while it still gathers answers. It has to fetch the message before
+    # it can install the view, and by then c has long done so.
+    group.links["c", "b"] = Link(delay=(0.15, 0.15))
+    group.run_until(lambda: group.in_one_view("a", "b", "c"), timeout=10.0)
+
+    assert group["b"].messages == 1
