@@ -28,6 +28,8 @@ from .ui import Steps
 
 TRACES = "{run}/traces"
 """In a step's words: where the step `run` leaves its traces."""
+GRACE = 10.0
+"""Seconds that a step has, when the audit is interrupted, to end what it started."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +108,8 @@ def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:
     done: dict[str, Step] = {}
     lock = Lock()
     lanes = sorted({plan.lane for plan in chosen})
-    with Processes() as processes, ui.progress(len(chosen), "audit") as progress:
+    # Each step is a raincheck of its own, with JVMs or members in groups of their own.
+    with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
 
         def run_lane(lane: int) -> None:
             for plan in chosen:

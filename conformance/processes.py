@@ -1,13 +1,16 @@
 """Child processes that never outlive us: each in a group of its own, and killed with it.
 
 Law of this file: when `Processes.run` returns or raises, its child and all of the child's children
-are gone. A check runs many of these in threads; `stop` ends them all from outside.
+are gone. A check runs many of these in threads; `stop` ends them all from outside. A child that
+starts such groups itself is asked first, and given `grace` to end them: no kill from here would
+reach them.
 """
 
 import os
 import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -33,7 +36,8 @@ class Finished:
 class Processes:
     """The processes that are running now. As a context it stops them when it is left."""
 
-    def __init__(self) -> None:
+    def __init__(self, grace: float = 0.0) -> None:
+        self._grace = grace
         self._lock = threading.Lock()
         self._running: set[subprocess.Popen[str]] = set()
         self._stopped = False
@@ -59,7 +63,7 @@ class Processes:
 
         def expire() -> None:
             late.set()
-            _kill(process)
+            _end([process], self._grace)
 
         clock = threading.Timer(timeout, expire) if timeout is not None else None
         lines: list[str] = []
@@ -76,8 +80,7 @@ class Processes:
         finally:
             if clock is not None:
                 clock.cancel()
-            _kill(process)
-            process.wait()
+            _end([process], self._grace)
             if process.stdout is not None:
                 process.stdout.close()
             with self._lock:
@@ -91,8 +94,7 @@ class Processes:
         with self._lock:
             self._stopped = True
             running = list(self._running)
-        for process in running:
-            _kill(process)
+        _end(running, self._grace)
 
     def _start(
         self, command: Sequence[str], cwd: Path, environ: Mapping[str, str] | None
@@ -121,8 +123,24 @@ class Processes:
             return process
 
 
-def _kill(process: subprocess.Popen[str]) -> None:
-    """Kill the process's group, unless it has been waited for: its number may be another's."""
+def _end(processes: Sequence[subprocess.Popen[str]], grace: float) -> None:
+    """Ask each to end, give all of them so many seconds, kill what is left, and wait for it."""
+    deadline = time.monotonic() + grace
+    try:
+        if grace > 0:
+            for process in processes:
+                _signal(process, signal.SIGTERM)
+            for process in processes:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(max(0.0, deadline - time.monotonic()))
+    finally:  # a second Ctrl-C does not wait
+        for process in processes:
+            _signal(process, signal.SIGKILL)
+            process.wait()
+
+
+def _signal(process: subprocess.Popen[str], number: int) -> None:
+    """Signal the process's group, unless it has been waited for: its number may be another's."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            os.killpg(process.pid, number)

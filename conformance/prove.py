@@ -100,6 +100,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             f" seeds {', '.join(map(str, seeds))}"
         )
         return Outcome("prove", (), again)
+    evidence = Evidence("prove", args.out)
     tallies = _prove(work, seeds, args.timeout * 1000, ui)
     search = Search(subject)
     reports: dict[tuple[str, str], str] = {}
@@ -114,7 +115,6 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         *(_property(name, tallies, steps, seeds) for name in wanted),
     )
     outcome = Outcome("prove", results, again)
-    evidence = Evidence("prove", args.out)
     evidence.write_text("invariant.txt", readable(subject))
     attempts = [each for tally in tallies.values() for each in tally.attempts]
     evidence.write_json("obligations.json", rows(attempts))

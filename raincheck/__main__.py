@@ -5,6 +5,7 @@ and clear errors work in a plain install; and no traceback ever reaches the user
 """
 
 import argparse
+import ctypes
 import difflib
 import importlib
 import io
@@ -84,7 +85,9 @@ def main(argv: list[str] | None = None) -> int:
     except ImportError as error:
         sentence = _missing_extra(verb, error) or _crash(folder)
         return _give_up(verb, ui, sentence, again, USAGE_EXIT_CODE)
-    except Exception:  # noqa: BLE001 - the last resort: a sentence for the user, a file for us
+    except Exception as error:  # noqa: BLE001 - the last resort: a sentence, and a file for us
+        if _was_interrupted(error):
+            return _give_up(verb, ui, "Interrupted.", again, EXIT_CODES[INCONCLUSIVE])
         return _give_up(verb, ui, _crash(folder), again, USAGE_EXIT_CODE)
     finally:
         if argv is None:
@@ -109,7 +112,7 @@ def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
         outcome: Outcome = module.run(args, ui)
         if not args.dry_run and not (args.out / "summary.json").is_file():
             Evidence(verb, args.out).finish(outcome)
-    except (UsageError, ImportError):
+    except BaseException:
         if reserved:
             with suppress(OSError):
                 args.out.rmdir()  # only if the verb had not begun to write
@@ -135,13 +138,23 @@ def _parser_of(verb: str, module: ModuleType) -> argparse.ArgumentParser:
     common = parser.add_argument_group("options of every verb")
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
     common.add_argument("-n", "--dry-run", action="store_true", help="say what would be run")
-    common.add_argument("--seed", type=int, default=1, metavar="N", help="for all that is random")
+    common.add_argument("--seed", type=_seed, default=1, metavar="N", help="for all that is random")
     common.add_argument(
         "--out", type=Path, metavar="DIR", help="evidence folder (default: runs/<time>-<verb>)"
     )
     common.add_argument("--no-cache", action="store_true", help="trust no earlier result")
     common.add_argument("--quiet", action="store_true", help="print the verdict only")
     return parser
+
+
+def _seed(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"invalid int value: {text!r}") from None
+    if not 0 <= number < 1 << 63:  # what TLC takes
+        raise argparse.ArgumentTypeError(f"{text} is not between 0 and 2**63 - 1")
+    return number
 
 
 def _without_verb(arguments: list[str]) -> int:
@@ -213,6 +226,17 @@ def _crash(folder: list[Path]) -> str:
         last = traceback.format_exc().strip().splitlines()[-1]
         return f"This is a bug of raincheck ({last}), and {path} cannot be written: {error}."
     return f"This is a bug of raincheck: please report it with the file {path}."
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether a library made another error out of Ctrl-C; ctypes, below Z3, keeps its name only."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        if isinstance(error, ctypes.ArgumentError) and "KeyboardInterrupt" in str(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:

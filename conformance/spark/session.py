@@ -6,7 +6,9 @@ JVM, all cores, no UI, few shuffle partitions, since a laptop's data is small.
 
 import logging
 import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,7 +39,7 @@ def spark_session(
     os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ["JAVA_HOME"] = str(spark_java_home())
-    logging.getLogger("py4j").setLevel(logging.ERROR)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # errors come as exceptions too
     builder = (
         SparkSession.builder.master(master)
         .appName("raincheck")
@@ -53,10 +55,11 @@ def spark_session(
         .config("spark.python.worker.reuse", "true")
         .config("spark.driver.memory", "2g")
     )
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _killed_if_interrupted():
         warnings.simplefilter("ignore")
         try:
-            session = builder.getOrCreate()
+            with _interruptions_kept():
+                session = builder.getOrCreate()
         except Exception as error:
             text = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise UsageError(
@@ -64,7 +67,46 @@ def spark_session(
                 "see raincheck doctor, or use --engine local."
             ) from error
         session.sparkContext.setLogLevel("ERROR")
-        try:
-            yield session
-        finally:
-            session.stop()
+        yield session
+        session.stop()
+
+
+@contextmanager
+def _interruptions_kept() -> Iterator[None]:
+    """Let Ctrl-C wait until Spark has started, and take its handler of Ctrl-C away again.
+
+    That one talks to the JVM, which may be in the middle of another talk, and then hangs.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handler = signal.getsignal(signal.SIGINT)
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+@contextmanager
+def _killed_if_interrupted() -> Iterator[None]:
+    """Whatever ends the block early ends the JVM: by a kill after Ctrl-C, for it may not listen."""
+    from pyspark import SparkContext
+
+    silent = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)  # py4j's tracebacks of a talk that was interrupted
+    try:
+        yield
+    except Exception:
+        if SparkContext._active_spark_context is not None:
+            SparkContext._active_spark_context.stop()
+        raise
+    except BaseException:
+        process = getattr(SparkContext._gateway, "proc", None)
+        if process is not None:
+            process.kill()
+            process.wait()
+        raise
+    finally:
+        logging.disable(silent)

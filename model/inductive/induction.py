@@ -169,6 +169,8 @@ def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attemp
     solver = z3.SimpleSolver()
     solver.set("timeout", timeout)
     solver.set("random_seed", seed)
+    # Or Z3 would take a Ctrl-C for itself: this one is given up, and the proof goes on.
+    solver.set("ctrl_c", False)
     # Quantifiers only by their patterns: a proof is found fast or not at all.
     solver.set("mbqi", False)
     solver.set("auto_config", False)
