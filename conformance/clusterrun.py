@@ -5,6 +5,7 @@ where the passing of time is what a fault consists of.
 """
 
 import asyncio
+import os
 import signal
 import time
 from pathlib import Path
@@ -88,7 +89,7 @@ class ClusterRun:
         return {
             "nodes": ",".join(names),
             "run": f"run-{seed}",
-            "cluster": f"raincheck-{seed}",
+            "cluster": f"raincheck-{seed}-{os.getpid()}",  # runs side by side must not meet
             "transport": transport,
             "group": settings.group if transport == "multicast" else "",
             "traces": folder / "traces",
