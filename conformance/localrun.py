@@ -44,43 +44,32 @@ class LocalRun:
     def feed(self, line: int, records: list[Any]) -> None:
         """Check records of consecutive lines, the first of which is number `line`."""
         header, summary, steps = self.header, self.summary, self.trace.steps
-        run, protocol, node, incarnation = (
-            header.run,
-            header.protocol,
-            header.node,
-            header.incarnation,
-        )
-        actions = summary.actions
+        run, protocol = header.run, header.protocol
+        node, incarnation = header.node, header.incarnation
+        index, clock, counts = summary.conforming, self.clock, summary.actions
         for number, event in enumerate(records, line):
-            if event.__class__ is not Event or self.ended or self.broken:
-                self._other(number, event)
-                continue
-            action = event.action
-            step = steps.get(action)
             if (
-                step is None
-                or event.node != node
+                event.__class__ is not Event
+                or event.index != index + 1
+                or event.clock <= clock
                 or event.incarnation != incarnation
+                or event.node != node
+                or event.action not in steps
                 or event.run != run
                 or event.protocol != protocol
+                or self.broken
+                or self.ended
             ):
-                self._foreign(number, event)
+                self._unusual(number, event)
                 continue
-            index = event.index
-            if index != summary.conforming + 1:
-                self._out_of_sequence(number, event)
-                continue
-            if event.clock <= self.clock:
-                text = f"the clock {event.clock} is not greater than {self.clock}, the one before"
-                self._stop(number, event, Wrong(text))
-                continue
-            wrong = step(event)
+            action = event.action
+            wrong = steps[action](event)
             if wrong is not None:
                 self._stop(number, event, wrong)
                 continue
-            self.clock = event.clock
-            summary.conforming = summary.events = index
-            actions[action] = actions.get(action, 0) + 1
+            self.clock = clock = event.clock
+            summary.conforming = summary.events = index = event.index
+            counts[action] = counts.get(action, 0) + 1
 
     def finish(self) -> Summary:
         """Close the books; call it once, after the last record."""
@@ -94,6 +83,26 @@ class LocalRun:
     def quarantine(self, line: int, reason: str) -> None:
         """Put one record aside; the run can no longer conform."""
         self.report(Problem(self.path, line, reason))
+
+    def _unusual(self, line: int, record: Record) -> None:
+        """What is not the next event of this node, and why."""
+        header = self.header
+        if not isinstance(record, Event) or self.ended or self.broken:
+            self._other(line, record)
+        elif record.action not in self.trace.steps:
+            self.quarantine(line, f"unknown action {record.action!r}")
+        elif (record.run, record.protocol, record.node, record.incarnation) != (
+            header.run,
+            header.protocol,
+            header.node,
+            header.incarnation,
+        ):
+            self.quarantine(line, "an event of another run, protocol, node or incarnation")
+        elif record.index != self.summary.conforming + 1:
+            self._out_of_sequence(line, record)
+        else:
+            text = f"the clock {record.clock} is not greater than {self.clock}, the one before"
+            self._stop(line, record, Wrong(text))
 
     def _other(self, line: int, record: Record) -> None:
         if self.ended:
@@ -125,12 +134,6 @@ class LocalRun:
             )
             self._note(INCONCLUSIVE, "records", reason, line)
             self.broken = True
-
-    def _foreign(self, line: int, event: Event) -> None:
-        if event.action not in self.trace.steps:
-            self.quarantine(line, f"unknown action {event.action!r}")
-        else:
-            self.quarantine(line, "an event of another run, protocol, node or incarnation")
 
     def _out_of_sequence(self, line: int, event: Event) -> None:
         expected = self.summary.conforming + 1

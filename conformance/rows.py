@@ -43,21 +43,27 @@ class Rows:
         """The rows of what was received on that channel."""
         return self.received.setdefault(channel, array("q"))
 
-    def content(self, view: int, run: Run, crc: int | None) -> int:
-        """What the two ends of a channel must agree on, in one word."""
-        node = run[0]
+    def code_of(self, node: str) -> int:
+        """The node's name as a number, the same in every process."""
         code = self._hashes.get(node)
         if code is None:
             code = self._hashes[node] = stable_hash(node)
+        return code
+
+    def content(self, view: int, code: int, run: Run, crc: int | None) -> int:
+        """What the two ends of a channel must agree on, in one word; `code` is the sender's."""
         # The hash of a tuple of integers is not salted, unlike that of a str.
         return hash((view, code, run[1], run[2], run[3], NO_CRC if crc is None else crc))
 
-    def deliver(self, view: int, sender: Address, first: int, count: int) -> None:
-        """Append a run to the delivery log; one that continues the last one lengthens it."""
+    def key_of(self, sender: Address) -> int:
+        """The key of the sender's message number 0; that of number n is n more."""
         code = self.codes.get(sender)
         if code is None:
             code = self.codes[sender] = len(self.codes)
-        key = code << SEQNO_BITS | first
+        return code << SEQNO_BITS
+
+    def deliver(self, view: int, key: int, count: int) -> None:
+        """Append a run to the delivery log; one that continues the last one lengthens it."""
         if view != self._view:
             self._view = view
             self.view_starts.append((len(self.delivered) // 2, view))

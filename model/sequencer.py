@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from .machine import Accepted, Conjunct, Refused, Value, refusal
 from .runs import Address, Intervals, Run, with_interval, without_interval
@@ -90,6 +90,14 @@ class Local(NamedTuple):
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
+# The handlers below run once per message when traces are checked. A NamedTuple's own constructor
+# and `_replace` take several times as long as `tuple.__new__` on a changed list of its fields.
+_new = tuple.__new__
+_SEQNO, _SAID, _FORWARD_TABLE, _RESEND, _RECEIVED_TABLE = (
+    Local._fields.index(name)
+    for name in ("seqno", "said", "forward_table", "resend", "received_table")
+)
+
 
 def founder(node: str, members: tuple[Address, ...]) -> Local:
     """Return the initial state of a member of the first view."""
@@ -103,7 +111,7 @@ def joiner(node: str, incarnation: int = 0, said: int = 0) -> Local:
 
 def address(rules: Rules, me: Local) -> Address:
     """Return the member's address."""
-    return Address(me.node, me.incarnation if rules.incarnations else 0)
+    return _new(Address, (me.node, me.incarnation if rules.incarnations else 0))
 
 
 def running(me: Local) -> bool:
@@ -116,14 +124,6 @@ def is_coordinator(rules: Rules, me: Local) -> bool:
     return bool(me.members) and me.members[0] == address(rules, me)
 
 
-def highest(table: Table, sender: Address) -> int | None:
-    """Return the table's entry for the sender, None where there is none."""
-    for known, seqno in table:
-        if known == sender:
-            return seqno
-    return None
-
-
 def own_run(rules: Rules, me: Local, low: int, high: int) -> Run:
     """Return the member's own messages `low` .. `high`, of this life."""
     return Run(address(rules, me), low, high - low + 1, me.said - me.seqno + low)
@@ -131,77 +131,79 @@ def own_run(rules: Rules, me: Local, low: int, high: int) -> Run:
 
 def send(rules: Rules, me: Local, count: int = 1) -> Answer:
     """The application multicasts `count` messages (R2, R3)."""
-    refused = refusal(
-        (me.status == "member", 'status[n] = "member"', {"status": me.status}),
-        (
-            not (rules.hold_sends and me.resend),
-            "HoldSends => resend[n] = <<>>",
-            {"resend": me.resend},
-        ),
-    )
-    if refused:
-        return refused
-    first, last = me.seqno + 1, me.seqno + count
-    messages = Run(address(rules, me), first, count, me.said + 1)
-    coordinator = is_coordinator(rules, me)
-    table = me.forward_table
+    if me.status != "member" or (rules.hold_sends and me.resend):
+        return _send_refused(rules, me)
+    mine, members = address(rules, me), me.members
+    seqno, said = me.seqno, me.said
+    first, last = seqno + 1, seqno + count
+    messages = _new(Run, (mine, first, count, said + 1))
+    coordinator = bool(members) and members[0] == mine
+    fields: list[Any] = [*me]
+    fields[_SEQNO], fields[_SAID] = last, said + count
     if not coordinator or rules.own_table:
-        table = with_interval(table, first, last)
-    me = me._replace(seqno=last, said=me.said + count, forward_table=table)
-    output = Data(messages, me.view) if coordinator else Forward(messages, me.view, me.members[0])
-    return Accepted(me, (output,))
+        fields[_FORWARD_TABLE] = with_interval(me.forward_table, first, last)
+    output: Output
+    if coordinator:
+        output = _new(Data, (messages, me.view))
+    else:
+        output = _new(Forward, (messages, me.view, members[0]))
+    return _new(Accepted, (_new(Local, fields), (output,)))
 
 
 def receive_forward(rules: Rules, me: Local, forward: Forward) -> Answer:
     """A FORWARD arrives (R4)."""
     if not running(me):
         return Refused((_running_conjunct(me),))
-    if rules.view_tag and forward.view > me.view:
+    view = me.view
+    if rules.view_tag and forward.view != view:
+        if forward.view < view:
+            return Accepted(me)
         return Accepted(me._replace(early=(*me.early, forward)))
-    if rules.view_tag and forward.view < me.view:
-        return Accepted(me)
     if not is_coordinator(rules, me):
         return Accepted(me)
-    return Accepted(me, (Data(forward.messages, me.view),))
+    return _new(Accepted, (me, (_new(Data, (forward.messages, view)),)))
 
 
 def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answer:
     """The next DATA of the stream of node `coordinator` arrives (R5, R6, R9)."""
     messages = data.messages
-    sender, first, last = messages.sender, messages.first, messages.last
-    entry = highest(me.received_table, sender)
-    known = entry or 0
+    sender, first = messages.sender, messages.first
+    last = first + messages.size - 1
+    received, view = me.received_table, me.view
+    known, place, found = 0, 0, False
+    for who, seqno in received:  # loops, since this is the hot path of trace checking
+        if who == sender:
+            known, found = seqno, True
+            break
+        place += 1
     is_next = (
-        first <= known + 1 or not rules.exact_next or (entry is None and rules.join_policy == "any")
+        first <= known + 1 or not rules.exact_next or (not found and rules.join_policy == "any")
     )
     is_member = False
-    for member in me.members:  # a loop, since this is the hot path of trace checking
+    for member in me.members:
         if member[0] == coordinator:
             is_member = True
             break
-    if not (running(me) and is_member and (not rules.view_tag or data.view <= me.view) and is_next):
+    if not (
+        is_next
+        and is_member
+        and me.status in ("member", "leaving")
+        and (data.view <= view or not rules.view_tag)
+    ):
         return _data_refused(rules, me, coordinator, data, known, (is_member, is_next))
-    table, pending = me.forward_table, me.resend
+    fields: list[Any] = [*me]
     if sender[0] == me.node and sender == address(rules, me):
-        table = without_interval(table, first, last)
-        pending = without_interval(pending, first, last) if pending else pending
+        fields[_FORWARD_TABLE] = without_interval(me.forward_table, first, last)
+        fields[_RESEND] = without_interval(me.resend, first, last)
     if last <= known:
-        return Accepted(me._replace(forward_table=table, resend=pending))
+        return Accepted(_new(Local, fields))
+    entry = (sender, last)
+    if found:
+        fields[_RECEIVED_TABLE] = (*received[:place], entry, *received[place + 1 :])
+    else:
+        fields[_RECEIVED_TABLE] = tuple(sorted((*received, entry)))
     fresh = messages if first > known else messages.part(known + 1, last)
-    me = Local(
-        me.node,
-        me.status,
-        me.incarnation,
-        me.view,
-        me.members,
-        me.seqno,
-        me.said,
-        table,
-        pending,
-        _updated(me.received_table, sender, last),
-        me.early,
-    )
-    return Accepted(me, (Deliver(fresh, me.view),))
+    return _new(Accepted, (_new(Local, fields), (_new(Deliver, (fresh, view)),)))
 
 
 def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, ...]) -> Answer:
@@ -308,13 +310,6 @@ def _ended(me: Local, status: str) -> Local:
     return Local(me.node, status, me.incarnation, said=me.said)
 
 
-def _updated(table: Table, sender: Address, seqno: int) -> Table:
-    for i, (known, _) in enumerate(table):
-        if known == sender:
-            return (*table[:i], (sender, seqno), *table[i + 1 :])
-    return tuple(sorted((*table, (sender, seqno))))
-
-
 def _running_guard(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
     return running(me), "Running(n)", {"status": me.status}
 
@@ -325,6 +320,19 @@ def _running_conjunct(me: Local) -> Conjunct:
 
 def _refused(text: str, values: Mapping[str, Value]) -> Refused:
     return Refused((Conjunct(text, values),))
+
+
+def _send_refused(rules: Rules, me: Local) -> Refused:
+    refused = refusal(
+        (me.status == "member", 'status[n] = "member"', {"status": me.status}),
+        (
+            not (rules.hold_sends and me.resend),
+            "HoldSends => resend[n] = <<>>",
+            {"resend": me.resend},
+        ),
+    )
+    assert refused is not None
+    return refused
 
 
 def _data_refused(

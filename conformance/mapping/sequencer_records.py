@@ -1,10 +1,11 @@
 """How SEQUENCER's values stand in a trace, and how a difference is put into words."""
 
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from raincheck.conformance.events import Changed, Entry, Event, Sent
+from raincheck.conformance.events import Args, Changed, Entry, Event, Sent
 from raincheck.conformance.findings import Difference, FalseConjunct
 from raincheck.model import sequencer as handlers
 from raincheck.model.runs import Run
@@ -92,6 +93,37 @@ def target_of(sent: Sent) -> tuple[Any, ...]:
 
 def lacking(event: Event, names: str) -> Wrong:
     return Wrong(f"{event.action} needs {names}")
+
+
+_TAKES = {
+    "Send": ("messages", "crc"),
+    "Resend": ("messages", "crc"),
+    "ReceiveForward": ("from_", "messages", "view", "crc"),
+    "ReceiveData": ("from_", "messages", "view", "position", "crc"),
+    "InstallView": ("view", "members", "crc"),
+    "Join": ("view", "members", "table", "digest"),
+    "Leave": ("crc",),
+    "Stop": ("crc",),
+    "Crash": ("crc",),
+}
+_RECEIVING = ("ReceiveForward", "ReceiveData", "Join")
+_REFUSES = {
+    action: attrgetter(*(name for name in Args.__struct_fields__ if name not in takes))
+    for action, takes in _TAKES.items()
+}
+
+
+def surplus(event: Event) -> Wrong | None:
+    """What the event states beyond what its action knows: nobody would compare it."""
+    action = event.action
+    given = _REFUSES[action](event.args)
+    if given.count(None) != len(given):
+        names = [name for name in Args.__struct_fields__ if name not in _TAKES[action]]
+        extra = {n.rstrip("_"): v for n, v in zip(names, given, strict=True) if v is not None}
+        return differs("args", {}, extra)
+    if event.received is not None and action not in _RECEIVING:
+        return differs("received", None, event.received)
+    return None
 
 
 def differs(name: str, expected: Any, recorded: Any) -> Wrong:

@@ -1,0 +1,123 @@
+"""The ends of the network's channels at one node, as its trace tells them.
+
+Law of this file: it keeps what the model leaves to the network, that is how far this node has
+written and read each channel, and packs what the other end is compared with. It knows nothing of
+the handlers.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from raincheck.conformance.events import Address as PlainAddress
+from raincheck.conformance.events import Entry, MessageId
+from raincheck.conformance.rows import Rows
+from raincheck.model.runs import Address
+
+from .sequencer_records import RunPlace
+
+
+class Sender:
+    """One who sends messages: its address in the model, and its codes in the packed rows."""
+
+    __slots__ = ("address", "code", "key")
+
+    def __init__(self, plain: PlainAddress, rows: Rows) -> None:
+        self.address = Address(*plain)
+        self.code = rows.code_of(plain[0])
+        self.key = rows.key_of(plain)
+
+
+class Reader:
+    """One channel as its receiver sees it: where it goes on reading, and its rows."""
+
+    __slots__ = ("at", "channel", "extend", "life", "node", "plain")
+
+    def __init__(self, channel: MessageId, extend: Callable[[Any], None]) -> None:
+        self.channel = channel
+        self.node, self.life = str(channel[1]), int(channel[2])
+        self.plain: PlainAddress = (self.node, self.life)
+        self.at = 0
+        self.extend = extend
+
+
+class Writer:
+    """One channel as its sender sees it: whom it goes to, how much it has written, its rows."""
+
+    __slots__ = ("at", "channel", "extend", "to")
+
+    def __init__(
+        self, channel: MessageId, to: PlainAddress | None, extend: Callable[[Any], None]
+    ) -> None:
+        self.channel = channel
+        self.to = to
+        self.at = 0
+        self.extend = extend
+
+
+class Channels:
+    """All the channels of one (node, incarnation)."""
+
+    def __init__(self, mine: PlainAddress, rows: Rows) -> None:
+        self.rows = rows
+        self.mine = mine
+        self.streams: dict[MessageId, Reader] = {}
+        """The streams of DATA that it reads."""
+        self.forwards: dict[MessageId, Reader] = {}
+        """The channels of FORWARDs that it reads."""
+        self.senders: dict[PlainAddress, Sender] = {}
+        self._writers: dict[PlainAddress | None, Writer] = {}
+
+    def sender(self, plain: PlainAddress) -> Sender:
+        """What is known of a sender of messages."""
+        found = self.senders.get(plain)
+        if found is None:
+            found = self.senders[plain] = Sender(plain, self.rows)
+        return found
+
+    def stream(self, channel: MessageId) -> Reader:
+        """Begin to read a stream of DATA."""
+        reader = Reader(channel, self.rows.received_on(channel).extend)
+        self.streams[channel] = reader
+        return reader
+
+    def forward(self, channel: MessageId) -> Reader:
+        """Begin to read a channel of FORWARDs."""
+        reader = Reader(channel, self.rows.received_on(channel).extend)
+        self.forwards[channel] = reader
+        return reader
+
+    def writer(self, to: PlainAddress | None) -> Writer:
+        """The channel of FORWARDs to that address, or for None the stream of DATA."""
+        writer = self._writers.get(to)
+        if writer is None:
+            kind: tuple[str, ...] = ("DATA",) if to is None else ("FORWARD",)
+            channel: MessageId = (*kind, *self.mine, *(to or ()))
+            writer = Writer(channel, to, self.rows.sent_on(channel).extend)
+            self._writers[to] = writer
+        return writer
+
+    def content(self, view: int, place: RunPlace, crc: int | None) -> int:
+        """What the two ends of a channel must agree on, in one word."""
+        return self.rows.content(view, self.rows.code_of(place[0]), place, crc)
+
+    def positions(self) -> dict[PlainAddress, int]:
+        """How far it has read each stream."""
+        return {reader.plain: reader.at for reader in self.streams.values()}
+
+    def moved(self, before: dict[PlainAddress, int]) -> tuple[Entry, ...]:
+        """The positions that are not what they were before."""
+        now = self.positions()
+        return tuple(
+            (*who, now.get(who, 0))
+            for who in sorted(before | now)
+            if now.get(who, 0) != before.get(who, 0)
+        )
+
+    def rewind(self) -> None:
+        """Nothing of any stream is read any more: the process has ended."""
+        for reader in self.streams.values():
+            reader.at = 0
+
+    def written(self) -> dict[MessageId, int]:
+        """How many messages it wrote to each channel."""
+        return {writer.channel: writer.at for writer in self._writers.values()}
