@@ -19,12 +19,13 @@ from threading import Lock
 from raincheck.conformance.report.auditpage import audit_html
 
 from .catalog import TIERS, load_assumptions, load_catalog
-from .dossier import Step, compile_dossier
+from .dossier import Step
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
 from .processes import Processes
 from .ui import Steps
+from .weighing import compile_dossier
 
 TRACES = "{run}/traces"
 """In a step's words: where the step `run` leaves its traces."""
@@ -75,6 +76,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run every step, write the page, and answer for all of them."""
+    if args.runs < 1:
+        raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
+    if args.source is not None and not args.source.is_dir():
+        raise UsageError(f"--from {args.source}: there is no such folder; name an earlier audit's.")
     chosen = _chosen(args)
     again = _reproduce(args)
     if args.dry_run:

@@ -11,6 +11,7 @@ import argparse
 import json
 import os
 import shlex
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ from .catalog import TIERS, Case, load_catalog, select
 from .cfgfile import read_cfg
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
+from .lockstep import lockstep
 from .moves import Move, printed
 from .outcome import HOLDS, VIOLATED
 from .pair import Differs, Pair, system_of
@@ -41,6 +43,9 @@ ACTIONS: Final = (
 )
 """The actions of the specification; one that no case reaches is a finding."""
 
+EXAMPLES: Final = 100
+"""How many random groups lockstep drives over each kind of views."""
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which cases, one walk of one case, or a file of schedules."""
@@ -50,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--walk", type=int, metavar="N", help="only this walk, step by step")
     parser.add_argument(
         "--out-schedules", type=Path, metavar="FILE", help="write all walks, as JSON lines"
+    )
+    parser.add_argument(
+        "--examples",
+        type=int,
+        default=EXAMPLES,
+        metavar="N",
+        help=f"lockstep: random groups beside the walks of all cases (default {EXAMPLES})",
     )
     parser.add_argument(
         "--schedule", type=Path, metavar="FILE", help="replay a file of schedules instead"
@@ -91,6 +103,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             steps.advance(1, case.name)
     if not args.case and args.walk is None:
         results.append(coverage_of(cases[0].protocol, reached, probes))
+        results += lockstep_results(cases[0].protocol, args.seed, args.examples, evidence)
     outcome = Outcome("generate", tuple(results), again)
     evidence.finish(outcome)
     return outcome
@@ -153,6 +166,25 @@ def coverage_of(protocol: str, reached: Counter[str], probes: Probes) -> Result:
     return Result(
         f"{protocol}-coverage", protocol, verdict, figures=figures, detail="\n".join(lines)
     )
+
+
+def lockstep_results(protocol: str, seed: int, examples: int, evidence: Evidence) -> list[Result]:
+    """Drive random groups, runs of messages included, over both kinds of views."""
+    found = []
+    for views, synchronous in (("synchronous", True), ("weak", False)):
+        if examples < 1:
+            break
+        started = time.monotonic()
+        walked = lockstep(seed_=seed, examples=examples, virtual_synchrony=synchronous)
+        name = f"{protocol}-lockstep-{views}"
+        detail = ""
+        if walked.mismatch is not None:
+            detail = walked.text()
+            evidence.write_text(f"{name}.mismatch.txt", detail + "\n")
+        figures = walked.figures() | {"seconds": round(time.monotonic() - started, 2)}
+        verdict = VIOLATED if detail else HOLDS
+        found.append(Result(name, protocol, verdict, figures=figures, detail=detail))
+    return found
 
 
 def _replayable(args: argparse.Namespace) -> tuple[Case, ...]:
@@ -265,4 +297,6 @@ def _again(args: argparse.Namespace) -> str:
     words += ["--protocol", args.protocol] if args.protocol else []
     words += ["--tier", args.tier] if args.tier != "quick" else []
     words += ["--walk", str(args.walk)] if args.walk is not None else []
+    words += ["--examples", str(args.examples)] if args.examples != EXAMPLES else []
+    words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)

@@ -152,8 +152,11 @@ def test_an_earlier_audit_gives_its_page_again(tmp_path: Path) -> None:
     again = audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
 
     assert again.verdict == HOLDS
-    nothing = audit.run(arguments(tmp_path / "c", source=tmp_path / "nowhere"), QUIET)
+    (tmp_path / "empty").mkdir()
+    nothing = audit.run(arguments(tmp_path / "c", source=tmp_path / "empty"), QUIET)
     assert nothing.verdict == INCONCLUSIVE
+    with pytest.raises(UsageError, match="there is no such folder"):
+        audit.run(arguments(tmp_path / "d", source=tmp_path / "nowhere"), QUIET)
 
 
 def test_a_dry_run_prints_each_command_and_runs_none(
