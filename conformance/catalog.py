@@ -126,7 +126,7 @@ def select(
     if wanted := tuple(dict.fromkeys(names)):
         for name in wanted:
             if name not in known:
-                raise UsageError(f"The catalog has no case {name}: {_nearest(name, known)}.")
+                raise UsageError(f"The catalog has no case {name}: {_nearest(name, known)}")
         found = tuple(known[name] for name in wanted)
     else:
         within = TIERS[: TIERS.index(tier) + 1]
@@ -141,7 +141,7 @@ def _nearest(name: str, known: Mapping[str, Case]) -> str:
     import difflib
 
     close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}"
+    return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}."
 
 
 def _case(table: Any, path: Path, number: int) -> Case:

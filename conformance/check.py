@@ -6,6 +6,7 @@ is start-up that cannot be shared out. Longest first, so that no long one is lef
 
 import argparse
 import os
+import re
 import shlex
 import sys
 import tempfile
@@ -157,10 +158,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     jobs = args.jobs if args.jobs is not None else _cores()
     if jobs < 1:
         raise UsageError(f"--jobs {jobs} runs nothing: give 1 or more.")
+    options = _options(args)
     again = reproduce(args)
     if args.dry_run:
         for case in cases:
-            ui.announce(_dry(case, options_for(case, _options(args))))
+            ui.announce(_dry(case, options_for(case, options)))
         return Outcome("check", (), again)
     evidence = Evidence("check", args.out)
     with Processes() as processes:
@@ -222,6 +224,10 @@ def reproduce(args: argparse.Namespace) -> str:
 
 
 def _options(args: argparse.Namespace) -> Options:
+    if args.timeout is not None and not args.timeout > 0:
+        raise UsageError(f"--timeout is {args.timeout:g}: it must be above 0.")
+    if not re.fullmatch(r"[1-9][0-9]*[kKmMgG]?", args.heap):
+        raise UsageError(f"--heap {args.heap} is no size: give a number and k, m or g, as in 1g.")
     return Options(heap=args.heap, seed=args.seed, timeout=args.timeout)
 
 

@@ -129,6 +129,7 @@ def judge(
     problems: list[Problem],
 ) -> RunVerdict:
     """Put together what the parts found; both engines end here."""
+    problems = [*files.problems, *problems]
     findings = [finding for summary in summaries.values() for finding in summary.findings]
     findings += channels
     if summaries:

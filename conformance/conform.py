@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .checker import RunVerdict, check_paths
+from .deliveries import delivery_files
+from .errors import UsageError
 from .evidence import Evidence
 from .explaintrace import describe, describe_problem
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, WORDS, Finding, Promise
 from .outcome import Outcome, Result
 from .properties import NAMES, LogVerdict
 from .properties_local import check_deliveries
-from .tracefile import Problem
+from .tracefile import Problem, trace_files
 from .ui import Ui
 
 if TYPE_CHECKING:
@@ -75,6 +77,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.dry_run:
         ui.announce(again)
         return Outcome("conform", (), again)
+    if args.log_format == "trace" and (args.properties or args.complete):
+        raise UsageError("--properties and --complete are for --log-format deliveries.")
+    # A wrong path must not cost the evidence that an earlier run left in the folder.
+    (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
     if args.engine == "spark":
         from .spark.session import spark_session

@@ -72,12 +72,16 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
         empty = False
         report(problem)
 
-    for line, found in reader(path, told):
-        empty = False
-        try:
-            yield _row(found)
-        except ValueError as error:
-            report(Problem(str(path), line, str(error)))
+    line = 1
+    try:
+        for line, found in reader(path, told):
+            empty = False
+            try:
+                yield _row(found)
+            except ValueError as error:
+                report(Problem(str(path), line, str(error)))
+    except OSError as error:
+        told(Problem(str(path), line, f"cannot be read any further ({error.strerror or error})"))
     if empty:
         report(Problem(str(path), 1, "no row: the file is empty or holds no record"))
 
@@ -141,14 +145,21 @@ def _parquet(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
 
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         report(Problem(str(path), 0, f"not a Parquet file: {str(error).splitlines()[0]}"))
         return
     with file:
         number = 0
         columns = [name for name in COLUMNS if name in file.schema_arrow.names]
-        for batch in file.iter_batches(8192, columns=columns):
-            for row in batch.to_pylist():
+        batches = file.iter_batches(8192, columns=columns)
+        while True:
+            try:
+                rows = next(batches).to_pylist()
+            except StopIteration:
+                return
+            except (pa.ArrowException, UnicodeDecodeError) as error:
+                raise OSError(str(error).splitlines()[0]) from error
+            for row in rows:
                 number += 1
                 kept = {name: value for name, value in row.items() if value is not None}
                 try:

@@ -19,6 +19,8 @@ class RunFiles(msgspec.Struct):
     files: dict[Address, Path]
     crashed: set[Address]
     headers: dict[Address, Header]
+    problems: list[Problem] = []
+    """Files that say they are of this run and were not checked: it cannot conform then."""
 
 
 class RunIndex(msgspec.Struct):
@@ -49,7 +51,7 @@ def index_runs(paths: Iterable[Path]) -> RunIndex:
         run = found.runs.setdefault(header.run, RunFiles(header.run, {}, set(), {}))
         reason = _clash(run, header)
         if reason:
-            found.problems.append(Problem(str(path), 1, reason))
+            run.problems.append(Problem(str(path), 1, reason))
         else:
             run.files[header.node, header.incarnation] = path
             run.headers[header.node, header.incarnation] = header

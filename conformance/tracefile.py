@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import numpy as np
 
 from .errors import UsageError
 from .events import FORMAT_VERSION, Header, Record, decode, decode_lines
@@ -17,6 +18,7 @@ CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
 MAX_LINE = 16 * 1024 * 1024
 """A longer line is no trace record: it is skipped without being held in memory."""
+NEWLINE = 10
 PROTOCOLS = ("sequencer",)
 SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 
@@ -66,8 +68,13 @@ def read_records(path: Path, report: Report) -> Iterator[Batch]:
 
         yield from read_parquet(path, report)
         return
-    for line, block in _blocks(path, report):
-        yield from _decode_block(path, line, block, report)
+    line = 1
+    try:
+        for line, block in _blocks(path, report):
+            yield from _decode_block(path, line, block, report)
+    except OSError as error:
+        reason = f"cannot be read any further ({error.strerror or error})"
+        report(Problem(str(path), line, reason))
 
 
 def read_header(path: Path, report: Report) -> Header | None:
@@ -109,7 +116,7 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
             if cut:
                 block = carry + chunk[:cut]
                 yield line, block
-                line += block.count(b"\n")
+                line += _lines(block)
                 carry = chunk[cut:]
             else:
                 carry += chunk
@@ -121,6 +128,11 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
         yield line, carry
 
 
+def _lines(block: bytes) -> int:
+    """How many lines end in the block; `bytes.count` looks at one byte after the other."""
+    return int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
+
+
 def _decode_block(path: Path, line: int, block: bytes, report: Report) -> Iterator[Batch]:
     """Decode all lines at once; only if one of them is bad, line by line."""
     if block.endswith(b"\n"):
@@ -129,7 +141,7 @@ def _decode_block(path: Path, line: int, block: bytes, report: Report) -> Iterat
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             pass
         else:
-            if len(records) == block.count(b"\n"):
+            if len(records) == _lines(block):
                 yield Batch(line, records)
                 return
     good: list[Record] = []

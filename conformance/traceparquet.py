@@ -56,18 +56,22 @@ def read_parquet(path: Path, report: Report) -> Iterator[Batch]:
     """Yield the records in the order of their rows; a row's number stands for its line."""
     try:
         file = pq.ParquetFile(path)
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowException, OSError) as error:
         report(Problem(str(path), 0, f"not a Parquet file: {str(error).splitlines()[0]}"))
         return
+    line = 1
     with file:
         missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
         if missing:
             report(Problem(str(path), 0, f"missing columns: {', '.join(missing)}"))
             return
-        line = 1
-        for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
-            yield from _records(path, line, batch.to_pylist(), report)
-            line += batch.num_rows
+        try:
+            for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
+                yield from _records(path, line, batch.to_pylist(), report)
+                line += batch.num_rows
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+            reason = f"cannot be read any further ({str(error).splitlines()[0]})"
+            report(Problem(str(path), line, reason))
 
 
 def _records(path: Path, line: int, rows: list[dict[str, Any]], report: Report) -> Iterator[Batch]:

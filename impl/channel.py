@@ -218,6 +218,7 @@ class Channel:
             counters[f"transport.{name}"] = value
         counters["inbox.bytes"] = self._inbox.size
         counters["inbox.dropped_at_leave"] = self._inbox.dropped
+        counters["trace.lost"] = self._driver.trace_lost
         return counters
 
     # inside

@@ -68,6 +68,11 @@ class Driver:
         """Whether the loop's present round has lasted so long that a sender should let go of it."""
         return self._soon is not None and monotonic() - self._soon_since > TURN
 
+    @property
+    def trace_lost(self) -> int:
+        """Records that the trace lacks since it could not be written any more."""
+        return 0 if self._writer is None else self._writer.lost
+
     def release(self) -> None:
         """Have the stack deliver again."""
         self._run(self.stack.release)

@@ -270,9 +270,10 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a member process; return its exit code: 0 after leaving, 3 when it could not run."""
-    given = vars(_parser().parse_args(arguments))
-    for listed in ("peers", "nodes"):
-        given[listed] = tuple(each for each in given[listed].split(",") if each)
+    given = vars((parser := _parser()).parse_args(arguments))
+    if given["batch"] < 1 or min(given["size"], given["count"]) < 0:
+        parser.exit(3, "--batch must be at least 1, --size and --count at least 0\n")
+    given |= {each: tuple(filter(None, given[each].split(","))) for each in ("peers", "nodes")}
     options = MemberOptions(**given)
 
     def report(event: dict[str, object]) -> None:

@@ -239,9 +239,12 @@ def _was_interrupted(error: BaseException | None) -> bool:
     return False
 
 
-def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
-    # A polite kill takes the same way out as Ctrl-C, so that children are ended too.
-    raise KeyboardInterrupt
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    # A polite kill takes the same way out as Ctrl-C, so that children are ended too; asyncio has
+    # its own way. In the background a shell has Ctrl-C ignored.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -145,10 +145,10 @@ def test_a_wrong_field_never_conforms(
 def test_two_files_of_one_incarnation_do_not_conform(steady: Path) -> None:
     text = (steady / "steady.n01.0.jsonl").read_bytes()
     (steady / "z-copy.jsonl").write_bytes(text)
-    _, stray = check_paths([steady])
+    result = checked(steady)
 
-    assert stray.verdict == INCONCLUSIVE
-    assert "a second file" in stray.problems[0].reason
+    assert result.verdict == INCONCLUSIVE
+    assert "a second file" in result.problems[0].reason
 
 
 def test_an_overlong_line_is_skipped_without_being_held(
