@@ -83,7 +83,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
     if args.engine == "spark":
-        from .spark.session import spark_session
+        from raincheck.conformance.spark.session import spark_session
 
         ui.say(f"starting Spark at {args.master}")
         with spark_session(args.master) as session:
@@ -109,7 +109,7 @@ def _check(
         if session is None:
             log = check_deliveries(args.paths, names, args.complete)
         else:
-            from .spark.properties import check_deliveries as on_spark
+            from raincheck.conformance.spark.properties import check_deliveries as on_spark
 
             log = on_spark(session, args.paths, names, args.complete)
         return log_results(log, time.monotonic() - started), log.problems
@@ -117,7 +117,7 @@ def _check(
         with ui.progress(None, "events") as steps:
             verdicts = check_paths(args.paths, steps.advance)
     else:
-        from .spark.pipeline import check_paths as on_spark_paths
+        from raincheck.conformance.spark.pipeline import check_paths as on_spark_paths
 
         verdicts = on_spark_paths(session, args.paths)
     seconds = time.monotonic() - started

@@ -9,11 +9,11 @@ in order and whole, since what is done about damaged files is decided before eit
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from raincheck.conformance.mapping.sequencer_records import rules_of
 from raincheck.model.runs import Address, Run
 
 from .events import Args, Event, Footer, Header, MessageId, Record
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED
-from .mapping.sequencer_records import rules_of
 from .network import follows
 from .world import Admit, NotEnabled, Packet, World
 

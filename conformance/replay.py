@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from raincheck.conformance.mapping.sequencer import repairs_of
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
 from raincheck.impl.sequencer import Sequencer
@@ -23,7 +24,6 @@ from raincheck.model.tlavalue import format as render
 from raincheck.model.values import Value, items
 
 from .group import Group, Impossible, MakeCore
-from .mapping.sequencer import repairs_of
 from .moves import Move, move_of, printed
 from .probes import Probes
 from .walks import EdgeIndex, Walk, covering_walks

@@ -204,7 +204,7 @@ class Walk:
 
 def constants_of(rules: Rules) -> dict[str, Any]:
     """What a header says of rules that are not the implemented ones."""
-    from .mapping.sequencer_records import RULES
+    from raincheck.conformance.mapping.sequencer_records import RULES
 
     usual = Rules()
     return {

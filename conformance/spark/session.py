@@ -7,11 +7,12 @@ JVM, all cores, no UI, few shuffle partitions, since a laptop's data is small.
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from raincheck.conformance.errors import UsageError
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 EMBEDDED = "local[*]"
+JVM_GRACE = 5.0
+"""Seconds that the JVM has to end after an interruption."""
 
 
 @contextmanager
@@ -91,7 +94,7 @@ def _interruptions_kept() -> Iterator[None]:
 
 @contextmanager
 def _killed_if_interrupted() -> Iterator[None]:
-    """Whatever ends the block early ends the JVM: by a kill after Ctrl-C, for it may not listen."""
+    """Whatever ends the block early ends the JVM: after Ctrl-C by a signal, it may be deaf."""
     from pyspark import SparkContext
 
     silent = logging.root.manager.disable
@@ -105,6 +108,9 @@ def _killed_if_interrupted() -> Iterator[None]:
     except BaseException:
         process = getattr(SparkContext._gateway, "proc", None)
         if process is not None:
+            process.terminate()  # then it removes its temporary files
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(JVM_GRACE)
             process.kill()
             process.wait()
         raise

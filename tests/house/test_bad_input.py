@@ -464,6 +464,10 @@ INTERRUPTED: dict[str, tuple[list[str], Callable[[list[str]], bool]]] = {
         ["run", "--members", "2", "--faults", "none", "--seconds", "600"],
         lambda members: len(members) >= 3,
     ),
+    "conform": (
+        ["conform", str(TRACES), "--engine", "spark"],
+        lambda members: any("org.apache.spark" in each for each in members),
+    ),
     # Its JVMs are the children of its children.
     "audit": (["audit", "--skip", "run,conform,conform-spark,prove,generate,mutate"], jvms),
 }
