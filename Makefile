@@ -5,12 +5,13 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
 
-.PHONY: help setup audit test lint bench clean
+.PHONY: help setup audit test test-all lint bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make audit   check everything and write the page of evidence, runs/latest/report.html'
 	@echo 'make test    run the tests            (make test TESTS=tests/impl for some of them)'
+	@echo 'make test-all   with the slow ones: long simulations, whole proofs, undone repairs'
 	@echo 'make lint    ruff and mypy --strict'
 	@echo 'make bench   measure'
 	@echo 'make clean   remove what can be made again; keeps .venv and the evidence in runs/'
@@ -21,6 +22,9 @@ audit: $(READY)
 	$(RUN) -m raincheck audit $(OPTIONS)
 
 test: $(READY)
+	$(RUN) -m pytest -q -m 'not slow' $(TESTS) $(OPTIONS)
+
+test-all: $(READY)
 	$(RUN) -m pytest -q $(TESTS) $(OPTIONS)
 
 lint: $(READY)
