@@ -107,7 +107,7 @@ class Payloads:
     that it need not, and single messages are not touched before the application asks for them.
     """
 
-    __slots__ = ("_lengths", "count", "data", "start", "stop")
+    __slots__ = ("_crc", "_lengths", "count", "data", "start", "stop")
 
     def __init__(self, data: bytes, start: int, stop: int, count: int) -> None:
         """Read an area out of a datagram; raises ValueError if the lengths do not add up."""
@@ -125,6 +125,7 @@ class Payloads:
         self.stop = stop
         self.count = count
         self._lengths = lengths
+        self._crc: int | None = None
 
     @classmethod
     def pack(cls, payloads: Sequence[bytes]) -> Payloads:
@@ -138,6 +139,7 @@ class Payloads:
         made.start = 0
         made.stop = len(made.data)
         made.count = len(payloads)
+        made._crc = None
         return made
 
     @property
@@ -162,8 +164,12 @@ class Payloads:
         return Payloads.pack(self.unpack()[skip : skip + count])
 
     def crc(self) -> int:
-        """CRC-32 of the payload bytes, one after the other."""
-        return zlib.crc32(memoryview(self.data)[self.start + 4 * self.count : self.stop])
+        """CRC-32 of the payload bytes, one after the other; computed once."""
+        crc = self._crc
+        if crc is None:
+            blob = memoryview(self.data)[self.start + 4 * self.count : self.stop]
+            crc = self._crc = zlib.crc32(blob)
+        return crc
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Payloads):

@@ -102,8 +102,9 @@ class Tracer:
         self._write({"kind": "footer", **common, "index": self._index})
 
     def before(self, sequencer: Sequencer) -> None:
-        """Remember the state that an event meets."""
-        self._before = variables(sequencer)
+        """Remember the state that the first event meets; the next ones meet what that leaves."""
+        if not self._before:
+            self._before = variables(sequencer)
 
     def after(self, sequencer: Sequencer, event: Event, effects: list[Effect]) -> None:
         """Write the record of an event."""
@@ -163,6 +164,7 @@ class Tracer:
         for effect in effects:
             if isinstance(effect, Deliver):
                 changed["delivered"] = {"view": effect.view, "messages": _run(effect.messages)}
+        self._before = new
         return changed
 
 
