@@ -149,11 +149,15 @@ class Group:
         return self._take_forwards(now)
 
     def settle(self, now: float) -> None:
-        """No more steps: acknowledge, and tell what there is to tell."""
+        """No more steps: acknowledge, and tell what there is to tell.
+
+        Nothing is sent again here: the answer may be waiting in the socket. The timer comes after
+        all that has arrived.
+        """
         if self.running:
-            self.nakack.delivered(now)
-        if not self.left and self.deadline() <= now:
-            self._timers(now)
+            self.nakack.acknowledge(now)
+        if not self.left and self.sequencer.status != "left":
+            self.unicast.acknowledge(now)
         for member in self.membership.suspected:
             self.reports.append(Suspected(member))
         self.membership.suspected.clear()
@@ -265,10 +269,8 @@ class Group:
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
-        if self.deadline() <= now:
-            self._timers(now)
-
-    def _timers(self, now: float) -> None:
+        if self.deadline() > now:
+            return
         self.unicast.handle_timer(now)
         if self.running:
             self.nakack.handle_timer(now)

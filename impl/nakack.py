@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator
 from .effects import Data
 from .headers import Alive, DataHeader, Fetch, Gaps, Nak
 from .messages import Address, Digest, Payloads, View
-from .protocol import NEVER, Backoff, Outbox, Protocol
+from .protocol import Backoff, Outbox, Protocol
 from .stack_config import StackConfig
 from .streams import Bundle, Stream
 
@@ -62,17 +62,12 @@ class Nakack(Protocol):
     @property
     def drained(self) -> bool:
         """Whether all members have delivered all of this member's multicasts."""
-        return self.stable == self.highest
+        return self._own.stable == self._own.highest
 
     @property
     def highest(self) -> int:
         """The number of this member's latest bundle."""
         return self._own.highest
-
-    @property
-    def stable(self) -> int:
-        """What all members have delivered of this member's stream."""
-        return self._own.stable
 
     def multicast(self, data: Data, now: float) -> None:
         """Send a bundle to all members of the view."""
@@ -148,14 +143,9 @@ class Nakack(Protocol):
         stream = self._streams.get(nak.sender) or self._departed.get(nak.sender)
         if stream is None:
             return
-        budget = self.config.multicast_window
-        for low, high in nak.missing:
-            for seqno in range(low, min(high, low + budget) + 1):
-                raw = stream.raw(seqno)
-                if raw is not None and budget > 0:
-                    budget -= 1
-                    self.outbox.send(raw, nak.source)
-                    self.counters["multicast_retransmitted"] += 1
+        for raw in stream.kept(nak.missing, self.config.multicast_window):
+            self.outbox.send(raw, nak.source)
+            self.counters["multicast_retransmitted"] += 1
         if stream is self._own:
             self._announce.start(now)
 
@@ -175,21 +165,6 @@ class Nakack(Protocol):
                 self._stabilise(now)
             return bundle
         return None
-
-    def delivered(self, now: float) -> None:
-        """All that could be delivered was: acknowledge, soon or at once."""
-        config = self.config
-        for source in self._others:
-            stream = self._streams[source]
-            if not stream.unacked:
-                continue
-            if (
-                4 * stream.unacked >= config.multicast_window
-                or 4 * stream.unacked_bytes >= config.multicast_window_bytes
-            ):
-                stream.ack_at = now
-            elif stream.ack_at == NEVER:
-                stream.ack_at = now + config.ack_delay
 
     def _stabilise(self, now: float) -> None:
         own = self._own
@@ -298,11 +273,19 @@ class Nakack(Protocol):
                 self._announce.stop()
         for source in self._others:
             stream = self._streams[source]
+            if stream.nak.due <= now:
+                self._ask(source, stream, now)
+        self.acknowledge(now)
+
+    def acknowledge(self, now: float) -> None:
+        """All that could be delivered was: send the acknowledgements that are due."""
+        for source in self._others:
+            stream = self._streams[source]
+            if stream.unacked:
+                stream.owe_ack(self.config, now)
             if stream.ack_at <= now:
                 stream.acknowledged()
                 self.outbox.send_header(self.alive(), source)
-            if stream.nak.due <= now:
-                self._ask(source, stream, now)
 
     def _ask(self, source: Address, stream: Stream, now: float) -> None:
         gaps: Gaps = stream.gaps()

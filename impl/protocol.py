@@ -85,15 +85,31 @@ class Protocol(ABC):
 
 
 class Backoff:
-    """A timer whose pauses double while nothing answers."""
+    """A timer whose pauses double while nothing answers.
 
-    __slots__ = ("_first", "_last", "_pause", "due")
+    The first pause follows the round trips measured, as TCP's does (RFC 6298): their smoothed mean
+    and four times their deviation, within what it was made with. A process that gets little of a
+    busy machine answers late, and what it has is not sent to it again.
+    """
+
+    __slots__ = ("_deviation", "_first", "_floor", "_last", "_mean", "_pause", "due")
 
     def __init__(self, first: float, last: float) -> None:
-        self._first = first
+        self._floor = self._first = self._pause = first
         self._last = last
-        self._pause = first
+        self._mean = -1.0
+        self._deviation = 0.0
         self.due = NEVER
+
+    def measured(self, trip: float) -> None:
+        """An answer came `trip` seconds after something that was sent only once."""
+        if self._mean < 0:
+            self._mean, self._deviation = trip, trip / 2
+        else:
+            self._deviation += (abs(trip - self._mean) - self._deviation) / 4
+            self._mean += (trip - self._mean) / 8
+        first = max(self._floor, self._mean + 4 * self._deviation)
+        self._first = max(self._floor, min(first, self._last))
 
     def start(self, now: float) -> None:
         """Begin anew, with the first pause."""

@@ -43,7 +43,8 @@ class StackConfig:
     ack_delay: float = 0.005
     """An acknowledgement waits at most so long for company."""
     retransmit_after: float = 0.05
-    """First retransmission when nothing is heard; doubles each time, up to `retransmit_max`."""
+    """First retransmission when nothing is heard, and later where round trips are measured to be
+    longer; doubles each time, up to `retransmit_max`."""
     retransmit_max: float = 0.5
     """The longest pause between retransmissions."""
     nak_delay: float = 0.002

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from .headers import DataHeader, Gaps
 from .messages import Address, Payloads
 from .protocol import NEVER, Backoff
+from .stack_config import StackConfig
 
 _MAX_GAPS = 32  # in one NAK; the rest is asked for by the next one
 _NO_LIMIT = 1 << 62
@@ -90,6 +92,15 @@ class Stream:
         waiting = self.buffer.get(seqno)
         return waiting.raw if waiting is not None else self.retained.get(seqno)
 
+    def kept(self, wanted: Gaps, most: int) -> Iterator[bytes]:
+        """The datagrams of those bundles that are kept here, so many at most."""
+        for low, high in wanted:
+            for seqno in range(low, min(high, low + most) + 1):
+                raw = self.raw(seqno)
+                if raw is not None and most > 0:
+                    most -= 1
+                    yield raw
+
     def purge(self, stable: int) -> int:
         """Forget what all members have delivered; return how many bytes that frees."""
         freed = 0
@@ -106,6 +117,16 @@ class Stream:
         for seqno in [s for s in self.buffer if s > self.arrived]:
             del self.buffer[seqno]
         self.nak.stop()
+
+    def owe_ack(self, config: StackConfig, now: float) -> None:
+        """Something was delivered: acknowledge it, soon or at once."""
+        if (
+            4 * self.unacked >= config.multicast_window
+            or 4 * self.unacked_bytes >= config.multicast_window_bytes
+        ):
+            self.ack_at = now
+        elif self.ack_at == NEVER:
+            self.ack_at = now + config.ack_delay
 
     def acknowledged(self) -> None:
         """An acknowledgement of it leaves now."""

@@ -23,12 +23,13 @@ _MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
 
 
 class _Sent:
-    """A datagram that is not acknowledged yet. `again`: when it was last sent again."""
+    """A datagram that is not acknowledged yet: when it was sent first, and last sent again."""
 
-    __slots__ = ("again", "data")
+    __slots__ = ("again", "data", "first")
 
     def __init__(self, data: bytes) -> None:
         self.data = data
+        self.first = NEVER
         self.again = -NEVER
 
 
@@ -118,20 +119,25 @@ class Unicast(Protocol):
             self.counters["stale_ack"] += 1
             return
         progress = ack.consumed > sender.consumed
+        sent_at = NEVER
         sender.consumed = max(sender.consumed, min(ack.consumed, ack.seqno))
         sent = sender.sent
         while sent:
             first = next(iter(sent))
             if first > ack.seqno:
                 break
-            sender.bytes -= len(sent.pop(first).data)
+            entry = sent.pop(first)
+            sender.bytes -= len(entry.data)
+            sent_at = entry.first if entry.again == -NEVER else NEVER
             progress = True
+        if sent_at != NEVER:  # the newest of them, unless sent twice: which of them was answered?
+            sender.timer.measured(now - sent_at)
         for low, high in ack.missing:
             for seqno in range(max(low, 1), min(high, sender.next_out - 1) + 1):
-                entry = sent.get(seqno)
+                missed = sent.get(seqno)
                 # What was sent again a moment ago may still be on its way.
-                if entry is not None and now - entry.again >= self.config.ack_delay:
-                    self._transmit_again(entry, ack.source, now)
+                if missed is not None and now - missed.again >= self.config.ack_delay:
+                    self._transmit_again(missed, ack.source, now)
         self._push(sender, ack.source, now)
         if not sent:
             sender.timer.stop()
@@ -148,6 +154,7 @@ class Unicast(Protocol):
                 break
             sender.bytes += len(entry.data)
             sender.next_out += 1
+            entry.first = now
             self.outbox.send(entry.data, to)
         if sender.sent:
             sender.timer.start_if_idle(now)
@@ -246,6 +253,10 @@ class Unicast(Protocol):
         for (to, _), sender in self._senders.items():
             if sender.timer.due <= now:
                 self._retransmit(sender, to, now)
+        self.acknowledge(now)
+
+    def acknowledge(self, now: float) -> None:
+        """Send the acknowledgements that are due."""
         for (source, lane), receiver in self._receivers.items():
             if receiver.ack_at <= now:
                 self._acknowledge(receiver, source, lane)

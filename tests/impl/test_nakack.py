@@ -67,7 +67,7 @@ class Net:
     def deliver(self, me):
         while (bundle := self.ends[me].deliver(self.now)) is not None:
             self.delivered[me].append((bundle.header.source, bundle.header.seqno))
-        self.ends[me].delivered(self.now)
+        self.ends[me].acknowledge(self.now)
 
     def pass_time(self, seconds, **how):
         self.now += seconds
