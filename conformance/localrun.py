@@ -38,15 +38,18 @@ class LocalRun:
         )
         self.trace = SequencerTrace(header, self.summary, self.rows)
         self.clock = 0
+        self.counts = dict.fromkeys(self.trace.steps, 0)
         self.ended = False
         self.broken = False
+        self.closed = False
+        """Ended or broken: no event is checked any more."""
 
     def feed(self, line: int, records: list[Any]) -> None:
         """Check records of consecutive lines, the first of which is number `line`."""
         header, summary, steps = self.header, self.summary, self.trace.steps
         run, protocol = header.run, header.protocol
         node, incarnation = header.node, header.incarnation
-        index, clock, counts = summary.conforming, self.clock, summary.actions
+        index, clock, counts = summary.conforming, self.clock, self.counts
         for number, event in enumerate(records, line):
             if (
                 event.__class__ is not Event
@@ -54,26 +57,25 @@ class LocalRun:
                 or event.clock <= clock
                 or event.incarnation != incarnation
                 or event.node != node
-                or event.action not in steps
+                or (step := steps.get(event.action)) is None
                 or event.run != run
                 or event.protocol != protocol
-                or self.broken
-                or self.ended
+                or self.closed
             ):
                 self._unusual(number, event)
                 continue
-            action = event.action
-            wrong = steps[action](event)
+            wrong = step(event)
             if wrong is not None:
                 self._stop(number, event, wrong)
                 continue
             self.clock = clock = event.clock
             summary.conforming = summary.events = index = event.index
-            counts[action] = counts.get(action, 0) + 1
+            counts[event.action] += 1
 
     def finish(self) -> Summary:
         """Close the books; call it once, after the last record."""
         self.trace.finish()
+        self.summary.actions = {action: n for action, n in self.counts.items() if n}
         if self.broken:
             self.summary.end = "broken"
         elif not self.ended and self.trace.me.status in ("crashed", "left"):
@@ -87,7 +89,7 @@ class LocalRun:
     def _unusual(self, line: int, record: Record) -> None:
         """What is not the next event of this node, and why."""
         header = self.header
-        if not isinstance(record, Event) or self.ended or self.broken:
+        if not isinstance(record, Event) or self.closed:
             self._other(line, record)
         elif record.action not in self.trace.steps:
             self.quarantine(line, f"unknown action {record.action!r}")
@@ -125,7 +127,7 @@ class LocalRun:
         ):
             self.quarantine(line, "a footer of another run, node or incarnation")
             return
-        self.ended = True
+        self.ended = self.closed = True
         self.summary.end = "footer"
         if not self.broken and footer.index != self.summary.conforming:
             reason = (
@@ -133,7 +135,7 @@ class LocalRun:
                 f"the file ends with event {self.summary.conforming}: records are missing"
             )
             self._note(INCONCLUSIVE, "records", reason, line)
-            self.broken = True
+            self.broken = self.closed = True
 
     def _out_of_sequence(self, line: int, event: Event) -> None:
         expected = self.summary.conforming + 1
@@ -144,11 +146,11 @@ class LocalRun:
         missing = f"event {last} is" if last == expected else f"events {expected} to {last} are"
         reason = f"{missing} missing: what follows cannot be checked"
         self._note(INCONCLUSIVE, "records", reason, line, event)
-        self.broken = True
+        self.broken = self.closed = True
         self.summary.events += 1
 
     def _stop(self, line: int, event: Event, wrong: Wrong) -> None:
-        self.broken = True
+        self.broken = self.closed = True
         self.summary.events += 1
         self._note(VIOLATED, "local", wrong.reason, line, event, wrong)
 

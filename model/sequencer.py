@@ -90,6 +90,8 @@ class Local(NamedTuple):
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
+RUNNING = ("member", "leaving")
+
 # The handlers below run once per message when traces are checked. A NamedTuple's own constructor
 # and `_replace` take several times as long as `tuple.__new__` on a changed list of its fields.
 _new = tuple.__new__
@@ -116,7 +118,7 @@ def address(rules: Rules, me: Local) -> Address:
 
 def running(me: Local) -> bool:
     """Tell whether the process takes part in the protocol."""
-    return me.status in ("member", "leaving")
+    return me.status in RUNNING
 
 
 def is_coordinator(rules: Rules, me: Local) -> bool:
@@ -166,12 +168,27 @@ def receive_forward(rules: Rules, me: Local, forward: Forward) -> Answer:
 
 def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answer:
     """The next DATA of the stream of node `coordinator` arrives (R5, R6, R9)."""
-    messages = data.messages
-    sender, first = messages.sender, messages.first
-    last = first + messages.size - 1
-    received, view = me.received_table, me.view
+    messages, view = data
+    first, last = messages.first, messages.last
+    taken = take_data(rules, me, coordinator, messages.sender, first, last, view)
+    if isinstance(taken, Refused):
+        return taken
+    me, fresh = taken
+    if fresh > last:
+        return Accepted(me)
+    return Accepted(me, (Deliver(messages.part(fresh, last), me.view),))
+
+
+def take_data(
+    rules: Rules, me: Local, coordinator: str, sender: Address, first: int, last: int, view: int
+) -> tuple[Local, int] | Refused:
+    """What `receive_data` does: the next state, and from which seqno on the run is delivered.
+
+    Apart, and without the messages as values, since checking a trace spends its time here.
+    """
+    received = me.received_table
     known, place, found = 0, 0, False
-    for who, seqno in received:  # loops, since this is the hot path of trace checking
+    for who, seqno in received:
         if who == sender:
             known, found = seqno, True
             break
@@ -185,25 +202,24 @@ def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answe
             is_member = True
             break
     if not (
-        is_next
-        and is_member
-        and me.status in ("member", "leaving")
-        and (data.view <= view or not rules.view_tag)
+        is_next and is_member and me.status in RUNNING and (view <= me.view or not rules.view_tag)
     ):
+        data = Data(Run(sender, first, last - first + 1, 0), view)
         return _data_refused(rules, me, coordinator, data, known, (is_member, is_next))
     fields: list[Any] = [*me]
     if sender[0] == me.node and sender == address(rules, me):
         fields[_FORWARD_TABLE] = without_interval(me.forward_table, first, last)
         fields[_RESEND] = without_interval(me.resend, first, last)
-    if last <= known:
-        return Accepted(_new(Local, fields))
-    entry = (sender, last)
-    if found:
-        fields[_RECEIVED_TABLE] = (*received[:place], entry, *received[place + 1 :])
-    else:
-        fields[_RECEIVED_TABLE] = tuple(sorted((*received, entry)))
-    fresh = messages if first > known else messages.part(known + 1, last)
-    return _new(Accepted, (_new(Local, fields), (_new(Deliver, (fresh, view)),)))
+    if last > known:
+        table = [*received]
+        if found:
+            table[place] = (sender, last)
+        else:
+            table.append((sender, last))
+            table.sort()
+        fields[_RECEIVED_TABLE] = tuple(table)
+        known = max(first - 1, known)
+    return _new(Local, fields), known + 1
 
 
 def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, ...]) -> Answer:

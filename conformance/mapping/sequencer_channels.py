@@ -5,15 +5,12 @@ written and read each channel, and packs what the other end is compared with. It
 the handlers.
 """
 
-from collections.abc import Callable
-from typing import Any
+from array import array
 
 from raincheck.conformance.events import Address as PlainAddress
 from raincheck.conformance.events import Entry, MessageId
 from raincheck.conformance.rows import Rows
 from raincheck.model.runs import Address
-
-from .sequencer_records import RunPlace
 
 
 class Sender:
@@ -30,28 +27,26 @@ class Sender:
 class Reader:
     """One channel as its receiver sees it: where it goes on reading, and its rows."""
 
-    __slots__ = ("at", "channel", "extend", "life", "node", "plain")
+    __slots__ = ("add", "at", "channel", "life", "node", "plain")
 
-    def __init__(self, channel: MessageId, extend: Callable[[Any], None]) -> None:
+    def __init__(self, channel: MessageId, rows: "array[int]") -> None:
         self.channel = channel
         self.node, self.life = str(channel[1]), int(channel[2])
         self.plain: PlainAddress = (self.node, self.life)
         self.at = 0
-        self.extend = extend
+        self.add = rows.frombytes
 
 
 class Writer:
     """One channel as its sender sees it: whom it goes to, how much it has written, its rows."""
 
-    __slots__ = ("at", "channel", "extend", "to")
+    __slots__ = ("add", "at", "channel", "to")
 
-    def __init__(
-        self, channel: MessageId, to: PlainAddress | None, extend: Callable[[Any], None]
-    ) -> None:
+    def __init__(self, channel: MessageId, to: PlainAddress | None, rows: "array[int]") -> None:
         self.channel = channel
         self.to = to
         self.at = 0
-        self.extend = extend
+        self.add = rows.frombytes
 
 
 class Channels:
@@ -65,7 +60,7 @@ class Channels:
         self.forwards: dict[MessageId, Reader] = {}
         """The channels of FORWARDs that it reads."""
         self.senders: dict[PlainAddress, Sender] = {}
-        self._writers: dict[PlainAddress | None, Writer] = {}
+        self._writers: dict[Address | None, Writer] = {}
 
     def sender(self, plain: PlainAddress) -> Sender:
         """What is known of a sender of messages."""
@@ -76,29 +71,25 @@ class Channels:
 
     def stream(self, channel: MessageId) -> Reader:
         """Begin to read a stream of DATA."""
-        reader = Reader(channel, self.rows.received_on(channel).extend)
+        reader = Reader(channel, self.rows.received_on(channel))
         self.streams[channel] = reader
         return reader
 
     def forward(self, channel: MessageId) -> Reader:
         """Begin to read a channel of FORWARDs."""
-        reader = Reader(channel, self.rows.received_on(channel).extend)
+        reader = Reader(channel, self.rows.received_on(channel))
         self.forwards[channel] = reader
         return reader
 
-    def writer(self, to: PlainAddress | None) -> Writer:
+    def writer(self, to: Address | None) -> Writer:
         """The channel of FORWARDs to that address, or for None the stream of DATA."""
         writer = self._writers.get(to)
         if writer is None:
+            plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
             kind: tuple[str, ...] = ("DATA",) if to is None else ("FORWARD",)
-            channel: MessageId = (*kind, *self.mine, *(to or ()))
-            writer = Writer(channel, to, self.rows.sent_on(channel).extend)
-            self._writers[to] = writer
+            channel: MessageId = (*kind, *self.mine, *(plain or ()))
+            writer = self._writers[to] = Writer(channel, plain, self.rows.sent_on(channel))
         return writer
-
-    def content(self, view: int, place: RunPlace, crc: int | None) -> int:
-        """What the two ends of a channel must agree on, in one word."""
-        return self.rows.content(view, self.rows.code_of(place[0]), place, crc)
 
     def positions(self) -> dict[PlainAddress, int]:
         """How far it has read each stream."""

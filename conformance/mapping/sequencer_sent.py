@@ -4,12 +4,14 @@ from typing import Any
 
 from raincheck.conformance.events import Event, MessageId, Sent
 from raincheck.conformance.findings import Admission, Difference, Summary
+from raincheck.conformance.rows import content_of, pack
 from raincheck.model.runs import Address
 from raincheck.model.sequencer import Data, Forward, JoinRsp, Local, Output
 
 from .sequencer_channels import Channels
-from .sequencer_records import Wrong, differs, run_row, table_rows, target_of
+from .sequencer_records import Wrong, differs, table_rows, target_of
 
+PASSED_ON = (Data, Forward)
 Crcs = tuple[int | None, ...]
 
 
@@ -24,12 +26,12 @@ class Outbox:
         self, event: Event, old: Local, new: Local, outputs: tuple[Output, ...], crcs: Crcs
     ) -> Wrong | None:
         """Hold an event's `sent` against the outputs; `crcs` are of what is passed on."""
-        if len(outputs) == len(event.sent) == 1 and outputs[0].__class__ is not JoinRsp:
+        if len(outputs) == len(event.sent) == 1 and isinstance(outputs[0], PASSED_ON):
             sent = event.sent[0]
-            return self._message(event, sent, outputs[0], crcs[0] if crcs else sent.crc)
+            return self.message(event, sent, outputs[0], crcs[0] if crcs else sent.crc)
         if not outputs and not event.sent:
             return None
-        messages = [out for out in outputs if not isinstance(out, JoinRsp)]
+        messages = [out for out in outputs if isinstance(out, PASSED_ON)]
         answers = [out for out in outputs if isinstance(out, JoinRsp)]
         joiners = [m for m in new.members if m not in old.members] if answers else []
         recorded = [sent for sent in event.sent if sent.id[0] != "JOIN_RSP"]
@@ -42,7 +44,7 @@ class Outbox:
             )
         for place, (sent, out) in enumerate(zip(recorded, messages, strict=True)):
             crc = crcs[place] if place < len(crcs) else sent.crc
-            wrong = self._message(event, sent, out, crc)
+            wrong = self.message(event, sent, out, crc)
             if wrong:
                 return wrong
         pairs = zip(sorted(joiners), sorted(welcomes, key=target_of), strict=True)
@@ -77,27 +79,32 @@ class Outbox:
         )
         return None
 
-    def _message(self, event: Event, sent: Sent, out: Output, crc: int | None) -> Wrong | None:
-        assert isinstance(out, Forward | Data)
-        writer = self.channels.writer((out[2][0], out[2][1]) if out.__class__ is Forward else None)
-        messages, view = out[0], out[1]
-        place, position = run_row(messages), writer.at + 1
-        if not (
-            sent.id == (*writer.channel, position)
-            and sent.messages == place
-            and sent.view == view
-            and sent.to == writer.to
-            and sent.crc == crc
-            and sent.table is sent.digest is None
+    def message(
+        self, event: Event, sent: Sent, out: Forward | Data, crc: int | None
+    ) -> Wrong | None:
+        """Hold one FORWARD or DATA against what the model sends."""
+        messages, view = out.messages, out.view
+        plain, first, size = messages.sender, messages.first, messages.size
+        sender = self.channels.senders.get(plain) or self.channels.sender((plain[0], plain[1]))
+        writer = self.channels.writer(out.to if isinstance(out, Forward) else None)
+        place, position = (plain[0], plain[1], first, size), writer.at + 1
+        if (
+            sent.messages != place
+            or sent.crc != crc
+            or sent.view != view
+            or sent.to != writer.to
+            or sent.id != (*writer.channel, position)
+            or sent.table is not None
+            or sent.digest is not None
         ):
             want: tuple[Any, ...] = ((*writer.channel, position), writer.to, view, place, crc)
             got = (sent.id, sent.to, sent.view, sent.messages, sent.crc)
             return _other(want, got, sent)
-        writer.at += place[3]
+        writer.at += size
         if writer.to is None:
             self.summary.multicast = writer.at
-        content = self.channels.content(view, place, crc)
-        writer.extend((position, event.clock, event.index, content))
+        content = content_of(view, sender.code, place, crc)
+        writer.add(pack(position, event.clock, event.index, content))
         return None
 
 
