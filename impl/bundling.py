@@ -41,7 +41,12 @@ class SendBuffer:
     def extend(self, payloads: Sequence[bytes], lengths: Sequence[int]) -> int:
         """Add as many of the first payloads as there is room for; return how many."""
         # The limit may be passed by the last one taken: there is always room for one.
-        ends = list(accumulate([length + 4 for length in lengths], initial=self._ends[-1]))
+        end = self._ends[-1]
+        each = lengths[0] + 4 if lengths else 0
+        if lengths and lengths.count(lengths[0]) == len(lengths):
+            ends = list(range(end, end + each * len(lengths) + 1, each))
+        else:
+            ends = list(accumulate([length + 4 for length in lengths], initial=end))
         room = self._ends[self._start] + self._limit
         taken = min(bisect_right(ends, room - 1), len(payloads))
         self._payloads += payloads[:taken]

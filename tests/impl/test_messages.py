@@ -92,3 +92,20 @@ def test_the_send_buffer_takes_messages_until_its_limit_is_passed():
     assert not buffer.writable
     buffer.take(14, 9)
     assert buffer.writable
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 500])
+@pytest.mark.parametrize("length", [0, 1, 100])
+@pytest.mark.parametrize("odd", [-1, 0, 8])
+def test_payloads_of_one_length_are_cut_as_those_of_many_are(count, length, odd):
+    payloads = [bytes([number % 256]) * length for number in range(count)]
+    if 0 <= odd < count:
+        payloads[odd] += b"more"
+    datagram = b"header" + bytes(Payloads.pack(payloads).area())
+
+    read = Payloads(datagram, 6, len(datagram), count)
+
+    assert read.unpack() == payloads
+    assert read.part(1, max(0, count - 2)).unpack() == payloads[1:][: max(0, count - 2)]
+    with pytest.raises(ValueError, match="add up"):
+        Payloads(datagram + b"x", 6, len(datagram) + 1, count)
