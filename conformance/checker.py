@@ -5,30 +5,31 @@ handlers (`localrun.py`) and (b) the network relation holds between them (`netwo
 argument is in docs/trace-checking.md, and `direct.py` is the check that does not rely on it.
 """
 
-from array import array
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from heapq import heappop, heappush, heapreplace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from .events import Address, MessageId
+from .channels import Channels
+from .events import Address
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
-from .localrun import check_file
+from .localrun import LocalRun, follow_file, no_collector
 from .network import (
-    channel_finding,
     check_admissions,
     check_drained,
     check_members,
     check_views,
-    compare_channel,
-    table,
 )
 from .promises import evaluate, weakened
-from .rows import Rows
 from .runfiles import RunFiles, RunIndex, index_runs
 from .tracefile import Problem, trace_files
 
+OPEN = 200
+"""Files that are read side by side; a process may not hold many more open."""
+SETTLE = 64
+"""After how many batches of lines, and one more per file, the channels' ends are compared."""
 Progress = Callable[[int, str], None]
 
 
@@ -63,62 +64,47 @@ def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list
 
 
 def check_run(files: RunFiles, progress: Progress | None = None) -> RunVerdict:
-    """Check one run, file after file; rows are dropped as soon as both ends are compared."""
+    """Check one run: its files side by side, in the order of their clocks.
+
+    The order is for the memory's sake: what one node sends the others receive soon, and then the
+    rows of both ends are compared and dropped.
+    """
     problems: list[Problem] = []
     summaries: dict[Address, Summary] = {}
     deliveries: dict[Address, Any] = {}
-    network = Channels(set(files.files))
-    for who, path in files.files.items():
-        checked = check_file(path, problems.append)
-        if checked is None:
-            network.expected.discard(who)
-            continue
-        summary, rows = checked
-        summaries[who] = summary
-        deliveries[who] = rows.delivered
-        network.add(who, rows)
-        if progress is not None:
-            progress(summary.events, path.name)
-    promises = evaluate(summaries, deliveries)
-    return judge(files, summaries, network.finish(summaries), promises, problems)
-
-
-class Channels:
-    """Compares the two ends of each channel as soon as both are known."""
-
-    def __init__(self, expected: set[Address]) -> None:
-        self.expected = expected
-        self.known: set[Address] = set()
-        self.sent: dict[MessageId, array[int]] = {}
-        self.waiting: list[tuple[Address, MessageId, array[int]]] = []
-        self.bad: list[tuple[Address, MessageId, Any]] = []
-
-    def add(self, who: Address, rows: Rows) -> None:
-        """Take one file's rows and compare what can be compared."""
-        self.known.add(who)
-        self.sent.update(rows.sent)
-        self.waiting += [(who, channel, packed) for channel, packed in rows.received.items()]
-        self._compare(lambda sender: sender in self.known)
-
-    def finish(self, summaries: Mapping[Address, Summary]) -> list[Finding]:
-        """Compare the rest, and say what does not fit."""
-        self._compare(lambda _sender: True)
-        found = (channel_finding(summaries, who, name, bad) for who, name, bad in self.bad)
-        return [finding for finding in found if finding is not None]
-
-    def _compare(self, ready: Callable[[Address], bool]) -> None:
-        later = []
-        for who, channel, received in self.waiting:
-            if not ready((str(channel[1]), int(channel[2]))):
-                later.append((who, channel, received))
-                continue
-            sent = self.sent.get(channel, array("q"))
-            bad = compare_channel(table(sent), table(received))
-            if bad is not None:
-                self.bad.append((who, channel, bad))
-            if channel[0] == "FORWARD":
-                self.sent.pop(channel, None)
-        self.waiting = later
+    network = Channels(files.files)
+    unopened = list(reversed(files.files.items()))
+    active: list[tuple[int, int, Address, Iterator[LocalRun]]] = []
+    runs: dict[Address, LocalRun] = {}
+    turns = 0
+    with no_collector():
+        while unopened or active:
+            while unopened and len(active) < OPEN:
+                who, path = unopened.pop()
+                heappush(active, (0, len(unopened), who, follow_file(path, problems.append)))
+            _, order, who, steps = active[0]
+            run = next(steps, None)
+            if run is not None:
+                if who not in runs:
+                    runs[who] = run
+                    network.follow(who, run)
+                heapreplace(active, (run.clock, order, who, steps))
+            else:
+                heappop(active)
+                network.reading.discard(who)
+                if who in runs:
+                    run = runs.pop(who)
+                    summaries[who] = run.finish()
+                    deliveries[who] = run.rows.delivered
+                    if progress is not None:
+                        progress(run.summary.events, files.files[who].name)
+            turns += 1
+            if turns % (SETTLE + len(active)) == 0:
+                network.settle()
+        channels = network.finish(summaries)
+        summaries = {who: summaries[who] for who in files.files if who in summaries}
+        promises = evaluate(summaries, deliveries)
+    return judge(files, summaries, channels, promises, problems)
 
 
 def judge(

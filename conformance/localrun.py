@@ -193,22 +193,30 @@ def no_collector() -> Iterator[None]:
             gc.enable()
 
 
-def check_file(path: Path, report: Report) -> tuple[Summary, Rows] | None:
-    """Check one file on its own; None if it has no usable header."""
+def follow_file(path: Path, report: Report) -> Iterator[LocalRun]:
+    """Check one file on its own, batch after batch; nothing comes if it has no usable header."""
     run: LocalRun | None = None
-    with no_collector():
-        for batch in read_records(path, report):
-            if run is not None:
-                run.feed(batch.line, batch.records)
-                continue
+    for batch in read_records(path, report):
+        if run is None:
             header = usable_header(path, batch.records[0], report) if batch.line == 1 else None
             if header is None:
                 if batch.line != 1:
                     report(Problem(str(path), 1, "the first record is not a header"))
-                return None
+                return
             run = LocalRun(header, str(path), report)
             run.feed(batch.line + 1, batch.records[1:])
+        else:
+            run.feed(batch.line, batch.records)
+        batch.records.clear()  # or they would stay in the cache while other files are read
+        yield run
     if run is None:
         report(Problem(str(path), 1, "no header: the file is empty or holds no record"))
-        return None
-    return run.finish(), run.rows
+
+
+def check_file(path: Path, report: Report) -> tuple[Summary, Rows] | None:
+    """Check one file on its own, as a whole; None if it has no usable header."""
+    run: LocalRun | None = None
+    with no_collector():
+        for run in follow_file(path, report):  # noqa: B007 - the last one is what counts
+            pass
+    return None if run is None else (run.finish(), run.rows)

@@ -91,6 +91,11 @@ class Channels:
             writer = self._writers[to] = Writer(channel, plain, self.rows.sent_on(channel))
         return writer
 
+    def read_up_to(self, channel: MessageId) -> int:
+        """How far it has read a channel, whichever kind that is."""
+        reader = self.streams.get(channel) or self.forwards.get(channel)
+        return reader.at if reader is not None else 0
+
     def positions(self) -> dict[PlainAddress, int]:
         """How far it has read each stream."""
         return {reader.plain: reader.at for reader in self.streams.values()}
