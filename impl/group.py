@@ -115,6 +115,11 @@ class Group:
         self.left = True
 
     @property
+    def open(self) -> bool:
+        """Whether this member may multicast now."""
+        return self.nakack.open and not self.membership.latched
+
+    @property
     def drained(self) -> bool:
         """Whether this member may stop: nothing that it sent or sequenced is under way."""
         return (
@@ -207,7 +212,7 @@ class Group:
             return False
         taken = False
         turn = max(1, len(sequencer.members) - 1)
-        while self.nakack.open and self.relayed < turn:
+        while self.open and self.relayed < turn:
             datagram = self.unicast.consume(FORWARDS, now)
             if datagram is None:
                 break
@@ -227,7 +232,7 @@ class Group:
         Under full load the window never stays open for long. If the FORWARDs of the others took
         every place in it, the coordinator's own messages would never leave, nor could it.
         """
-        if self.relayed < max(1, len(self.sequencer.members) - 1) or not self.nakack.open:
+        if self.relayed < max(1, len(self.sequencer.members) - 1) or not self.open:
             return False
         self.relayed = 0
         return True

@@ -108,16 +108,30 @@ class Membership(Protocol):
     def next_view(self) -> PlacedView | None:
         """Return the next view to install now, if there is one and all it needs is here.
 
-        The stack first delivers what it can, then installs the view in every protocol.
+        The stack first delivers what it can, then installs the view in every protocol. Who leads
+        the change is the last to install it: were it the first and died, nobody would know of its
+        view, and the next leader would give that number to another one.
         """
         if not self._upcoming or not self._nakack.has(self._fetch):
+            return None
+        if self.latched and self.change is not None and self.change.waiting:
             return None
         return self._upcoming.pop(0)
 
     @property
+    def latched(self) -> bool:
+        """Whether this member has decided a view that it has not installed yet.
+
+        It multicasts nothing then: survivors that have installed the view would take it there.
+        """
+        return self.change is not None and not self.change.preparing and bool(self._upcoming)
+
+    @property
     def settled(self) -> bool:
-        """Whether all survivors have installed the view that this member decided, if any."""
-        return self.change is None or not (self.change.preparing or self.change.waiting)
+        """Whether everybody has installed the view that this member decided, if any."""
+        return self.change is None or not (
+            self.change.preparing or self.change.waiting or self._upcoming
+        )
 
     # ------------------------------------------------------------------ what arrives
 

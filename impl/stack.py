@@ -299,7 +299,7 @@ class Stack:
         if not group.running or (not sequencer.resend and not self._buffer):
             return False
         if sequencer.is_coordinator:
-            if not group.nakack.open:
+            if not group.open:
                 return False
         elif group.unicast.waiting(sequencer.members[0], FORWARDS) >= config.unicast_window:
             return False
