@@ -27,17 +27,17 @@ class StackConfig:
     """The most bytes of one datagram. A message must fit; messages are never fragmented."""
     send_buffer: int = 1 << 20
     """Bytes of messages that `send` takes ahead of what has left."""
-    credit: int = 1 << 20
+    credit: int = 2 << 20
     """Bytes of own messages under way, sent and not yet delivered to oneself."""
     credit_messages: int = 65_536
     """The same, in messages."""
     unicast_window: int = 64
     """Datagrams to one member not yet acknowledged; as many are kept for reordering."""
-    unicast_window_bytes: int = 1 << 20
+    unicast_window_bytes: int = 2 << 20
     """The same, in bytes."""
-    multicast_window: int = 64
+    multicast_window: int = 128
     """Datagrams multicast and not yet acknowledged by all members; each member keeps as many."""
-    multicast_window_bytes: int = 2 << 20
+    multicast_window_bytes: int = 4 << 20
     """The same, in bytes."""
 
     ack_delay: float = 0.005
