@@ -1,12 +1,14 @@
-"""Trace checking on Spark: part (a) once per file in the workers, part (b) as a grouped join.
+"""Trace checking on Spark: part (a) once per file in the workers, part (b) as one grouped join.
 
-Workers run the same code as the local engine and emit packed rows; a channel's two ends meet in
-groups of (channel, block of positions), so one long stream is compared in many tasks. Summaries,
-small, come to the driver, where both engines end in the same `judge`.
+Workers run the same code as the local engine and emit packed rows; raw records never leave them. A
+channel's two ends meet in groups of (channel, block of positions), so one long stream is compared
+in many tasks; a run's deliveries and summaries meet in one group, which evaluates the properties.
+Summaries, small, come to the driver, where both engines end in the same `judge`.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,33 +16,39 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.checker import RunVerdict, judge, with_strays
-from raincheck.conformance.events import Address, MessageId
-from raincheck.conformance.findings import Promise, Summary
-from raincheck.conformance.localrun import check_file
-from raincheck.conformance.network import (
+from raincheck.conformance.traces.checker import RunVerdict, judge, with_strays
+from raincheck.conformance.traces.events import Address, MessageId
+from raincheck.conformance.traces.findings import Promise, Summary
+from raincheck.conformance.traces.localrun import check_file
+from raincheck.conformance.traces.network import (
     Mismatch,
+    Table,
     channel_finding,
     channel_text,
     compare_channel,
     table,
 )
-from raincheck.conformance.promises import evaluate
-from raincheck.conformance.runfiles import RunFiles, index_runs
-from raincheck.conformance.tracefile import Problem, trace_files
+from raincheck.conformance.traces.promises import evaluate
+from raincheck.conformance.traces.runfiles import RunFiles, index_runs
+from raincheck.conformance.traces.tracefile import Problem, trace_files
+
+from .packing import packed, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 BLOCK = 1 << 17
-"""Positions of a channel per group: 4 MiB of rows."""
-PIECE = 1 << 22
-"""Bytes of a delivery log per row."""
+"""Positions of a channel per group: at most 4 MiB of rows per reader."""
+PIECE = 1 << 18
+"""Rows of a delivery log per piece."""
+TASKS = 32
+"""Most tasks per core: a task costs about as much as checking a thousand events."""
 ROW = "kind string, run string, node string, incarnation long, channel string, block long"
 SCHEMA = f"{ROW}, payload binary"
 ANSWER = "kind string, run string, text string"
 Piece = tuple[str, str, str, int, str, int, bytes]
+Answers = list[tuple[str, str, str]]
 
 
 def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdict]:
@@ -48,29 +56,41 @@ def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdi
     found = index_runs(trace_files(paths))
     verdicts: list[RunVerdict] = []
     if found.runs:
-        pieces = distribute(session, found.runs.values()).persist()
-        try:
-            verdicts = _judged(found.runs, pieces)
-        finally:
-            pieces.unpersist()
+        with _one_plan(session):
+            pieces = distribute(session, found.runs.values())
+            answers = pieces.groupBy("run", "channel", "block").applyInArrow(_answer, ANSWER)
+            verdicts = _judged(found.runs, answers.collect())
     return with_strays(verdicts, found)
+
+
+@contextmanager
+def _one_plan(session: "SparkSession") -> Iterator[None]:
+    """Without adaptive planning, which runs each stage as a job of its own: there are two."""
+    name = "spark.sql.adaptive.enabled"
+    before = session.conf.get(name)
+    session.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        session.conf.set(name, str(before))
 
 
 def distribute(session: "SparkSession", runs: Iterable[RunFiles]) -> "DataFrame":
     """One task per file, the largest first, each checked where it is read."""
     files = [path for run in runs for path in run.files.values()]
     files.sort(key=lambda path: (-path.stat().st_size, str(path)))
-    names = session.sparkContext.parallelize(
-        [(str(path.absolute()), str(path)) for path in files], max(1, len(files))
-    )
-    frame = session.createDataFrame(names, "path string, name string")
-    return frame.mapInArrow(_check, SCHEMA)
+    tasks = min(len(files), TASKS * session.sparkContext.defaultParallelism)
+    # A task takes consecutive ids: give each some large files and some small ones.
+    dealt = [path for first in range(tasks) for path in files[first::tasks]]
+    names = [(str(path.absolute()), str(path)) for path in dealt]
 
+    def check(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                path, name = names[number]
+                yield from (_batch([piece]) for piece in file_pieces(Path(path), name))
 
-def _check(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-    for batch in batches:
-        for path, name in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            yield from (_packed([piece]) for piece in file_pieces(Path(path), name))
+    return session.range(0, len(names), 1, tasks).mapInArrow(check, SCHEMA)
 
 
 def file_pieces(path: Path, name: str) -> Iterator[Piece]:
@@ -88,30 +108,29 @@ def file_pieces(path: Path, name: str) -> Iterator[Piece]:
         run, node, incarnation = summary.run, summary.node, summary.incarnation
         yield ("summary", run, node, incarnation, "", 0, msgspec.json.encode(summary))
         for kind, ends in (("sent", rows.sent), ("received", rows.received)):
-            for channel, packed in ends.items():
+            for channel, words in ends.items():
                 text = msgspec.json.encode(channel).decode()
-                for block, payload in _blocks(packed):
+                for block, payload in _blocks(table(words)):
                     yield (kind, run, node, incarnation, text, block, payload)
-        view = memoryview(rows.delivered).cast("B") if rows.delivered else memoryview(b"")
-        for place in range(0, len(view), PIECE):
-            part = bytes(view[place : place + PIECE])
-            yield ("delivered", run, node, incarnation, "", place, part)
+        log = np.frombuffer(rows.delivered, dtype=np.int64).reshape(-1, 2)
+        for place in range(0, len(log), PIECE):
+            part = packed(log[place : place + PIECE])
+            yield (f"delivered {place}", run, node, incarnation, "", 0, part)
     for problem in problems:
         told = problem._replace(path=name)
-        yield ("problem", run, node, incarnation, name, 0, msgspec.json.encode(told._asdict()))
+        yield ("problem", run, node, incarnation, "", 0, msgspec.json.encode(told._asdict()))
 
 
-def _blocks(packed: Any) -> Iterator[tuple[int, bytes]]:
+def _blocks(rows: Table) -> Iterator[tuple[int, bytes]]:
     """A channel's rows, cut where the block of positions changes."""
-    rows = table(packed)
     blocks = rows[:, 0] // BLOCK
     cuts = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(rows)]
     for low, high in pairwise(cuts):
         if low < high:
-            yield int(blocks[low]), rows[low:high].tobytes()
+            yield int(blocks[low]), packed(rows[low:high])
 
 
-def _packed(pieces: list[Piece]) -> "pa.RecordBatch":
+def _batch(pieces: list[Piece]) -> "pa.RecordBatch":
     import pyarrow as pa
 
     schema = pa.schema(
@@ -132,42 +151,29 @@ def _packed(pieces: list[Piece]) -> "pa.RecordBatch":
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _judged(runs: dict[str, RunFiles], pieces: "DataFrame") -> list[RunVerdict]:
-    """Join the pieces, bring the answers home, and judge."""
+def _judged(runs: dict[str, RunFiles], answers: "Iterable[Any]") -> list[RunVerdict]:
+    """Bring the answers together, and judge."""
     summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
     problems: dict[str, list[Problem]] = defaultdict(list)
-    by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
-    # First, and alone: this is what checks the files, once each; all the rest reads what it kept.
-    for row in pieces.where("kind in ('summary', 'problem')").collect():
-        if row.kind == "problem":
-            problem = Problem(**msgspec.json.decode(bytes(row.payload)))
-            problems[by_path[problem.path]].append(problem)
-        else:
-            summary = msgspec.json.decode(bytes(row.payload), type=Summary)
-            summaries[row.run][summary.who] = summary
-    ends = pieces.where("kind in ('sent', 'received')")
-    answers = (
-        ends.groupBy("run", "channel", "block")
-        .applyInArrow(_compare, ANSWER)
-        .unionByName(
-            pieces.where("kind in ('summary', 'delivered')")
-            .groupBy("run")
-            .applyInArrow(_promises, ANSWER)
-        )
-        .collect()
-    )
     bad: dict[str, dict[tuple[Address, MessageId], Mismatch]] = defaultdict(dict)
     promises: dict[str, list[Promise]] = defaultdict(list)
+    by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
     for row in answers:
-        if row.kind == "promise":
+        if row.kind == "problem":
+            problem = Problem(**msgspec.json.decode(row.text))
+            problems[by_path[problem.path]].append(problem)
+        elif row.kind == "summary":
+            summary = msgspec.json.decode(row.text, type=Summary)
+            summaries[row.run][summary.who] = summary
+        elif row.kind == "promises":
             promises[row.run] = msgspec.json.decode(row.text, type=list[Promise])
-            continue
-        who, channel, mismatch = msgspec.json.decode(
-            row.text, type=tuple[Address, MessageId, Mismatch]
-        )
-        known = bad[row.run].setdefault((who, channel), mismatch)
-        if mismatch.position < known.position:
-            bad[row.run][who, channel] = mismatch
+        else:
+            who, channel, mismatch = msgspec.json.decode(
+                row.text, type=tuple[Address, MessageId, Mismatch]
+            )
+            known = bad[row.run].setdefault((who, channel), mismatch)
+            if mismatch.position < known.position:
+                bad[row.run][who, channel] = mismatch
     verdicts = []
     for name, files in sorted(runs.items()):
         known_summaries = {
@@ -187,49 +193,55 @@ def _by_reader(item: tuple[tuple[Address, MessageId], Mismatch]) -> tuple[Addres
     return who, channel_text(channel)
 
 
-def _compare(ends: "pa.Table") -> "pa.Table":
-    """Compare each reader's rows of one block of a channel with what was sent in it."""
-    sent = table(b"")
-    readers: list[tuple[Address, str, Any]] = []
-    run = ""
-    for row in ends.to_pylist():
-        run = row["run"]
-        if row["kind"] == "sent":
-            sent = table(row["payload"])
-        else:
-            who = (row["node"], row["incarnation"])
-            readers.append((who, row["channel"], table(row["payload"])))
-    answers = []
-    for who, channel, received in readers:
-        bad = compare_channel(sent, received)
-        if bad is not None:
-            text = msgspec.json.encode((who, msgspec.Raw(channel.encode()), bad)).decode()
-            answers.append(("mismatch", run, text))
-    return _answers(answers)
-
-
-def _promises(rows: "pa.Table") -> "pa.Table":
-    """Evaluate the properties on one run's deliveries."""
-    summaries: dict[Address, Summary] = {}
-    parts: dict[Address, list[tuple[int, bytes]]] = defaultdict(list)
-    run = ""
-    for row in rows.to_pylist():
-        run = row["run"]
-        who = (row["node"], row["incarnation"])
-        if row["kind"] == "summary":
-            summaries[who] = msgspec.json.decode(row["payload"], type=Summary)
-        else:
-            parts[who].append((row["block"], row["payload"]))
-    deliveries = {who: b"".join(part for _, part in sorted(parts[who])) for who in summaries}
-    promises = evaluate(summaries, deliveries)
-    return _answers([("promise", run, msgspec.json.encode(promises).decode())])
-
-
-def _answers(rows: list[tuple[str, str, str]]) -> "pa.Table":
+def _answer(rows: "pa.Table") -> "pa.Table":
+    """What one group says: a block of a channel, or all that is known of a run as a whole."""
     import pyarrow as pa
 
+    pieces = rows.to_pylist()
+    about: Callable[[str, list[dict[str, Any]]], Answers]
+    about = _compare if pieces[0]["channel"] else _whole
+    answers = about(pieces[0]["run"], pieces)
     names = ("kind", "run", "text")
-    columns = [[row[place] for row in rows] for place in range(len(names))]
+    columns = [[answer[place] for answer in answers] for place in range(len(names))]
     return pa.table(
         {name: pa.array(c, type=pa.string()) for name, c in zip(names, columns, strict=True)}
     )
+
+
+def _compare(run: str, pieces: list[dict[str, Any]]) -> Answers:
+    """Compare each reader's rows of one block of a channel with what was sent in it."""
+    sent = table(b"")
+    for piece in pieces:
+        if piece["kind"] == "sent":
+            sent = unpacked(piece["payload"])
+    answers = []
+    for piece in pieces:
+        if piece["kind"] == "received":
+            bad = compare_channel(sent, unpacked(piece["payload"]))
+            if bad is not None:
+                who = (piece["node"], piece["incarnation"])
+                channel = msgspec.Raw(piece["channel"].encode())
+                text = msgspec.json.encode((who, channel, bad)).decode()
+                answers.append(("mismatch", run, text))
+    return answers
+
+
+def _whole(run: str, pieces: list[dict[str, Any]]) -> Answers:
+    """Evaluate the properties on one run's deliveries; hand summaries and problems through."""
+    summaries: dict[Address, Summary] = {}
+    parts: dict[Address, list[tuple[int, bytes]]] = defaultdict(list)
+    answers = []
+    for piece in pieces:
+        who = (piece["node"], piece["incarnation"])
+        kind, _, place = piece["kind"].partition(" ")
+        if kind == "delivered":
+            parts[who].append((int(place), unpacked(piece["payload"]).tobytes()))
+            continue
+        answers.append((kind, run, piece["payload"].decode()))
+        if kind == "summary":
+            summaries[who] = msgspec.json.decode(piece["payload"], type=Summary)
+    if summaries:
+        deliveries = {who: b"".join(part for _, part in sorted(parts[who])) for who in summaries}
+        promises = evaluate(summaries, deliveries)
+        answers.append(("promises", run, msgspec.json.encode(promises).decode()))
+    return answers
