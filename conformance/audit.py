@@ -17,8 +17,8 @@ from pathlib import Path
 from threading import Lock
 
 from raincheck.conformance.report.auditpage import audit_html
+from raincheck.conformance.tlc.catalog import TIERS, load_assumptions, load_catalog
 
-from .catalog import TIERS, load_assumptions, load_catalog
 from .dossier import Step
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui

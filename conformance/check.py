@@ -15,17 +15,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from .catalog import HOLDS, TIERS, Case, load_catalog, select
-from .counterexample import write_counterexample
+from raincheck.conformance.tlc.catalog import HOLDS, TIERS, Case, load_catalog, select
+from raincheck.conformance.tlc.counterexample import write_counterexample
+from raincheck.conformance.tlc.resultcache import ResultCache, hash_of, key_of
+from raincheck.conformance.tlc.tlaspec import files_of
+from raincheck.conformance.tlc.tlc import ERROR, VIOLATED, Options, TlcResult, run_tlc, tlc_command
+
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .java import Java, find_java, tlc_jar
 from .outcome import INCONCLUSIVE
 from .outcome import VIOLATED as SURPRISE
 from .processes import Processes
-from .resultcache import ResultCache, hash_of, key_of
-from .tlaspec import files_of
-from .tlc import ERROR, VIOLATED, Options, TlcResult, run_tlc, tlc_command
 
 _LONG: Final = 300_000
 """From so many states on, Java's second compiler may pay off."""

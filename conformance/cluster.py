@@ -13,16 +13,16 @@ import random
 import shlex
 from pathlib import Path
 
+from raincheck.conformance.field.clusterchecks import Judged, judge, results
+from raincheck.conformance.field.clusterload import SMALLEST
+from raincheck.conformance.field.clustermembers import node_command
+from raincheck.conformance.field.clusterrecord import Record, Settings, name_of
+from raincheck.conformance.field.clusterrun import ClusterRun
+from raincheck.conformance.field.faults import KINDS, make_plan, parse_kinds
 from raincheck.conformance.report.pages import mark_of
 
-from .clusterchecks import Judged, judge, results
-from .clusterload import SMALLEST
-from .clustermembers import node_command
-from .clusterrecord import Record, Settings, name_of
-from .clusterrun import ClusterRun
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
-from .faults import KINDS, make_plan, parse_kinds
 from .outcome import HOLDS
 
 TRANSPORTS = ("udp", "udp-multicast", "tcp")

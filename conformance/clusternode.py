@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.field.clusterload import Node, tell
 from raincheck.impl.channel import Connecting
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
@@ -24,8 +25,6 @@ from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
-
-from .clusterload import Node, tell
 
 LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
 """Exit codes: after leaving; a wait was too long; not able to start; excluded."""

@@ -12,16 +12,24 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .checker import RunVerdict, check_paths
-from .deliveries import delivery_files
+from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.deliveries import delivery_files
+from raincheck.conformance.traces.explaintrace import describe, describe_problem
+from raincheck.conformance.traces.findings import (
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+    WORDS,
+    Finding,
+    Promise,
+)
+from raincheck.conformance.traces.properties import NAMES, LogVerdict
+from raincheck.conformance.traces.properties_local import check_deliveries
+from raincheck.conformance.traces.tracefile import Problem, trace_files
+
 from .errors import UsageError
 from .evidence import Evidence
-from .explaintrace import describe, describe_problem
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, WORDS, Finding, Promise
 from .outcome import Outcome, Result
-from .properties import NAMES, LogVerdict
-from .properties_local import check_deliveries
-from .tracefile import Problem, trace_files
 from .ui import Ui
 
 if TYPE_CHECKING:

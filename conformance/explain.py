@@ -9,16 +9,20 @@ import shlex
 from pathlib import Path
 
 from raincheck.conformance.report.sequence import as_steps, as_text
+from raincheck.conformance.tlc.catalog import HOLDS, Case, load_catalog, select
+from raincheck.conformance.tlc.counterexample import (
+    FOLDER,
+    read_counterexample,
+    write_counterexample,
+)
+from raincheck.conformance.tlc.story import diagram_of
+from raincheck.conformance.tlc.tlc import ERROR, VIOLATED, TlcResult
 
-from .catalog import HOLDS, Case, load_catalog, select
 from .check import add_tool_arguments, checker_of
-from .counterexample import FOLDER, read_counterexample, write_counterexample
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .outcome import INCONCLUSIVE
 from .processes import Processes
-from .story import diagram_of
-from .tlc import ERROR, VIOLATED, TlcResult
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

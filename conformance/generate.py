@@ -17,19 +17,19 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from raincheck.conformance.replaying.lockstep import lockstep
+from raincheck.conformance.replaying.moves import Move, printed
+from raincheck.conformance.replaying.pair import Differs, Pair, system_of
+from raincheck.conformance.replaying.probes import GUARDS, Probes
+from raincheck.conformance.replaying.replay import Prepared, Replay, replay
+from raincheck.conformance.tlc.catalog import TIERS, Case, load_catalog, select
+from raincheck.conformance.tlc.cfgfile import read_cfg
 from raincheck.model.sequencer import machine
 from raincheck.model.sequencer_system import SequencerSystem
 
-from .catalog import TIERS, Case, load_catalog, select
-from .cfgfile import read_cfg
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
-from .lockstep import lockstep
-from .moves import Move, printed
 from .outcome import HOLDS, VIOLATED
-from .pair import Differs, Pair, system_of
-from .probes import GUARDS, Probes
-from .replay import Prepared, Replay, replay
 
 WHOLE: Final = 25_000
 """A graph of at most so many states is replayed whole ..."""

@@ -18,18 +18,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+from raincheck.conformance.tlc.catalog import TIERS, load_catalog, select
+from raincheck.conformance.tlc.cfgfile import Configuration, read_cfg
+from raincheck.conformance.tlc.compare import compare
+from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.stategraph import of_machine
 from raincheck.model.explore import Exploration, Progress, explore
 from raincheck.model.machine import Machine
 from raincheck.model.values import Value
 
-from .catalog import TIERS, load_catalog, select
-from .cfgfile import Configuration, read_cfg
-from .compare import compare
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
-from .graphdump import Dump, dump_command, dump_graph
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from .stategraph import of_machine
 
 LIMIT: Final = 200_000
 """More states than these are not compared: it would take minutes and gigabytes."""

@@ -17,21 +17,21 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.replaying.group import MakeCore
+from raincheck.conformance.replaying.lockstep import lockstep
+from raincheck.conformance.replaying.mutants import Mutant, core_maker, load_mutants, write_spec
+from raincheck.conformance.replaying.pair import Differs, Pair, instance
+from raincheck.conformance.replaying.replay import Prepared, replay
+from raincheck.conformance.tlc.catalog import HOLDS as CATALOG_HOLDS
+from raincheck.conformance.tlc.catalog import Case, load_catalog, select
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.tlc import ERROR, run_tlc
 from raincheck.model.explore import explore
 
-from .catalog import HOLDS as CATALOG_HOLDS
-from .catalog import Case, load_catalog, select
-from .cfgfile import read_cfg
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .generate import ACTIONS, prepare, system_for
-from .group import MakeCore
-from .lockstep import lockstep
-from .mutants import Mutant, core_maker, load_mutants, write_spec
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from .pair import Differs, Pair, instance
-from .replay import Prepared, replay
-from .tlc import ERROR, run_tlc
 
 EXAMPLES: Final = 100
 """How many examples lockstep may spend on a mutant, over each kind of views."""

@@ -7,10 +7,11 @@ less than it should, becomes "inconclusive"; only what a step's own summary says
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
+from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.tlaspec import comment_above
 from raincheck.model.values import Value
 
-from .catalog import HOLDS, Assumption, Case
-from .cfgfile import read_cfg
 from .dossier import (
     OPEN,
     AssumptionRow,
@@ -25,7 +26,6 @@ from .dossier import (
     excused,
 )
 from .outcome import INCONCLUSIVE, VIOLATED
-from .tlaspec import comment_above
 
 
 def compile_dossier(

@@ -7,9 +7,9 @@ the handlers.
 
 from array import array
 
-from raincheck.conformance.events import Address as PlainAddress
-from raincheck.conformance.events import Entry, MessageId
-from raincheck.conformance.rows import Rows
+from raincheck.conformance.traces.events import Address as PlainAddress
+from raincheck.conformance.traces.events import Entry, MessageId
+from raincheck.conformance.traces.rows import Rows
 from raincheck.model.runs import Address
 
 

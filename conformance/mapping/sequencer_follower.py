@@ -3,16 +3,16 @@
 Law of this file: it decides nothing that the model decides, and knows no action by name.
 """
 
-from raincheck.conformance.events import Address as PlainAddress
-from raincheck.conformance.events import Changed, Event, Header
-from raincheck.conformance.findings import (
+from raincheck.conformance.traces.events import Address as PlainAddress
+from raincheck.conformance.traces.events import Changed, Event, Header
+from raincheck.conformance.traces.findings import (
     Departure,
     Difference,
     FalseConjunct,
     Installed,
     Summary,
 )
-from raincheck.conformance.rows import Rows
+from raincheck.conformance.traces.rows import Rows
 from raincheck.model import sequencer as handlers
 from raincheck.model.machine import Refused
 from raincheck.model.runs import Address

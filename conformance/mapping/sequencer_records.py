@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 from msgspec import UNSET
 
-from raincheck.conformance.events import Args, Changed, Entry, Event, Sent
-from raincheck.conformance.findings import Difference, FalseConjunct
+from raincheck.conformance.traces.events import Args, Changed, Entry, Event, Sent
+from raincheck.conformance.traces.findings import Difference, FalseConjunct
 from raincheck.model import sequencer as handlers
 from raincheck.model.runs import Run
 from raincheck.model.sequencer import Local, Rules

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from raincheck.conformance.events import Event, MessageId, Sent
-from raincheck.conformance.findings import Admission, Difference, Summary
-from raincheck.conformance.rows import content_of, pack
+from raincheck.conformance.traces.events import Event, MessageId, Sent
+from raincheck.conformance.traces.findings import Admission, Difference, Summary
+from raincheck.conformance.traces.rows import content_of, pack
 from raincheck.model.runs import Address
 from raincheck.model.sequencer import Data, Forward, JoinRsp, Local, Output
 

@@ -10,9 +10,16 @@ from collections.abc import Callable
 
 from msgspec import UNSET
 
-from raincheck.conformance.events import Changed, Delivered, Entry, Event, Header, well_formed
-from raincheck.conformance.findings import Summary
-from raincheck.conformance.rows import Rows, content_of, pack
+from raincheck.conformance.traces.events import (
+    Changed,
+    Delivered,
+    Entry,
+    Event,
+    Header,
+    well_formed,
+)
+from raincheck.conformance.traces.findings import Summary
+from raincheck.conformance.traces.rows import Rows, content_of, pack
 from raincheck.model import sequencer as handlers
 from raincheck.model.machine import Refused
 from raincheck.model.runs import Run

@@ -1,8 +1,8 @@
 """The events of SEQUENCER by which a member comes, changes its view, and goes."""
 
-from raincheck.conformance.events import Event, Header
-from raincheck.conformance.findings import Admission, Installed, Summary
-from raincheck.conformance.rows import Rows
+from raincheck.conformance.traces.events import Event, Header
+from raincheck.conformance.traces.findings import Admission, Installed, Summary
+from raincheck.conformance.traces.rows import Rows
 from raincheck.model import sequencer as handlers
 from raincheck.model.runs import Address
 

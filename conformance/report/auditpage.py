@@ -11,8 +11,9 @@ from raincheck import __version__
 from raincheck.conformance.doctor import examine
 from raincheck.conformance.dossier import OPEN, Dossier
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
-from raincheck.conformance.report.pages import figures_line
-from raincheck.conformance.report.sequencesvg import STYLE
+
+from .pages import figures_line
+from .sequencesvg import STYLE
 
 SIGNS = {HOLDS: ("✓", "ok"), INCONCLUSIVE: ("?", "open"), OPEN: ("○", "open")}
 

@@ -3,7 +3,7 @@
 from html import escape
 from typing import Final
 
-from raincheck.conformance.report.sequence import (
+from .sequence import (
     ABSENT_AFTER,
     PRESENT_AFTER,
     Diagram,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from raincheck.conformance.deliveries import delivery_files, read_rows
-from raincheck.conformance.properties import (
+from raincheck.conformance.traces.deliveries import delivery_files, read_rows
+from raincheck.conformance.traces.properties import (
     Answers,
     Facts,
     LogVerdict,
@@ -20,7 +20,7 @@ from raincheck.conformance.properties import (
     judged,
     order_witness,
 )
-from raincheck.conformance.tracefile import Problem
+from raincheck.conformance.traces.tracefile import Problem
 
 from . import queries
 

@@ -18,10 +18,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from raincheck.conformance.checker import RunVerdict, check_paths
-from raincheck.conformance.findings import HOLDS
-from raincheck.conformance.steady import write_steady
-from raincheck.conformance.tracefile import read_records
+from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.findings import HOLDS
+from raincheck.conformance.traces.steady import write_steady
+from raincheck.conformance.traces.tracefile import read_records
 
 MEMBERS = 4
 
@@ -71,8 +71,8 @@ def child(folder: Path) -> None:
 
 def tlc(folder: Path, events: int) -> None:
     """The same trace by TLC and by the local engine."""
-    from raincheck.conformance.tlatrace import write_tla_trace
-    from raincheck.conformance.tlc import run_tlc
+    from raincheck.conformance.tlc.tlc import run_tlc
+    from raincheck.conformance.traces.tlatrace import write_tla_trace
 
     paths = write_steady(folder / "tlc", events, MEMBERS)
     trace = write_tla_trace(folder / "module", paths)

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance import audit
-from raincheck.conformance.catalog import load_catalog
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
+from raincheck.conformance.tlc.catalog import load_catalog
 from raincheck.conformance.ui import Ui
 
 QUIET = Ui(quiet=True)

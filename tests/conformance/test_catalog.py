@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.catalog import load_catalog, select
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.tlc.catalog import load_catalog, select
 
 TOYS = Path(__file__).parent / "toys"
 

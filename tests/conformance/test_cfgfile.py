@@ -2,8 +2,8 @@
 
 import pytest
 
-from raincheck.conformance.cfgfile import parse_cfg, read_cfg
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.tlc.cfgfile import parse_cfg, read_cfg
 from raincheck.model.tlavalue import ModelValue, record
 
 TEXT = r"""

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.catalog import Case, load_catalog
 from raincheck.conformance.check import Answer, judge
-from raincheck.conformance.resultcache import ResultCache, as_json, key_of, result_from
-from raincheck.conformance.tlaspec import files_of
-from raincheck.conformance.tlc import Options, TlcResult
-from raincheck.conformance.tlcoutput import ActionCoverage, TlcState
+from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.resultcache import ResultCache, as_json, key_of, result_from
+from raincheck.conformance.tlc.tlaspec import files_of
+from raincheck.conformance.tlc.tlc import Options, TlcResult
+from raincheck.conformance.tlc.tlcoutput import ActionCoverage, TlcState
 
 TOYS = Path(__file__).parent / "toys"
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.checker import RunVerdict, check_paths
-from raincheck.conformance.damage import FAULTS, copy, damage
-from raincheck.conformance.direct import Direct
-from raincheck.conformance.events import Crash, Event, Footer, encode_lines
-from raincheck.conformance.findings import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.steady import write_steady
-from raincheck.conformance.tracegen import Shape, Trace, Walk, write_trace
+from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.damage import FAULTS, copy, damage
+from raincheck.conformance.traces.direct import Direct
+from raincheck.conformance.traces.events import Crash, Event, Footer, encode_lines
+from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.steady import write_steady
+from raincheck.conformance.traces.tracegen import Shape, Trace, Walk, write_trace
 from raincheck.model.runs import Address
 from raincheck.model.sequencer import Rules
 

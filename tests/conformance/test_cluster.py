@@ -16,16 +16,16 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance import clusterrun
-from raincheck.conformance.checker import check_paths
 from raincheck.conformance.cluster import run_cluster, settings_of
-from raincheck.conformance.clusterchecks import NOT_DISCHARGED, judge, results
-from raincheck.conformance.clusterload import content
-from raincheck.conformance.clustermembers import Member
-from raincheck.conformance.clusterrecord import Record, Settings, cut_last_line, name_of
-from raincheck.conformance.clusterrun import ClusterRun
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.faults import Fault, Plan
+from raincheck.conformance.field import clusterrun
+from raincheck.conformance.field.clusterchecks import NOT_DISCHARGED, judge, results
+from raincheck.conformance.field.clusterload import content
+from raincheck.conformance.field.clustermembers import Member
+from raincheck.conformance.field.clusterrecord import Record, Settings, cut_last_line, name_of
+from raincheck.conformance.field.clusterrun import ClusterRun
+from raincheck.conformance.field.faults import Fault, Plan
+from raincheck.conformance.traces.checker import check_paths
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.compare import compare
-from raincheck.conformance.dotgraph import plain_action, read_dot, read_lines
-from raincheck.conformance.stategraph import StateGraph, of_machine
+from raincheck.conformance.tlc.compare import compare
+from raincheck.conformance.tlc.dotgraph import plain_action, read_dot, read_lines
+from raincheck.conformance.tlc.stategraph import StateGraph, of_machine
 from raincheck.model.explore import explore
 from raincheck.model.machine import Step, Value, function, record
 from raincheck.model.tlavalue import ModelValue

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.catalog import load_assumptions, load_catalog
 from raincheck.conformance.dossier import OPEN, Dossier, Step
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
+from raincheck.conformance.tlc.catalog import load_assumptions, load_catalog
 from raincheck.conformance.weighing import compile_dossier
 
 CASES = tuple(case for case in load_catalog() if case.tier == "quick")

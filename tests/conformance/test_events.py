@@ -6,15 +6,22 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from raincheck.conformance import tracefile
-from raincheck.conformance.checker import RunVerdict, check_paths
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.events import Event, Header, channel_of, decode, encode, well_formed
-from raincheck.conformance.findings import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.steady import write_steady
-from raincheck.conformance.tracefile import Problem, read_records
-from raincheck.conformance.tracegen import Shape, Walk, write_trace
-from raincheck.conformance.traceparquet import write_parquet
+from raincheck.conformance.traces import tracefile
+from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.events import (
+    Event,
+    Header,
+    channel_of,
+    decode,
+    encode,
+    well_formed,
+)
+from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.steady import write_steady
+from raincheck.conformance.traces.tracefile import Problem, read_records
+from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.traces.traceparquet import write_parquet
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"

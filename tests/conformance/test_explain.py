@@ -7,7 +7,6 @@ from xml.etree import ElementTree
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.catalog import Case, load_catalog
 from raincheck.conformance.mapping import sequencer_story
 from raincheck.conformance.report.sequence import (
     Change,
@@ -18,10 +17,11 @@ from raincheck.conformance.report.sequence import (
     as_text,
 )
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
-from raincheck.conformance.story import actor, changes, diagram_of
-from raincheck.conformance.tlaspec import comment_above
-from raincheck.conformance.tlc import TlcResult
-from raincheck.conformance.tlcoutput import read_output
+from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.story import actor, changes, diagram_of
+from raincheck.conformance.tlc.tlaspec import comment_above
+from raincheck.conformance.tlc.tlc import TlcResult
+from raincheck.conformance.tlc.tlcoutput import read_output
 from raincheck.model.tlavalue import parse
 
 HERE = Path(__file__).parent

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.faults import (
+from raincheck.conformance.field.faults import (
     COORDINATOR,
     KINDS,
     LINK,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance.generate import play, read_schedules
-from raincheck.conformance.lockstep import Walked, lockstep
-from raincheck.conformance.moves import Move
-from raincheck.conformance.pair import Differs, Pair, instance, shortened, system_of
+from raincheck.conformance.replaying.lockstep import Walked, lockstep
+from raincheck.conformance.replaying.moves import Move
+from raincheck.conformance.replaying.pair import Differs, Pair, instance, shortened, system_of
 from raincheck.impl import effects as impl
 from raincheck.impl.messages import Address as ImplAddress
 from raincheck.impl.sequencer import Repairs, Sequencer

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.catalog import load_catalog, select
-from raincheck.conformance.cfgfile import read_cfg
-from raincheck.conformance.compare import compare
-from raincheck.conformance.dotgraph import read_dot
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Ui
-from raincheck.conformance.graphdump import Dump, dump_command, dump_graph
 from raincheck.conformance.mirror import Case, add_arguments, machine_of, mirror_case, run
-from raincheck.conformance.stategraph import of_machine
+from raincheck.conformance.tlc.catalog import load_catalog, select
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.compare import compare
+from raincheck.conformance.tlc.dotgraph import read_dot
+from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.stategraph import of_machine
 from raincheck.model.explore import explore
 from raincheck.model.machine import Step, Value, function, record
 from raincheck.model.tlavalue import ModelValue
@@ -93,7 +93,7 @@ def test_tlc_still_dumps_the_golden_graph(tmp_path):
 
 
 def test_a_dump_that_lacks_states_is_refused(tmp_path, monkeypatch):
-    from raincheck.conformance import tlc
+    from raincheck.conformance.tlc import tlc
 
     def copied(_module, _cfg, target, **_options):
         target.write_text((TOYS / "token-2.15.dot").read_text())

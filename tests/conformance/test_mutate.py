@@ -8,18 +8,9 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance import mutate
-from raincheck.conformance.catalog import Case, load_catalog
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Result, Ui
 from raincheck.conformance.generate import prepare
-from raincheck.conformance.mutants import (
-    Mutant,
-    core_maker,
-    damaged,
-    load_mutants,
-    mutated_module,
-    write_spec,
-)
 from raincheck.conformance.mutate import (
     actions_reached,
     add_arguments,
@@ -30,6 +21,15 @@ from raincheck.conformance.mutate import (
     try_implementation,
     try_spec,
 )
+from raincheck.conformance.replaying.mutants import (
+    Mutant,
+    core_maker,
+    damaged,
+    load_mutants,
+    mutated_module,
+    write_spec,
+)
+from raincheck.conformance.tlc.catalog import Case, load_catalog
 from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
 

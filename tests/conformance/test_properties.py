@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.deliveries import Row
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
-from raincheck.conformance.properties import judged
-from raincheck.conformance.properties_local import answer, check_deliveries
+from raincheck.conformance.traces.deliveries import Row
+from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
+from raincheck.conformance.traces.properties import judged
+from raincheck.conformance.traces.properties_local import answer, check_deliveries
 
 
 def log(*members: str, end: bool = True) -> list[Row]:

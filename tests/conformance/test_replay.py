@@ -10,7 +10,6 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.catalog import load_catalog
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Ui
 from raincheck.conformance.generate import (
@@ -22,11 +21,12 @@ from raincheck.conformance.generate import (
     result_of,
     run,
 )
-from raincheck.conformance.group import Group, Impossible
 from raincheck.conformance.mapping import sequencer as mapping
-from raincheck.conformance.moves import Move, printed
-from raincheck.conformance.probes import Probes
-from raincheck.conformance.replay import Prepared, plain_core, replay
+from raincheck.conformance.replaying.group import Group, Impossible
+from raincheck.conformance.replaying.moves import Move, printed
+from raincheck.conformance.replaying.probes import Probes
+from raincheck.conformance.replaying.replay import Prepared, plain_core, replay
+from raincheck.conformance.tlc.catalog import load_catalog
 from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import Repairs, Sequencer

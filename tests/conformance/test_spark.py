@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from raincheck.conformance import checker, properties_local
-from raincheck.conformance.damage import damage
-from raincheck.conformance.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.traces import checker, properties_local
+from raincheck.conformance.traces.damage import damage
+from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,7 +48,7 @@ def test_a_stream_is_compared_across_its_blocks(
     session: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from raincheck.conformance.spark import pipeline
-    from raincheck.conformance.steady import write_steady
+    from raincheck.conformance.traces.steady import write_steady
 
     monkeypatch.setattr(pipeline, "BLOCK", 16)
     write_steady(tmp_path, 400)

@@ -12,10 +12,10 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.java import find_java
 from raincheck.conformance.processes import Finished, Processes, Stopped
-from raincheck.conformance.tlaspec import code_of, comment_above, files_of
-from raincheck.conformance.tlc import Options, TlcResult, dump_graph, run_tlc
-from raincheck.conformance.tlcerrors import complaint
-from raincheck.conformance.tlcoutput import read_output
+from raincheck.conformance.tlc.tlaspec import code_of, comment_above, files_of
+from raincheck.conformance.tlc.tlc import Options, TlcResult, dump_graph, run_tlc
+from raincheck.conformance.tlc.tlcerrors import complaint
+from raincheck.conformance.tlc.tlcoutput import read_output
 
 HERE = Path(__file__).parent
 TOYS = HERE / "toys"

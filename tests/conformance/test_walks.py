@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.conformance.walks import EdgeIndex, Walk, covering_walks, uncovered
+from raincheck.conformance.replaying.walks import EdgeIndex, Walk, covering_walks, uncovered
 from raincheck.model.graph import NUMBER, Graph, Label
 
 

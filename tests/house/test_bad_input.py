@@ -21,8 +21,8 @@ import pytest
 import raincheck
 from raincheck.__main__ import main
 from raincheck.conformance.java import tlc_jar
-from raincheck.conformance.tracefile import read_records
-from raincheck.conformance.traceparquet import write_parquet
+from raincheck.conformance.traces.tracefile import read_records
+from raincheck.conformance.traces.traceparquet import write_parquet
 from raincheck.impl.errors import MessageTooLarge, NotMember
 from raincheck.impl.member import main as member_main
 from raincheck.impl.stack_config import StackConfig

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.conformance.catalog import Case, load_catalog
-from raincheck.conformance.cfgfile import read_cfg
-from raincheck.conformance.tlc import run_tlc
+from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.tlc import run_tlc
 from raincheck.model import sequencer as node
 from raincheck.model.explore import Exploration, explore
 from raincheck.model.machine import Accepted, Refused

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import msgspec
 import numpy as np
 
-from .errors import UsageError
+from raincheck.conformance.errors import UsageError
+
 from .events import FORMAT_VERSION, Header, Record, decode, decode_lines
 
 CHUNK = 64 * 1024

@@ -12,10 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.mapping.sequencer_records import Wrong
+from raincheck.conformance.mapping.sequencer_trace import SequencerTrace
+
 from .events import Crash, Event, Footer, Header, Record
 from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
-from .mapping.sequencer_records import Wrong
-from .mapping.sequencer_trace import SequencerTrace
 from .rows import Rows
 from .tracefile import Problem, Report, read_records, usable_header
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.tlc.catalog import spec_folder
 from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
 from raincheck.impl.sequencer import Repairs, Sequencer
 
-from .catalog import spec_folder
-from .errors import UsageError
 from .group import MakeCore
 from .moves import Move
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.errors import UsageError
+
 from . import tlc
 from .cfgfile import read_cfg
 from .dotgraph import read_dot
-from .errors import UsageError
 from .stategraph import StateGraph
 
 # Dumping takes longer than checking, and the graphs are as large as a mirror can be.

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.errors import UsageError
+
 from .cfgfile import Configuration
-from .errors import UsageError
 
 _NESTED: Final = re.compile(r"\(\*|\*\)")
 _LINE_COMMENT: Final = re.compile(r"\\\*[^\n]*")

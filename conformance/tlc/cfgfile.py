@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.errors import UsageError
 from raincheck.model.tlavalue import parse
 from raincheck.model.values import Value
-
-from .errors import UsageError
 
 # Singular and plural mean the same to TLC; here the singular stands for both.
 _KEYWORDS: Final = {

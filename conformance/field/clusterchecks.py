@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .checker import RunVerdict, check_paths
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
+from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.deliveries import read_rows
+from raincheck.conformance.traces.tracefile import Problem
+
 from .clustermembers import Member
 from .clusterrecord import Record
-from .deliveries import read_rows
-from .outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
-from .tracefile import Problem
 
 RESTING = ("TotalOrder", "UniformTotalOrder", "Agreement", "UniformAgreement")
 """Properties that rest on VirtualSynchrony."""

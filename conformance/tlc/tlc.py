@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.java import Java, find_java, tlc_jar
+from raincheck.conformance.processes import Processes
+
 from .cfgfile import parse_cfg, read_cfg
-from .errors import UsageError
-from .java import Java, find_java, tlc_jar
-from .processes import Processes
 from .tlaspec import check_constants
 from .tlcerrors import complaint
 from .tlcoutput import ActionCoverage, Report, TlcState, read_output

@@ -9,7 +9,8 @@ hold all that was ever sent, so its time grows with the square of the length.
 from pathlib import Path
 from typing import NamedTuple
 
-from .errors import UsageError
+from raincheck.conformance.errors import UsageError
+
 from .events import Event, Header
 from .tracefile import Problem, read_records
 

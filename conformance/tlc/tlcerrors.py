@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 from typing import Final
 
-from .processes import Finished
+from raincheck.conformance.processes import Finished
+
 from .tlcoutput import Message, Report
 
 _SEMANTIC: Final = re.compile(

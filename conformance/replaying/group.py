@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias, cast
 
+from raincheck.conformance.mapping import sequencer as mapping
 from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import Sequencer
@@ -18,7 +19,6 @@ from raincheck.model.runs import Address
 from raincheck.model.sequencer import Local
 from raincheck.model.sequencer_state import Constants, Rsp, State, Tagged, View
 
-from .mapping import sequencer as mapping
 from .moves import Move
 
 RUNNING: Final = ("member", "leaving")

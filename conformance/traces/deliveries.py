@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .errors import UsageError
+from raincheck.conformance.errors import UsageError
+
 from .tracefile import Problem, Report
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .clusternode import EXCLUDED, LEFT, SETUP
-from .errors import UsageError
+from raincheck.conformance.clusternode import EXCLUDED, LEFT, SETUP
+from raincheck.conformance.errors import UsageError
 
 _LINE = 1 << 20  # bytes of one line of a member
 

@@ -7,7 +7,7 @@ Law of this file: a plan depends on the seed and the settings alone. It names ta
 from dataclasses import dataclass
 from random import Random
 
-from .errors import UsageError
+from raincheck.conformance.errors import UsageError
 
 PROCESS = ("crash", "pause", "leave", "join")
 """Done to processes by the harness."""

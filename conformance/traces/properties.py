@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from .errors import UsageError
+from raincheck.conformance.errors import UsageError
+
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 from .tracefile import Problem
 

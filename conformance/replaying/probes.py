@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
+from raincheck.conformance.mapping import sequencer as mapping
 from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
 from raincheck.impl.errors import NotEnabled
@@ -20,7 +21,6 @@ from raincheck.model.runs import Address, Run
 from raincheck.model.sequencer import Local
 
 from .group import Group
-from .mapping import sequencer as mapping
 
 DRAINED: Final = "DrainOnLeave => position[p][n] = Len(stream[n])"
 """What the network knows and tells the core with the event."""

@@ -11,8 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Final
 
+from raincheck.conformance.errors import UsageError
+
 from .cfgfile import read_cfg
-from .errors import UsageError
 
 HOLDS: Final = "holds"
 

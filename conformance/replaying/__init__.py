@@ -1,0 +1,1 @@
+"""Model and implementation side by side: walks, replay, lockstep, mutants."""

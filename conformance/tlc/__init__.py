@@ -1,0 +1,1 @@
+"""Running TLC: the catalog, its output, its graphs, its counterexamples."""

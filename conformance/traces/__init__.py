@@ -1,0 +1,1 @@
+"""Traces and delivery logs: reading, checking, damaging them on purpose."""
