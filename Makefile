@@ -33,7 +33,9 @@ lint: $(READY)
 	$(RUN) -m mypy
 
 bench: $(READY)
-	$(RUN) -m pytest -q -s -o python_files='bench_*.py' tests/bench $(OPTIONS)
+	$(RUN) tests/bench/bench_total_order.py
+	$(RUN) tests/bench/bench_conform.py
+	$(RUN) tests/bench/bench_check.py
 
 clean:
 	rm -rf build dist *.egg-info .raincheck-cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

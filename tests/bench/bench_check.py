@@ -1,0 +1,64 @@
+"""How long checking all quick cases takes, against TLC run by hand, case after case.
+
+    python tests/bench/bench_check.py              all quick cases
+    python tests/bench/bench_check.py --every 4    every fourth of them
+
+Prints, in one run, the seconds of the raw runs (one after the other, Java as it comes), of
+`raincheck check` without and with its cache, and the ratios.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from raincheck.conformance.java import find_java, tlc_jar
+from raincheck.conformance.tlc.catalog import Case, load_catalog, select
+
+
+def raw(case: Case, folder: Path) -> float:
+    """Seconds of one run of TLC as one would type it."""
+    command = [
+        str(find_java().path),
+        *("-XX:+UseParallelGC", "-cp", str(tlc_jar()), "tlc2.TLC", "-deadlock"),
+        *("-workers", "auto", "-metadir", str(folder), "-config", case.cfg.name, case.module.name),
+    ]
+    started = time.perf_counter()
+    subprocess.run(command, cwd=case.module.parent, capture_output=True, check=False)
+    return time.perf_counter() - started
+
+
+def checked(cases: tuple[Case, ...], folder: Path, *options: str) -> float:
+    """Seconds of `raincheck check`, which must find everything as expected."""
+    names = [case.name for case in cases]
+    words = ["check", "--case", *names, "--quiet", "--out", str(folder / "-".join(["out", *options]))]
+    started = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-m", "raincheck", *words, *options], cwd=folder, check=False
+    )
+    if done.returncode:
+        sys.exit(f"raincheck check ended with {done.returncode}")
+    return time.perf_counter() - started
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
+    chosen = select(load_catalog(), tier="quick")[:: parser.parse_args().every]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        by_hand = sum(raw(case, folder / f"states{n}") for n, case in enumerate(chosen))
+        fresh = checked(chosen, folder, "--no-cache")
+        checked(chosen, folder)
+        unchanged = checked(chosen, folder, "--seed", "1")
+    print(f"{len(chosen)} cases")
+    print(f"TLC by hand, one after the other  {by_hand:7.1f} s")
+    print(f"raincheck check, no cache         {fresh:7.1f} s  ratio {fresh / by_hand:.2f}")
+    print(f"raincheck check, unchanged        {unchanged:7.1f} s  ratio {unchanged / by_hand:.3f}")
+
+
+if __name__ == "__main__":
+    main()
