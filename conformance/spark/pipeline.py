@@ -83,17 +83,20 @@ def distribute(session: "SparkSession", runs: Iterable[RunFiles]) -> "DataFrame"
     # A task takes consecutive ids: give each some large files and some small ones.
     dealt = [path for first in range(tasks) for path in files[first::tasks]]
     names = [(str(path.absolute()), str(path)) for path in dealt]
+    sizes = (BLOCK, PIECE)
 
     def check(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 path, name = names[number]
-                yield from (_batch([piece]) for piece in file_pieces(Path(path), name))
+                yield from (_batch([piece]) for piece in file_pieces(Path(path), name, *sizes))
 
     return session.range(0, len(names), 1, tasks).mapInArrow(check, SCHEMA)
 
 
-def file_pieces(path: Path, name: str) -> Iterator[Piece]:
+def file_pieces(
+    path: Path, name: str, block_size: int = BLOCK, piece_size: int = PIECE
+) -> Iterator[Piece]:
     """Check one file and cut what it contributes into pieces."""
     problems: list[Problem] = []
     checked = check_file(path, problems.append)
@@ -110,20 +113,20 @@ def file_pieces(path: Path, name: str) -> Iterator[Piece]:
         for kind, ends in (("sent", rows.sent), ("received", rows.received)):
             for channel, words in ends.items():
                 text = msgspec.json.encode(channel).decode()
-                for block, payload in _blocks(table(words)):
+                for block, payload in _blocks(table(words), block_size):
                     yield (kind, run, node, incarnation, text, block, payload)
         log = np.frombuffer(rows.delivered, dtype=np.int64).reshape(-1, 2)
-        for place in range(0, len(log), PIECE):
-            part = packed(log[place : place + PIECE])
+        for place in range(0, len(log), piece_size):
+            part = packed(log[place : place + piece_size])
             yield (f"delivered {place}", run, node, incarnation, "", 0, part)
     for problem in problems:
         told = problem._replace(path=name)
         yield ("problem", run, node, incarnation, "", 0, msgspec.json.encode(told._asdict()))
 
 
-def _blocks(rows: Table) -> Iterator[tuple[int, bytes]]:
+def _blocks(rows: Table, size: int) -> Iterator[tuple[int, bytes]]:
     """A channel's rows, cut where the block of positions changes."""
-    blocks = rows[:, 0] // BLOCK
+    blocks = rows[:, 0] // size
     cuts = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(rows)]
     for low, high in pairwise(cuts):
         if low < high:

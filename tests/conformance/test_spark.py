@@ -2,78 +2,105 @@
 
 import json
 import random
+import shutil
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from raincheck.__main__ import main
+from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
 from raincheck.conformance.traces.damage import damage
+from raincheck.conformance.traces.events import Event
+from raincheck.conformance.traces.steady import write_steady
 from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.filterwarnings("default")]
+pytestmark = [pytest.mark.filterwarnings("default")]
+spark = pytest.mark.java
+TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
 
 
 @pytest.fixture(scope="module")
 def session() -> Iterator["SparkSession"]:
-    """One small session for all tests."""
+    """One small session for all tests; interpreted plans, since compiling each takes longer."""
     from raincheck.conformance.spark.session import spark_session
 
     with spark_session("local[2]", partitions=1) as made:
+        made.conf.set("spark.sql.codegen.wholeStage", "false")
+        made.conf.set("spark.sql.adaptive.enabled", "false")
         yield made
 
 
+@spark
 def test_traces_get_the_same_verdicts_on_both_engines(
     session: "SparkSession", tmp_path: Path
 ) -> None:
     from raincheck.conformance.spark import pipeline
 
-    for seed in range(18):
+    for seed in range(9):
         trace = Walk(seed, Shape(steps=80), run=f"r{seed}").run().files()
         if seed % 3:
             _, trace = damage(trace, seed)
         write_trace(tmp_path / str(seed), trace)
+    guard = Walk(7, Shape(steps=80), run="guard").run().files()
+    event = [
+        r for r in guard[sorted(guard)[1]] if isinstance(r, Event) and r.action == "ReceiveData"
+    ][-1]
+    event.args.view = 99
+    write_trace(tmp_path / "guard", guard)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
     local = checker.check_paths([tmp_path])
 
     assert {verdict.verdict for verdict in local} == {"holds", "violated", "inconclusive"}
-    assert pipeline.check_paths(session, [tmp_path]) == local
+    distributed = pipeline.check_paths(session, [tmp_path])
+    assert distributed == local
+    [named] = [verdict for verdict in distributed if verdict.run == "guard"]
+    assert named.first is not None
+    [conjunct] = named.first.conjuncts
+    assert (named.verdict, named.first.node, named.first.index) == (
+        "violated",
+        event.node,
+        event.index,
+    )
+    assert conjunct.text == "ViewTag => d.view <= view[n]"
+    assert conjunct.values["d.view"] == 99
 
 
+@spark
 def test_a_stream_is_compared_across_its_blocks(
     session: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from raincheck.conformance.spark import pipeline
-    from raincheck.conformance.traces.steady import write_steady
 
     monkeypatch.setattr(pipeline, "BLOCK", 16)
-    write_steady(tmp_path, 400)
-    blocks = {
-        row.block
-        for row in pipeline.distribute(
-            session, checker.index_runs(sorted(tmp_path.iterdir())).runs.values()
-        )
-        .select("block")
-        .collect()
-    }
-    local = checker.check_paths([tmp_path])
+    monkeypatch.setattr(pipeline, "PIECE", 16)
+    [path, *_] = write_steady(tmp_path, 400)
+    pieces = [piece[0] for piece in pipeline.file_pieces(path, str(path), 16, 16)]
+    assert pieces.count("received") > 20
+    assert pieces.count("delivered 16") == 1
 
-    assert local[0].verdict == "holds"
-    assert blocks
+    text = path.read_text()
+    path.write_text(text.replace('"position":60,"crc":907060870', '"position":60,"crc":1'))
+    local = checker.check_paths([tmp_path])
+    assert local[0].first is not None
+    assert local[0].first.reason == "it received other contents than were sent"
     assert pipeline.check_paths(session, [tmp_path]) == local
 
 
-@pytest.mark.parametrize("seed", range(2))
+@spark
 def test_delivery_logs_get_the_same_witnesses_on_both_engines(
-    session: "SparkSession", tmp_path: Path, seed: int
+    session: "SparkSession", tmp_path: Path
 ) -> None:
     from raincheck.conformance.spark.properties import check_deliveries
 
-    rows = damaged_log(seed)
+    rows = damaged_log(0)
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
@@ -81,6 +108,46 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
 
     assert check_deliveries(session, [tmp_path]) == local
     assert {promise.verdict for promise in local.properties} != {"holds"}
+
+
+@spark
+@pytest.mark.parametrize(
+    ("name", "code"), [("holds-join", 0), ("violated-seqno", 1), ("inconclusive-no-footer", 2)]
+)
+def test_the_verb_gives_the_local_engines_answer(
+    session: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    code: int,
+) -> None:
+    start = "raincheck.conformance.spark.session.spark_session"
+    monkeypatch.setattr(start, lambda _master: nullcontext(session))
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(TRACES / name, "t")
+    results = []
+    for engine in ("local", "spark"):
+        words = ["conform", "t", "--engine", engine, "--out", engine, "--json"]
+        assert main(words) == code
+        answer = json.loads(capsys.readouterr().out)
+        for result in answer["results"]:
+            result.pop("seconds", None)
+        results.append(answer["results"])
+        assert (tmp_path / engine / "quarantine.json").is_file()
+
+    assert results[0] == results[1]
+
+
+def test_packed_tables_come_back_as_they_were() -> None:
+    rng = np.random.default_rng(1)
+    full = rng.integers(-(1 << 63), (1 << 63) - 1, (1000, 4), dtype=np.int64)
+    steps = np.cumsum(rng.integers(0, 100, (1000, 2)), axis=0)
+    for rows in (full, steps, full[:1], full[:0], np.zeros((5, 2), dtype=np.int64)):
+        assert (unpacked(packed(rows)) == rows).all()
+        assert unpacked(packed(rows)).shape == rows.shape
+
+    assert len(packed(steps)) < steps.nbytes / 7
 
 
 def damaged_log(seed: int) -> list[dict[str, object]]:
