@@ -48,13 +48,13 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     cluster = ("--members", "3", "--faults", "crash,loss,delay", "--runs", str(runs))
     return (
         Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
-        Plan("mirror", ("mirror", "--tier", tier, *seeded), 0),
+        Plan("generate", ("generate", *seeded), 0),
+        Plan("prove", ("prove", *seeded), 0),
         Plan("mutate", ("mutate", "--quick", *seeded), 0),
         Plan("run", ("run", *cluster, *seeded), 1),
         Plan("conform", ("conform", TRACES, *seeded), 1),
         Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), 1),
-        Plan("prove", ("prove", *seeded), 1),
-        Plan("generate", ("generate", *seeded), 1),
+        Plan("mirror", ("mirror", "--tier", tier, *seeded), 1),
     )
 
 
