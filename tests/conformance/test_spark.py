@@ -83,7 +83,7 @@ def test_a_stream_is_compared_across_its_blocks(
     monkeypatch.setattr(pipeline, "PIECE", 16)
     [path, *_] = write_steady(tmp_path, 400)
     pieces = [piece[0] for piece in pipeline.file_pieces(path, str(path), 16, 16)]
-    assert pieces.count("received") > 20
+    assert pieces.count("received") >= 8
     assert pieces.count("delivered 16") == 1
 
     text = path.read_text()
