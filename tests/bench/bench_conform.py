@@ -11,12 +11,17 @@ start-up apart). Every check must end in `conforms`: a fast wrong answer is an e
 """
 
 import argparse
+import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.findings import HOLDS
@@ -93,28 +98,69 @@ def tlc(folder: Path, events: int) -> None:
     )
 
 
+def processor_of_all() -> float:
+    """Processor seconds of this process and of all that it started, running or ended."""
+    mine = {os.getpid()}
+    stats = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            text = path.read_text()
+            fields = text[text.rindex(")") + 2 :].split()
+            stats.append((int(path.parent.name), int(fields[1]), sum(map(int, fields[11:15]))))
+    for _ in range(4):  # JVM, its daemon, the workers
+        mine |= {process for process, parent, _ in stats if parent in mine}
+    found = sum(ticks for process, _, ticks in stats if process in mine)
+    return found / os.sysconf("SC_CLK_TCK")
+
+
 def spark(folder: Path, events: int) -> None:
     """Spark on all cores against the local engine, on the same files."""
     from raincheck.conformance.spark import pipeline
     from raincheck.conformance.spark.session import spark_session
 
     write_steady(folder / "spark", events, MEMBERS)
-    started = time.perf_counter()
+    started, processor = time.perf_counter(), time.process_time()
     count = sure(check_paths([folder / "spark"]))
-    alone = time.perf_counter() - started
+    alone, processor = time.perf_counter() - started, time.process_time() - processor
     started = time.perf_counter()
     with spark_session() as session:
         session.range(10).count()
         write_steady(folder / "warm", 1000, MEMBERS)
         sure(pipeline.check_paths(session, [folder / "warm"]))
         print(f"spark   start-up and first job {time.perf_counter() - started:.1f} s")
-        started = time.perf_counter()
+        started, before = time.perf_counter(), processor_of_all()
         sure(pipeline.check_paths(session, [folder / "spark"]))
         together = time.perf_counter() - started
+        used = processor_of_all() - before
     print(
         f"spark   {count:>9} events  {count / together:>9.0f} events/s  "
-        f"local {count / alone:.0f} events/s: {alone / together:.2f} x"
+        f"local {count / alone:.0f} events/s: {alone / together:.2f} x; "
+        f"it takes {used / processor:.2f} x the local engine's processor time"
     )
+
+
+@pytest.mark.parametrize("events", [1_000_000])
+def test_the_local_engine(tmp_path: Path, events: int) -> None:
+    """What `make bench` prints of it."""
+    local(tmp_path, events)
+
+
+@pytest.mark.java
+def test_tlc(tmp_path: Path) -> None:
+    """What `make bench` prints of the same trace by TLC."""
+    tlc(tmp_path, 1_000)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.filterwarnings("default")
+def test_spark(tmp_path: Path) -> None:
+    """What `make bench` prints of Spark; 4 GB of traces."""
+    try:
+        spark(tmp_path, 10_000_000)
+    finally:
+        shutil.rmtree(tmp_path / "spark")
 
 
 def main() -> None:
