@@ -74,12 +74,13 @@ class SequencerTrace(ViewFollower):
             self.reading = reader = known
         position = received[3]
         node, life, first, count = place
+        origin_node, origin_life = origin
         if position != reader.at + 1 or args.position != position:
             return self._out_of_order(reader, event, position)
         if event.sent:
             return differs("sent", [], [list(sent.id) for sent in event.sent])
         sender = self.channels.senders.get(origin) or self.channels.sender(origin)
-        if origin != (node, life):
+        if origin_node != node or origin_life != life:
             return differs("args.from", (node, life), origin)
         old, last = self.me, first + count - 1
         taken = handlers.take_data(self.rules, old, reader.node, sender.address, first, last, view)
@@ -107,7 +108,8 @@ class SequencerTrace(ViewFollower):
             if (
                 delivered is UNSET
                 or delivered.view != now
-                or delivered.messages != (node, life, fresh, last - fresh + 1)
+                or delivered.messages
+                != (place if fresh == first else (node, life, fresh, last - fresh + 1))
                 or changed.received_table != self._rows_of(new.received_table)
             ):
                 return self._wrong_data(event, new, fresh, reader, at)
