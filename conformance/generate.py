@@ -24,8 +24,7 @@ from raincheck.conformance.replaying.probes import GUARDS, Probes
 from raincheck.conformance.replaying.replay import Prepared, Replay, replay
 from raincheck.conformance.tlc.catalog import TIERS, Case, load_catalog, select
 from raincheck.conformance.tlc.cfgfile import read_cfg
-from raincheck.model.sequencer import machine
-from raincheck.model.sequencer_system import SequencerSystem
+from raincheck.model.sequencer_system import SequencerSystem, machine
 
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
@@ -123,7 +122,8 @@ def system_for(case: Case) -> SequencerSystem:
     try:
         return machine(read_cfg(case.cfg).constants)
     except ValueError as error:
-        raise UsageError(f"{case.cfg} does not fit model/{case.protocol}.py: {error}.") from error
+        model = f"model/{case.protocol}_system.py"
+        raise UsageError(f"{case.cfg} does not fit {model}: {error}.") from error
 
 
 def result_of(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = True) -> Result:

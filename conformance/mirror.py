@@ -54,17 +54,19 @@ class Case:
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
     """Return the protocol's model for the constants; raise UsageError if there is none."""
     try:
-        model = importlib.import_module(f"raincheck.model.{protocol}")
+        model = importlib.import_module(f"raincheck.model.{protocol}_system")
     except ModuleNotFoundError as error:
         raise UsageError(
-            f"There is no model of {protocol!r}: write model/{protocol}.py."
+            f"There is no model of {protocol!r}: write model/{protocol}_system.py."
         ) from error
     if not hasattr(model, "machine"):
-        raise UsageError(f"model/{protocol}.py has no function machine(constants): write it.")
+        raise UsageError(
+            f"model/{protocol}_system.py has no function machine(constants): write it."
+        )
     try:
         made: Machine[Any] = model.machine(constants)
     except ValueError as error:
-        raise UsageError(f"{where} does not fit model/{protocol}.py: {error}.") from error
+        raise UsageError(f"{where} does not fit model/{protocol}_system.py: {error}.") from error
     return made
 
 

@@ -13,13 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .machine import Accepted, Conjunct, Refused, Value, refusal
 from .runs import Address, Intervals, Run, with_interval, without_interval
-
-if TYPE_CHECKING:
-    from .sequencer_system import SequencerSystem
 
 Table: TypeAlias = tuple[tuple[Address, int], ...]
 """receivedTable of one member: the highest seqno per sender, in the order of addresses."""
@@ -312,14 +309,6 @@ def restart(me: Local) -> Answer:
     if me.status not in ("crashed", "left"):
         return _refused('status[n] \\in {"crashed", "left"}', {"status": me.status})
     return Accepted(joiner(me.node, me.incarnation + 1, me.said))
-
-
-def machine(values: Mapping[str, Value]) -> SequencerSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
-    from .sequencer_state import constants_of
-    from .sequencer_system import SequencerSystem
-
-    return SequencerSystem(constants_of(values))
 
 
 def _ended(me: Local, status: str) -> Local:

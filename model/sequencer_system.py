@@ -16,9 +16,14 @@ from .machine import Refused, Step, Value
 from .runs import Address
 from .sequencer import Data, Forward, Local, Table
 from .sequencer_promises import INVARIANTS
-from .sequencer_state import Constants, Rsp, State, View, variables
+from .sequencer_state import Constants, Rsp, State, View, constants_of, variables
 
 T = TypeVar("T")
+
+
+def machine(values: Mapping[str, Value]) -> SequencerSystem:
+    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    return SequencerSystem(constants_of(values))
 
 
 class SequencerSystem:

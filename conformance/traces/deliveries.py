@@ -11,9 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from raincheck.conformance.errors import UsageError
-
-from .tracefile import Problem, Report
+from .tracefile import Problem, Report, files_in
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 COLUMNS = ("member", "view", "sender", "message", "position", "event")
@@ -46,21 +44,7 @@ _decoder = msgspec.json.Decoder(_Json)
 
 def delivery_files(paths: Iterable[Path]) -> list[Path]:
     """Each file given and each log in each folder given, sorted, once."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
-            if not inside:
-                raise UsageError(
-                    f"{path} holds no delivery log ({', '.join(SUFFIXES)}): "
-                    "name the folder with the logs"
-                )
-            found.update(dict.fromkeys(inside))
-        elif path.is_file():
-            found[path] = None
-        else:
-            raise UsageError(f"{path} does not exist: name a delivery log or a folder of them")
-    return list(found)
+    return files_in(paths, SUFFIXES, "delivery log", "name the folder with the logs")
 
 
 def read_rows(path: Path, report: Report) -> Iterator[Row]:

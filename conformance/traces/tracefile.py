@@ -45,20 +45,24 @@ Report = Callable[[Problem], None]
 
 def trace_files(paths: Iterable[Path]) -> list[Path]:
     """Each file given and each trace file in each folder given, sorted, once."""
+    return files_in(paths, SUFFIXES, "trace file", "name the folder that a run wrote its traces to")
+
+
+def files_in(
+    paths: Iterable[Path], suffixes: tuple[str, ...], kind: str, advice: str
+) -> list[Path]:
+    """Each file given, and each in a folder given that ends so; raise UsageError for none."""
     found: dict[Path, None] = {}
     for path in paths:
         if path.is_dir():
-            inside = sorted(f for f in path.rglob("*") if f.suffix in SUFFIXES and f.is_file())
+            inside = sorted(f for f in path.rglob("*") if f.suffix in suffixes and f.is_file())
             if not inside:
-                raise UsageError(
-                    f"{path} holds no trace file ({', '.join(SUFFIXES)}): "
-                    "name the folder that a run wrote its traces to"
-                )
+                raise UsageError(f"{path} holds no {kind} ({', '.join(suffixes)}): {advice}")
             found.update(dict.fromkeys(inside))
         elif path.is_file():
             found[path] = None
         else:
-            raise UsageError(f"{path} does not exist: name a trace file or a folder of them")
+            raise UsageError(f"{path} does not exist: name a {kind} or a folder of them")
     return list(found)
 
 

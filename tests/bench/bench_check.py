@@ -33,7 +33,14 @@ def raw(case: Case, folder: Path) -> float:
 def checked(cases: tuple[Case, ...], folder: Path, *options: str) -> float:
     """Seconds of `raincheck check`, which must find everything as expected."""
     names = [case.name for case in cases]
-    words = ["check", "--case", *names, "--quiet", "--out", str(folder / "-".join(["out", *options]))]
+    words = [
+        "check",
+        "--case",
+        *names,
+        "--quiet",
+        "--out",
+        str(folder / "-".join(["out", *options])),
+    ]
     started = time.perf_counter()
     done = subprocess.run(
         [sys.executable, "-m", "raincheck", *words, *options], cwd=folder, check=False

@@ -2,8 +2,10 @@
 
 import argparse
 import json
+import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -174,13 +176,14 @@ def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
     assert command[command.index("-dump") :][:2] == ["-dump", "dot,actionlabels"]
 
 
-def test_wrong_calls_are_answered_with_a_sentence(tmp_path):
+def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "raincheck.model.empty_system", ModuleType("empty_system"))
     ui = Ui(quiet=True)
     files = ["--module", str(CASE.module), "--cfg", str(CASE.cfg)]
     for words, reason in [
         (files, "with --protocol"),
         ([*files, "--protocol", "nothing"], "There is no model of 'nothing'"),
-        ([*files, "--protocol", "values"], "has no function machine"),
+        ([*files, "--protocol", "empty"], "has no function machine"),
         ([*files, "--protocol", "sequencer"], "does not fit"),
         (["x", *files, "--protocol", "sequencer"], "without a case"),
         (["sequencer-crush"], "no case sequencer-crush: did you mean"),

@@ -18,8 +18,9 @@ from raincheck.model import sequencer as node
 from raincheck.model.explore import Exploration, explore
 from raincheck.model.machine import Accepted, Refused
 from raincheck.model.runs import Address, Run
-from raincheck.model.sequencer import Data, Deliver, Forward, Local, Rules, machine
+from raincheck.model.sequencer import Data, Deliver, Forward, Local, Rules
 from raincheck.model.sequencer_state import State
+from raincheck.model.sequencer_system import machine
 
 CASES = {case.name: case for case in load_catalog()}
 PINNED = [
