@@ -8,6 +8,7 @@ Prints, in one run, the seconds of the raw runs (one after the other, Java as it
 """
 
 import argparse
+import os
 import subprocess
 import sys
 import tempfile
@@ -23,10 +24,20 @@ def raw(case: Case, folder: Path) -> float:
     command = [
         str(find_java().path),
         *("-XX:+UseParallelGC", "-cp", str(tlc_jar()), "tlc2.TLC", "-deadlock"),
-        *("-workers", "auto", "-metadir", str(folder), "-config", case.cfg.name, case.module.name),
+        *(
+            "-workers",
+            str(os.cpu_count() or 1),
+            "-metadir",
+            str(folder),
+            "-config",
+            case.cfg.name,
+            case.module.name,
+        ),
     ]
     started = time.perf_counter()
-    subprocess.run(command, cwd=case.module.parent, capture_output=True, check=False)
+    done = subprocess.run(command, cwd=case.module.parent, capture_output=True, text=True)
+    if "states generated" not in done.stdout:
+        sys.exit(f"TLC did not check {case.name}: {done.stdout[-200:]}")
     return time.perf_counter() - started
 
 
