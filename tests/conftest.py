@@ -1,0 +1,13 @@
+"""What holds for all tests."""
+
+import signal
+
+
+def pytest_configure() -> None:
+    """Let Ctrl-C be a signal again where the tests run in the background of a shell.
+
+    Such a shell has its children ignore SIGINT, and theirs would inherit it: the tests that
+    interrupt a process would wait for ever.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
