@@ -115,7 +115,7 @@ def file_pieces(
                 text = msgspec.json.encode(channel).decode()
                 for block, payload in _blocks(table(words), block_size):
                     yield (kind, run, node, incarnation, text, block, payload)
-        log = np.frombuffer(rows.delivered, dtype=np.int64).reshape(-1, 2)
+        log = np.frombuffer(rows.delivered, dtype=np.int64).reshape(-1, 1)
         for place in range(0, len(log), piece_size):
             part = packed(log[place : place + piece_size])
             yield (f"delivered {place}", run, node, incarnation, "", 0, part)

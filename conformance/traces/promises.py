@@ -33,15 +33,14 @@ class Log(NamedTuple):
 
 
 def logs_of(
-    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]
+    summaries: Mapping[Address, Summary], deliveries: dict[Address, Any]
 ) -> tuple[list[Log], list[Address]]:
     """Logs with one code per sender in the whole run, and the senders by code."""
     senders = sorted({a for summary in summaries.values() for a in summary.addresses})
     code = {sender: place for place, sender in enumerate(senders)}
     logs = []
     for who, summary in sorted(summaries.items()):
-        rows = np.frombuffer(deliveries[who], dtype=np.int64).reshape(-1, 2)
-        keys, starts = _expanded(rows, summary.view_starts)
+        keys, starts = _expanded(deliveries.pop(who), summary.view_starts)
         if summary.addresses:
             codes = np.array([code[a] for a in summary.addresses], dtype=np.int64)
             low = keys & ((1 << SEQNO_BITS) - 1)
@@ -56,17 +55,20 @@ def logs_of(
     return logs, senders
 
 
-def _expanded(
-    rows: npt.NDArray[np.int64], starts: list[tuple[int, int]]
-) -> tuple[Keys, list[tuple[int, int]]]:
-    """A key per message instead of a row per run."""
-    counts = rows[:, 1]
-    if not len(rows) or counts.max() == 1:
-        return rows[:, 0].copy(), list(starts)
+def _expanded(rows: Any, starts: list[tuple[int, int]]) -> tuple[Keys, list[tuple[int, int]]]:
+    """A key per message, where the rows have one per run and behind it, negative, its length."""
+    words = np.frombuffer(rows, dtype=np.int64)
+    if not len(words) or words.min() >= 0:
+        return words.copy(), list(starts)
+    is_key = words >= 0
+    run = np.cumsum(is_key) - 1
+    counts = np.ones(int(run[-1]) + 1, dtype=np.int64)
+    counts[run[~is_key]] = -words[~is_key]
     ends = np.cumsum(counts)
-    offsets = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(ends - counts, counts)
-    first = np.concatenate(([0], ends))
-    return np.repeat(rows[:, 0], counts) + offsets, [(int(first[row]), v) for row, v in starts]
+    begins = ends - counts
+    offsets = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(begins, counts)
+    keys = np.repeat(words[is_key], counts) + offsets
+    return keys, [(int(begins[run[row]]), view) for row, view in starts]
 
 
 def weakened(promises: list[Promise]) -> list[Promise]:
@@ -78,10 +80,11 @@ def weakened(promises: list[Promise]) -> list[Promise]:
     ]
 
 
-def evaluate(
-    summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]
-) -> list[Promise]:
-    """Every property of the catalog that finitely many records can decide."""
+def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any]) -> list[Promise]:
+    """Every property of the catalog that finitely many records can decide.
+
+    It takes the logs out of `deliveries`, which would stay in memory beside what they become.
+    """
     logs, senders = logs_of(summaries, deliveries)
     survivors = [log for log in logs if log.running]
     found = {

@@ -1,8 +1,8 @@
 """What one file contributes to the network relation: packed rows, a few machine words per message.
 
 Per channel and side four words per network message: position, clock, index, content. The content
-is a 64-bit hash that is the same in every process. Deliveries are two words per run: the sender and
-its first seqno, and the count. The rows of 10⁷ events fit into memory, and numpy compares them.
+is a 64-bit hash that is the same in every process. A delivery is one word, its sender and its
+seqno; behind that of a run stands, negative, how many messages it has.
 """
 
 from array import array
@@ -14,7 +14,6 @@ from .events import Address, MessageId, Run
 WORDS = 4
 pack = Struct("4q").pack
 """One row: position, clock, index, content. With `frombytes`, half of what `array.extend` takes."""
-_pair = Struct("2q").pack
 SEQNO_BITS = 40
 """Delivery keys are `sender's code << SEQNO_BITS | seqno`."""
 NO_CRC = 1 << 32
@@ -71,10 +70,15 @@ class Rows:
         """Append a run to the delivery log; one that continues the last one lengthens it."""
         if view != self._view:
             self._view = view
-            self.view_starts.append((len(self.delivered) // 2, view))
+            self.view_starts.append((len(self.delivered), view))
         elif key == self._next:
-            self.delivered[-1] += count
+            if self.delivered[-1] < 0:
+                self.delivered[-1] -= count
+            else:
+                self.delivered.append(-1 - count)
             self._next += count
             return
-        self.delivered.frombytes(_pair(key, count))
+        self.delivered.append(key)
+        if count > 1:
+            self.delivered.append(-count)
         self._next = key + count

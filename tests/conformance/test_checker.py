@@ -1,15 +1,20 @@
 """The trace checker: good traces conform, each fault is seen, both ways of checking agree."""
 
 import dataclasses
+import random
 from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.traces import checker, tracefile
+from raincheck.conformance.traces.channels import Channels
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.damage import FAULTS, copy, damage
 from raincheck.conformance.traces.direct import Direct
 from raincheck.conformance.traces.events import Crash, Event, Footer, encode_lines
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Summary
+from raincheck.conformance.traces.promises import logs_of
+from raincheck.conformance.traces.rows import Rows
 from raincheck.conformance.traces.steady import write_steady
 from raincheck.conformance.traces.tracegen import Shape, Trace, Walk, write_trace
 from raincheck.model.runs import Address
@@ -191,3 +196,69 @@ def test_survivors_that_disagree_are_reported_apart_from_conformance(tmp_path: P
     assert result.verdict == HOLDS
     assert len(broken["Agreement"].witness["members"]) == 2
     assert len(broken["Agreement"].witness["messages"]) == 1
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_log_of_runs_reads_as_one_of_single_messages(seed: int) -> None:
+    rng = random.Random(seed)
+    runs, singles = Rows(), Rows()
+    at = {"a": 1, "b": 1}
+    view = 1
+    for _ in range(200):
+        view += rng.random() < 0.05
+        sender, count = rng.choice("ab"), rng.choice((1, 1, 2, 5))
+        runs.deliver(view, runs.key_of((sender, 0)) + at[sender], count)
+        for seqno in range(at[sender], at[sender] + count):
+            singles.deliver(view, singles.key_of((sender, 0)) + seqno, 1)
+        at[sender] += count
+    read = []
+    for rows in (runs, singles):
+        summary = Summary(path="", run="r", node="a", incarnation=0, addresses=list(rows.codes))
+        summary.view_starts = rows.view_starts
+        [log], _ = logs_of({("a", 0): summary}, {("a", 0): rows.delivered})
+        read.append((log.keys.tolist(), log.starts))
+
+    assert read[0] == read[1]
+    assert len(read[0][0]) == sum(at.values()) - 2
+
+
+def test_the_rows_of_the_network_do_not_pile_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = []
+    settle = Channels.settle
+
+    def watched(self: Channels) -> int:
+        kept.append(settle(self))
+        return kept[-1]
+
+    monkeypatch.setattr(Channels, "settle", watched)
+    monkeypatch.setattr(checker, "SETTLE", 4)
+    monkeypatch.setattr(tracefile, "CHUNK", 16 * 1024)
+    for events in (4_000, 16_000):
+        write_steady(tmp_path / str(events), events)
+        assert check_paths([tmp_path / str(events)])[0].verdict == HOLDS
+        assert kept.pop() == 0
+        assert len(kept) > 4
+        assert max(kept) < 400
+        kept.clear()
+
+
+@pytest.mark.parametrize("batch", [600, 4_000])
+def test_the_order_of_reading_does_not_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int
+) -> None:
+    verdicts = []
+    for seed in range(12):
+        trace = Walk(seed, Shape(steps=120), run=f"r{seed:02}").run().files()
+        if seed % 3:
+            _, trace = damage(trace, seed)
+        write_trace(tmp_path / str(seed), trace)
+    for files, size, every in ((200, 64 * 1024, 64), (200, batch, 1), (1, batch, 1), (2, batch, 3)):
+        monkeypatch.setattr(checker, "OPEN", files)
+        monkeypatch.setattr(checker, "SETTLE", every)
+        monkeypatch.setattr(tracefile, "CHUNK", size)
+        verdicts.append(check_paths([tmp_path]))
+
+    assert all(verdict == verdicts[0] for verdict in verdicts)
+    assert {verdict.verdict for verdict in verdicts[0]} >= {HOLDS, VIOLATED}
