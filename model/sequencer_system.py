@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from . import sequencer as node
 from .machine import Refused, Step, Value
+from .network import receivable, take
 from .runs import Address
 from .sequencer import Data, Forward, Local, Table
 from .sequencer_promises import INVARIANTS
@@ -124,14 +125,12 @@ class SequencerSystem:
 
     def _receive_forward(self, state: State, i: int, j: int) -> Iterator[State]:
         channel = state.forwards[j][i]
-        places = range(len(channel)) if not self.constants.fifo_forward else range(len(channel[:1]))
         me = state.locals[i]
-        for place in places:
-            messages, view = channel[place]
+        for place in receivable(channel, self.constants.fifo_forward):
+            (messages, view), left = take(channel, place)
             answer = node.receive_forward(
                 self.rules, me, Forward(messages, view, node.address(self.rules, me))
             )
-            left = channel[:place] + channel[place + 1 :]
             taken = state._replace(
                 forwards=_with(state.forwards, j, _with(state.forwards[j], i, left))
             )
