@@ -1,8 +1,9 @@
 """`raincheck conform`: check recorded traces, or the delivery logs of any system.
 
-What a trace's properties say is reported beside whether it conforms. Those that rest on virtual
-synchrony, which the membership below does not provide yet, are judged apart: a violation of one
-is inconclusive (the assumption is not discharged), or a violation with --strict.
+What a trace's properties say is reported beside whether it conforms. Where the traced system says
+that its views are not virtually synchronous (`"VirtualSynchrony": false` among the header's
+constants), a violation of a property that rests on them is inconclusive: the assumption is not
+discharged. With --strict it is a violation all the same.
 """
 
 import argparse
@@ -43,6 +44,7 @@ NEED_SYNCHRONY = frozenset(
         "UniformAgreement",
         "Integrity",
         "Fifo",
+        "VirtualSynchrony",
     }
 )
 """What virtual synchrony is needed for. Integrity and Fifo as well: where a sender has left the
@@ -174,7 +176,7 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
         if promise.name in UNIFORM and not strict:
             expected = VIOLATED
             figures["assumption"] = "delivery that waits for stability"
-        elif promise.name in NEED_SYNCHRONY and not strict:
+        elif promise.name in NEED_SYNCHRONY and not (strict or verdict.synchronous):
             found = INCONCLUSIVE
             figures["assumption"] = "VirtualSynchrony"
             detail += "; the assumption VirtualSynchrony is not discharged (--strict counts it)"

@@ -47,6 +47,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     conforming: dict[str, int]
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
+    synchronous: bool = True
+    """Whether the system that wrote the traces claims virtually synchronous views."""
 
     @property
     def first(self) -> Finding | None:
@@ -147,6 +149,7 @@ def judge(
         events=sum(summary.events for summary in summaries.values()),
         conforming={f"{n}.{i}": s.conforming for (n, i), s in sorted(summaries.items())},
         actions=dict(sorted(actions.items())),
+        synchronous=all(s.constants.get("VirtualSynchrony", True) for s in summaries.values()),
     )
 
 

@@ -95,6 +95,7 @@ def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any
         "Integrity": _integrity(logs, summaries, senders),
         "Fifo": _fifo(logs, senders),
         "InView": _in_view(logs, senders),
+        "VirtualSynchrony": _one_view(logs, senders),
     }
     promises = []
     for name, witness in found.items():
@@ -255,6 +256,49 @@ def _in_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
                     "view": view,
                 }
     return None
+
+
+def _one_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+    """A message is delivered in the same view by everybody, also by who crashed later."""
+    if len(logs) < 2:
+        return None
+    reference = max(logs, key=lambda log: len(log.keys))
+    beyond: list[Log] = []
+    for log in logs:
+        if log is reference or not len(log.keys):
+            continue
+        found = _other_view(log, reference, senders)
+        if found:
+            return found
+        if not np.isin(log.keys, reference.keys).all():
+            beyond.append(log)
+    pairs = ((p, q) for at, p in enumerate(beyond) for q in beyond[at + 1 :])
+    return next(filter(None, (_other_view(p, q, senders) for p, q in pairs)), None)
+
+
+def _other_view(p: Log, q: Log, senders: list[Address]) -> dict[str, Any] | None:
+    order = np.argsort(q.keys, kind="stable")
+    ordered = q.keys[order]
+    inside = np.minimum(np.searchsorted(ordered, p.keys), len(ordered) - 1)
+    common = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
+    mine, theirs = _views_of(p)[common], _views_of(q)[order[inside[common]]]
+    differ = np.flatnonzero(mine != theirs)
+    if not len(differ):
+        return None
+    first = int(differ[0])
+    return {
+        "members": [list(p.who), list(q.who)],
+        "messages": [_message(int(p.keys[common[first]]), senders)],
+        "views": [int(mine[first]), int(theirs[first])],
+    }
+
+
+def _views_of(log: Log) -> Keys:
+    """The view that each message was delivered in."""
+    places = np.array([place for place, _ in log.starts], dtype=np.int64)
+    numbers = np.array([view for _, view in log.starts], dtype=np.int64)
+    at = np.searchsorted(places, np.arange(len(log.keys)), side="right") - 1
+    return numbers[at] if len(numbers) else np.zeros(len(log.keys), dtype=np.int64)
 
 
 def _starts(log: Log) -> Iterator[tuple[int, int]]:

@@ -187,7 +187,7 @@ class Walk:
                 node=who.node,
                 incarnation=who.incarnation,
                 nodes=self.nodes,
-                constants=constants_of(self.shape.rules),
+                constants=constants_of(self.shape.rules) | {"VirtualSynchrony": False},
                 initial=initial,
                 said=self.said.get(who, 0),
             )

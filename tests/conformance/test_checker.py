@@ -198,6 +198,20 @@ def test_survivors_that_disagree_are_reported_apart_from_conformance(tmp_path: P
     assert len(broken["Agreement"].witness["messages"]) == 1
 
 
+def test_a_message_delivered_in_two_views_breaks_virtual_synchrony(tmp_path: Path) -> None:
+    for seed in range(60):
+        result = verdict_of(tmp_path, Walk(seed, Shape()).run().files())
+        broken = {p.name: p for p in result.promises if p.verdict == VIOLATED}
+        if "VirtualSynchrony" in broken:
+            break
+
+    witness = broken["VirtualSynchrony"].witness
+    assert len(witness["members"]) == 2
+    first, second = witness["views"]
+    assert first != second
+    assert not result.synchronous  # the header says that this system promises no such thing
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_log_of_runs_reads_as_one_of_single_messages(seed: int) -> None:
     rng = random.Random(seed)
