@@ -1,0 +1,166 @@
+"""The faces of a protocol: how its model and its implementation name the same things.
+
+One `Faces` per protocol, the constant `FACES` of `conformance/mapping/<protocol>.py`. From it
+alone come the replay of every edge, lockstep, the mutants, and the checking of traces. Where
+model and implementation agree on names, which they should, it is a few lines:
+
+    FACES = Faces(
+        protocol="ping",
+        rules=model.Rules,
+        local=model.Local,
+        inputs=model.INPUTS,
+        handlers=model.HANDLERS,
+        outputs=(model.Ping, model.Pong, model.Answered),
+        make_core=make_core,
+        events=vars(ping_events),
+        switches={"exact_reply": False},
+        channels={"Ping": FIFO, "Pong": DATAGRAM},
+    )
+
+The values cross by `shapes.shaped`: addresses and names, tuples and lists, tables and dicts,
+records of the same fields are converted by the wanted type's annotations. What does not fit that
+way has a function of its own (`local_of`, `event_of`, `output_of`).
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+from raincheck.model.composed import Handler
+
+from .errors import UsageError
+from .shapes import fields_of, shaped
+
+FIFO: Final = "fifo"
+"""Reliable: each message arrives exactly once and in order, unless an end of it dies."""
+
+DATAGRAM: Final = "datagram"
+"""Each message may be lost, duplicated, and overtaken by later ones."""
+
+
+class Core(Protocol):
+    """A protocol's implementation, as everything here drives it."""
+
+    def handle(self, event: Any) -> Iterable[Any]:
+        """Handle an event; raise NotEnabled, and change nothing, where its guard is false."""
+
+
+MakeCore: TypeAlias = Callable[[Any, Any], Core]
+"""(rules, a Local with which a node begins) -> a core in that local state. The model's `node` in
+it says whose core it is. Rules may have repairs undone: the core must then lack them too."""
+
+
+def _nothing(_rules: Any, _local: Any, _event: Any) -> bool:
+    return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Faces:
+    """How one protocol's model and implementation name the same things."""
+
+    protocol: str
+    """The name in the catalog, such as "flush"."""
+    rules: type[Any]
+    """The model's Rules."""
+    local: type[Any]
+    """The model's Local."""
+    inputs: Mapping[str, type[Any]]
+    """The model's INPUTS."""
+    handlers: Mapping[str, Handler]
+    """The model's HANDLERS."""
+    outputs: tuple[type[Any], ...]
+    """Every output type of the model: messages, which have a field `to`, and indications."""
+    make_core: MakeCore
+    events: Mapping[str, Any]
+    """The core's event types by the actions' names; `vars(module)` will do."""
+    switches: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of Rules that the implementation can undo, for tests, and their value then."""
+    channels: Mapping[str, str] = field(default_factory=dict)
+    """For each output that is a network message: FIFO or DATAGRAM."""
+    arrives: Mapping[str, str] = field(default_factory=dict)
+    """By which action a message arrives, where it is not "Receive" and the output's name. Its
+    input has the fields of the output but `to`, and a `sender`."""
+    uncompared: frozenset[str] = frozenset()
+    """Fields of Local that the implementation does not have: what only a proof remembers."""
+    unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
+    """Actions that happen to a node and have no handler in the core; a new core is made then."""
+    ignored: frozenset[str] = frozenset()
+    """Effects, by type name, of which the model knows nothing, such as a timer being set."""
+    local_of: Callable[[Any], Any] | None = None
+    """core -> Local. By default each field of Local is the core's attribute of that name."""
+    event_of: Callable[[Any], Any] | None = None
+    """model input -> core event. By default the type of that name in `events`."""
+    output_of: Callable[[Any], Any] | None = None
+    """core effect -> model output, or None if the model has none. By default by name."""
+    assumes: Callable[[Any, Any, Any], bool] = _nothing
+    """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
+    leaves out what they could not."""
+    begins: Callable[[Any, Any], bool] | None = None
+    """(rules, local) -> whether a node may begin like this; asked of a trace's header."""
+
+    def core_event(self, event: Any) -> Any:
+        """Return the core's event for the model's input."""
+        if self.event_of is not None:
+            return self.event_of(event)
+        return shaped(event, self.events[type(event).__name__])
+
+    def core_local(self, core: Core) -> Any:
+        """Return the core's state as the model's Local; fields never compared have no meaning."""
+        if self.local_of is not None:
+            return self.local_of(core)
+        known = fields_of(self.local)
+        return self.local(
+            **{
+                name: None if name in self.uncompared else shaped(getattr(core, name), wanted)
+                for name, wanted in known.items()
+            }
+        )
+
+    def model_outputs(self, effects: Iterable[Any]) -> tuple[Any, ...]:
+        """Return the core's effects as the model's outputs, in order."""
+        return tuple(
+            output
+            for effect in effects
+            if type(effect).__name__ not in self.ignored
+            and (output := self._output(effect)) is not None
+        )
+
+    def _output(self, effect: Any) -> Any:
+        if self.output_of is not None:
+            return self.output_of(effect)
+        name = type(effect).__name__
+        for kind in self.outputs:
+            if kind.__name__ == name:
+                return shaped(effect, kind)
+        raise UsageError(
+            f"{self.protocol}: the model has no output {name}: add it, or name it in `ignored`."
+        )
+
+    def compared(self, local: Any) -> Any:
+        """Return the local state without what is never compared."""
+        if not self.uncompared:
+            return local
+        return local._replace(**dict.fromkeys(self.uncompared))
+
+    def arrival(self, message: str) -> str:
+        """Return the action by which a message of that name arrives."""
+        return self.arrives.get(message, f"Receive{message}")
+
+
+def faces_of(protocol: str) -> Faces:
+    """Return the protocol's FACES; raise UsageError if it has none."""
+    try:
+        module = importlib.import_module(f"raincheck.conformance.mapping.{protocol}")
+    except ModuleNotFoundError as error:
+        if error.name != f"raincheck.conformance.mapping.{protocol}":
+            raise
+        raise UsageError(
+            f"There is no mapping of {protocol!r}: write conformance/mapping/{protocol}.py."
+        ) from error
+    found = getattr(module, "FACES", None)
+    if not isinstance(found, Faces):
+        raise UsageError(f"conformance/mapping/{protocol}.py has no FACES: write it.")
+    return found

@@ -1,0 +1,100 @@
+"""Systems of node-local handlers: which node handles which input, and what the network does then.
+
+The law of this file: every step of a composed system is a `Move`. Either one node handles one
+input (then nothing of the other nodes changes), or the environment acts and no node handles
+anything. This is what lets the same step be made by the real code, and a trace be checked node
+by node.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
+
+from .machine import Accepted, Refused, Step, Value
+
+S = TypeVar("S", bound=Hashable)
+L = TypeVar("L")
+
+Handler: TypeAlias = Callable[[Any, Any, Any], Accepted[Any, Any] | Refused]
+"""One action of one node: (rules, its local state, the input) -> the answer."""
+
+
+class Move(NamedTuple, Generic[S]):
+    """A step, and who made it: `node` handled `event` and put `outputs` out.
+
+    `node` and `event` are None where the environment acts (a message is lost, a process crashes
+    or returns). Such a step may also set nodes' local states, as a restart does.
+    """
+
+    action: str
+    args: tuple[Value, ...]
+    target: S
+    node: str | None = None
+    event: Any = None
+    outputs: tuple[Any, ...] = ()
+
+
+class Composed(ABC, Generic[S, L]):
+    """A machine for the explorer, made of local states and a network. Subclasses say how.
+
+    A subclass sets `name`, `handlers` (the model's HANDLERS), and in its `__init__` `rules` and
+    `nodes`; it defines the abstract methods. `steps` follows from `moves`.
+    """
+
+    name: ClassVar[str]
+    handlers: ClassVar[Mapping[str, Handler]]
+    rules: Any
+    nodes: tuple[str, ...]
+
+    @property
+    @abstractmethod
+    def invariants(self) -> Mapping[str, Callable[[S], bool]]:
+        """The spec's invariants by their names in the spec."""
+
+    @abstractmethod
+    def initial(self) -> Iterable[S]:
+        """Return the initial states."""
+
+    @abstractmethod
+    def variables(self, state: S) -> dict[str, Value]:
+        """Return the value of each variable of the spec."""
+
+    @abstractmethod
+    def local(self, state: S, node: str) -> L:
+        """Return a node's local state."""
+
+    @abstractmethod
+    def moves(self, state: S) -> Iterator[Move[S]]:
+        """Yield every enabled step, always in the same order."""
+
+    @abstractmethod
+    def carried(self, state: S, node: str, local: L, outputs: tuple[Any, ...]) -> S | None:
+        """Return the state in which the node is in `local` and the network has its outputs.
+
+        None where the network cannot take them, so that the step is not enabled.
+        """
+
+    def steps(self, state: S) -> Iterator[Step[S]]:
+        """Yield the moves as the explorer and the mirror check read them."""
+        for move in self.moves(state):
+            yield Step(move.action, move.args, move.target)
+
+    def act(
+        self, state: S, node: str, event: Any, args: tuple[Value, ...] | None = None
+    ) -> Iterator[Move[S]]:
+        """Yield the move in which the node handles the event, or nothing if it is not enabled.
+
+        The action is the event's type name. `state` is the one before, but without the message
+        that the event consumes. `args` are the spec's action's arguments; by default the node's
+        name and then the event's fields.
+        """
+        action = type(event).__name__
+        answer = self.handlers[action](self.rules, self.local(state, node), event)
+        if isinstance(answer, Refused):
+            return
+        target = self.carried(state, node, answer.local, answer.outputs)
+        if target is not None:
+            given = (node, *event) if args is None else args
+            yield Move(action, given, target, node, event, answer.outputs)
