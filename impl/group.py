@@ -89,7 +89,7 @@ class Group:
             self.sequencer.recorder = self._tracer
         placed = PlacedView(view, tuple(endpoints))
         self.sequencer.found(view)
-        self.nakack.install(view, now)
+        self.nakack.install_view(view, now)
         self._installed(placed, now)
 
     def _join(self, source: Address, body: JoinRspBody, now: float) -> None:
@@ -160,6 +160,7 @@ class Group:
         all that has arrived.
         """
         if self.running:
+            self.nakack.stable_by_acks()
             self.nakack.acknowledge(now)
         if not self.left and self.sequencer.status != "left":
             self.unicast.acknowledge(now)
@@ -188,14 +189,14 @@ class Group:
             membership.handle_installed(source, body.counter)
 
     def _deliver(self, now: float) -> None:
-        while (bundle := self.nakack.deliver(now)) is not None:
+        while (bundle := self.nakack.deliver()) is not None:
             header = bundle.header
             run = Run(header.sender, header.first, header.size)
             data = Data(run, header.view, bundle.payloads, header.position, header.clock)
             self.apply(self.sequencer.handle(ReceiveData(header.source, data)), now)
 
     def _install(self, placed: PlacedView, now: float) -> None:
-        self.nakack.install(placed.view, now)
+        self.nakack.install_view(placed.view, now)
         effects = self.sequencer.handle(InstallView(placed.view))
         self._installed(placed, now)
         self.apply(effects, now)
@@ -255,7 +256,7 @@ class Group:
         """Make JOIN_RSP now; it leaves when all survivors have installed the view."""
         rsp = effect.rsp
         placed = self.membership.placed(rsp.view)
-        body = JoinRspBody(placed, rsp.table, rsp.digest, self.nakack.digest(), rsp.clock)
+        body = JoinRspBody(placed, rsp.table, rsp.digest, self.nakack.delivered_digest(), rsp.clock)
         self._welcomes.append((effect.to, body))
 
     def _send_welcomes(self, now: float) -> None:

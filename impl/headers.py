@@ -119,11 +119,10 @@ class UnicastAck(Struct, frozen=True, array_like=True, tag="A", gc=False):
 
 
 class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
-    """NAKACK: bundle `seqno` of the source's stream, a DATA; all have what is up to `stable`."""
+    """NAKACK: bundle `seqno` of the source's stream, a DATA."""
 
     source: Address
     seqno: Positive
-    stable: Count
     sender: Address
     first: Positive
     size: Positive
@@ -143,14 +142,14 @@ class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
 class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
     """A sign of life, an announcement and an acknowledgement.
 
-    View `view` is installed. The source's own stream goes up to `highest`, and all have it up to
-    `stable`. `delivered` is how far the source has delivered the streams of others.
+    View `view` is installed. The source's own stream goes up to `highest`; `asking` is whether it
+    waits for an acknowledgement. `delivered` is how far it has delivered the streams of others.
     """
 
     source: Address
     view: Count
     highest: Count
-    stable: Count
+    asking: bool
     delivered: Digest
 
 

@@ -2,13 +2,13 @@
 
 Each member numbers its bundles 1, 2, 3 … in a stream of its own. A receiver that sees a gap asks
 for what is missing (negative acknowledgement), again and again with back-off, until it has it.
-A sender whose multicasts are not acknowledged announces how far its stream goes, so that the loss
-of the last one is found too. Receivers acknowledge what they delivered; what all members have
-delivered is stable, and forgotten by everybody. A sender stays within one window of the stable
-bundles, which bounds every buffer.
+A sender whose multicasts are not acknowledged announces how far its stream goes, and STABLE tells
+what others have received (`heard_of`), so that the loss of the last one is found too. Receivers
+acknowledge what they delivered: that is flow control, and a sender stays within one window of it.
 
-Members keep what others sent until it is stable. So when a sender has left or crashed, whoever has
-more of its stream than another can hand it on (`fetch`); see MEMBERSHIP.
+Members keep every bundle until STABLE says that all have delivered it (`purge`). So when a sender
+has left or crashed, whoever has more of its stream than another can hand it on (`fetch`). A sender
+that is too far ahead of what it has purged waits as well, which bounds what everybody keeps.
 
 A bundle carries the counter of the view that it was sent in, and is not delivered before that view
 is installed. A member's own multicasts reach it by the same path. Multicasts of non-members are
@@ -25,6 +25,7 @@ from .messages import Address, Digest, Payloads, View
 from .protocol import Backoff, Outbox, Protocol
 from .stack_config import StackConfig
 from .streams import Bundle, Stream
+from .window import Window
 
 
 class Nakack(Protocol):
@@ -39,9 +40,10 @@ class Nakack(Protocol):
         self._departed: dict[Address, Stream] = {}  # kept until all are in this view
         self._views: dict[Address, int] = {}  # what members have told of their views
         self._own = self._new_stream()
-        self._acked: dict[Address, int] = {}
-        self._unstable_bytes = 0
-        self._sent_at: dict[int, float] = {}  # when bundles were last sent again
+        self.window = Window()
+        self._retained_bytes = 0  # of its own
+        self._told: dict[Address, Alive] = {}  # the latest acknowledgement of each member
+        self._news = True  # since `stable_by_acks` looked
         self._announce = Backoff(config.retransmit_after, config.retransmit_max)
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
 
@@ -52,17 +54,19 @@ class Nakack(Protocol):
 
     @property
     def open(self) -> bool:
-        """Whether the window allows another multicast."""
-        config = self.config
+        """Whether another multicast is allowed: not too many under way, nor kept."""
+        config, own, window = self.config, self._own, self.window
         return (
-            len(self._own.retained) < config.multicast_window
-            and self._unstable_bytes + config.max_bundle <= config.multicast_window_bytes
+            len(window) < config.multicast_window
+            and own.highest - own.purged < config.retain_window
+            and window.bytes + config.max_bundle <= config.multicast_window_bytes
+            and self._retained_bytes + config.max_bundle <= config.retain_bytes
         )
 
     @property
     def drained(self) -> bool:
         """Whether all members have delivered all of this member's multicasts."""
-        return self._own.stable == self._own.highest
+        return self._own.delivered == self._own.highest and not self.window.lagging()
 
     @property
     def highest(self) -> int:
@@ -76,7 +80,6 @@ class Nakack(Protocol):
         header = DataHeader(
             self.me,
             own.highest + 1,
-            own.stable,
             run.sender,
             run.first,
             run.size,
@@ -85,15 +88,17 @@ class Nakack(Protocol):
             data.clock,
         )
         raw = self.outbox.encode(header, data.payloads)
-        self._unstable_bytes += len(raw)
+        self.window.sent(len(raw))
+        self._retained_bytes += len(raw)
         own.accept(Bundle(header, data.payloads, raw))
         self._ready[self.me] = None
-        self.outbox.multicast(raw, self._others)
-        self._announce.start_if_idle(now)
+        if self._others:
+            self.outbox.multicast(raw, self._others)
+            self._announce.start_if_idle(now)
 
     # ------------------------------------------------------------------ receiving
 
-    def receive(self, header: DataHeader, payloads: Payloads, raw: bytes, now: float) -> None:
+    def receive_data(self, header: DataHeader, payloads: Payloads, raw: bytes, now: float) -> None:
         """A bundle has arrived."""
         stream = self._streams.get(header.source)
         if stream is None or stream is self._own:
@@ -112,33 +117,33 @@ class Nakack(Protocol):
             return
         arrived = stream.arrived
         stream.accept(Bundle(header, payloads, raw))
-        stream.purge(header.stable)
         if stream.arrived > arrived:
             stream.nak.stop()  # progress: if something is still missing, begin anew
         stream.heard(seqno, now)
         self._ready[header.source] = None
 
-    def handle_alive(self, alive: Alive, now: float) -> None:
+    def receive_alive(self, alive: Alive, now: float) -> None:
         """An announcement: it may show that something is missing; and an acknowledgement."""
-        stream = self._streams.get(alive.source)
+        source = alive.source
+        stream = self._streams.get(source)
         if stream is None or stream is self._own:
             return
+        self._told[source], self._news = alive, True
         if self._departed:
-            self._views[alive.source] = alive.view
+            self._views[source] = alive.view
             if all(self._views.get(member, 0) >= self.view for member in self._others):
                 self._departed.clear()
         if alive.highest > stream.arrived:
-            within = stream.delivered + 2 * self.config.multicast_window
-            stream.heard(min(alive.highest, stream.limit, within), now)
-        elif alive.highest and alive.stable < stream.delivered:
+            self._heard(stream, alive.highest, now)
+        elif alive.asking:
             stream.ack_at = now
-        stream.purge(min(alive.stable, stream.delivered))
-        at = alive.delivered.highest(self.me)
-        if self._acked.get(alive.source, at) < at <= self._own.highest:
-            self._acked[alive.source] = at
-            self._stabilise(now)
+        if self.window.acknowledge(source, alive.delivered.highest(self.me)):
+            if len(self.window):
+                self._announce.start(now)
+            else:
+                self._announce.stop()
 
-    def handle_nak(self, nak: Nak, now: float) -> None:
+    def receive_nak(self, nak: Nak, now: float) -> None:
         """Somebody lacks bundles of a stream: send again what is kept of them."""
         stream = self._streams.get(nak.sender) or self._departed.get(nak.sender)
         if stream is None:
@@ -149,7 +154,19 @@ class Nakack(Protocol):
         if stream is self._own:
             self._announce.start(now)
 
-    def deliver(self, now: float) -> Bundle | None:
+    def heard_of(self, holder: Address, received: Digest, now: float) -> None:
+        """STABLE says that `holder` has received so much: ask for what is missing here."""
+        for sender, at in received.entries:
+            stream = self._streams.get(sender)
+            if stream is not None and stream is not self._own and at > stream.arrived:
+                stream.told = holder
+                self._heard(stream, at, now)
+
+    def _heard(self, stream: Stream, at: int, now: float) -> None:
+        within = stream.delivered + 2 * self.config.multicast_window
+        stream.heard(min(at, stream.limit, within), now)
+
+    def deliver(self) -> Bundle | None:
         """Return the next bundle that can be passed up in this view, each stream in order."""
         while self._ready:
             source = next(iter(self._ready))
@@ -161,25 +178,44 @@ class Nakack(Protocol):
             if stream is not self._own:
                 stream.unacked += 1
                 stream.unacked_bytes += len(bundle.raw)
-            else:  # alone, or held up: it may be stable already, and no more word of it to come
-                self._stabilise(now)
             return bundle
         return None
 
-    def _stabilise(self, now: float) -> None:
-        own = self._own
-        stable = min((self._acked[member] for member in self._others), default=own.highest)
-        if stable <= own.stable:
+    # ------------------------------------------------------------------ what is stable
+
+    def delivered_digest(self) -> Digest:
+        """How far each member's stream is delivered here."""
+        return Digest(tuple(sorted((m, s.delivered) for m, s in self._streams.items())))
+
+    def received_digest(self) -> Digest:
+        """How far each member's stream is here without a gap."""
+        return Digest(tuple(sorted((m, s.arrived) for m, s in self._streams.items())))
+
+    def purge(self, stable: Digest) -> None:
+        """STABLE says that all members have delivered so much: forget it."""
+        for sender, at in stable.entries:
+            stream = self._streams.get(sender)
+            if stream is not None:
+                freed = stream.purge(at)
+                if stream is self._own:
+                    self._retained_bytes -= freed
+
+    def stable_by_acks(self) -> None:
+        """In place of STABLE: purge what all members say that they have delivered."""
+        if (self._others and not self._news) or any(m not in self._told for m in self._others):
             return
-        self._unstable_bytes -= own.purge(min(stable, own.delivered))
-        if own.stable == own.highest:
-            self._announce.stop()
-        else:
-            self._announce.start(now)
+        self._news = False
+        lowest = dict(self.delivered_digest().entries)
+        for member in self._others:
+            delivered = dict(self._told[member].delivered.entries)
+            for sender in lowest:
+                if sender != member:
+                    lowest[sender] = min(lowest[sender], delivered.get(sender, 0))
+        self.purge(Digest(tuple(lowest.items())))
 
     # ------------------------------------------------------------------ views
 
-    def install(self, placed: View, now: float) -> None:
+    def install_view(self, placed: View, now: float) -> None:
         """The view is installed: joiners read on where this member's stream stands now."""
         self.view = placed.id.counter
         self.members = members = placed.members
@@ -197,20 +233,22 @@ class Nakack(Protocol):
         for joiner in placed.joiners:
             if joiner != self.me:
                 self._streams[joiner] = self._new_stream()
-                self._acked.pop(joiner, None)
-        self._acked = {m: self._acked.get(m, self._own.delivered) for m in self._others}
+                self._told.pop(joiner, None)
+        self._told = {m: self._told[m] for m in self._others if m in self._told}
+        for stream in self._streams.values():
+            stream.told = stream.told if stream.told in members else None
+        self.window.install(self._others, placed.joiners, self._own.delivered)
         self._ready = dict.fromkeys(members)
-        self._stabilise(now)
+        if self.window.lagging():
+            self._announce.start_if_idle(now)
+        else:
+            self._announce.stop()
 
     def join(self, view: View, digest: Digest, now: float) -> None:
         """This member joins: it reads every stream on from the digest."""
-        self.install(view, now)
+        self.install_view(view, now)
         for member in self._others:
             self._streams[member].begin(digest.highest(member))
-
-    def digest(self) -> Digest:
-        """How far each member's stream is delivered here."""
-        return Digest(tuple(sorted((m, s.delivered) for m, s in self._streams.items())))
 
     def freeze(self, gone: Iterable[Address]) -> Digest:
         """Take nothing more of these streams; return how far they and departed ones arrived."""
@@ -241,15 +279,14 @@ class Nakack(Protocol):
 
     # ------------------------------------------------------------------ time
 
-    def alive(self) -> Alive:
+    def alive(self, *, asking: bool = False) -> Alive:
         """A sign of life, with all that others need to know of this member's streams."""
         delivered = tuple([(m, self._streams[m].delivered) for m in self._others])
-        own = self._own
-        return Alive(self.me, self.view, own.highest, own.stable, Digest(delivered))
+        return Alive(self.me, self.view, self._own.highest, asking, Digest(delivered))
 
     def lagging(self) -> list[Address]:
         """The members that have not acknowledged all of this member's multicasts."""
-        return [m for m in self._others if self._acked[m] < self._own.highest]
+        return self.window.lagging()
 
     def buffered(self) -> Iterator[int]:
         """The number of bundles kept, for each stream."""
@@ -265,17 +302,31 @@ class Nakack(Protocol):
 
     def handle_timer(self, now: float) -> None:
         if self._announce.due <= now:
-            lagging = self.lagging()
-            if lagging:
-                self.outbox.multicast(self.outbox.encode(self.alive()), lagging)
-                self._announce.again(now)
-            else:
-                self._announce.stop()
+            self.announce(now)
         for source in self._others:
-            stream = self._streams[source]
-            if stream.nak.due <= now:
-                self._ask(source, stream, now)
+            if self._streams[source].nak.due <= now:
+                self.ask(source, now)
         self.acknowledge(now)
+
+    def announce(self, now: float) -> None:
+        """Tell those who have not acknowledged everything how far this member's stream goes."""
+        lagging = self.window.lagging()
+        if lagging:
+            self.outbox.multicast(self.outbox.encode(self.alive(asking=True)), lagging)
+            self._announce.again(now)
+        else:
+            self._announce.stop()
+
+    def ask(self, source: Address, now: float) -> None:
+        """Ask for what is missing of a stream: its sender, or who has it."""
+        stream = self._streams[source]
+        gaps: Gaps = stream.gaps()
+        if not gaps:
+            stream.nak.stop()
+            return
+        self.counters["naks"] += 1
+        self.outbox.send_header(Nak(self.me, source, gaps), stream.whom(source))
+        stream.nak.again(now)
 
     def acknowledge(self, now: float) -> None:
         """All that could be delivered was: send the acknowledgements that are due."""
@@ -286,12 +337,3 @@ class Nakack(Protocol):
             if stream.ack_at <= now:
                 stream.acknowledged()
                 self.outbox.send_header(self.alive(), source)
-
-    def _ask(self, source: Address, stream: Stream, now: float) -> None:
-        gaps: Gaps = stream.gaps()
-        if not gaps:
-            stream.nak.stop()
-            return
-        self.counters["naks"] += 1
-        self.outbox.send_header(Nak(self.me, source, gaps), stream.holder or source)
-        stream.nak.again(now)

@@ -189,7 +189,7 @@ class Stack:
             group.membership.heard(source, now)
         if isinstance(header, DataHeader):
             if payloads is not None and group.running:
-                group.nakack.receive(header, payloads, datagram, now)
+                group.nakack.receive_data(header, payloads, datagram, now)
         elif isinstance(header, UnicastHeader):
             self._on_unicast(header, payloads, endpoint, now)
         else:
@@ -215,11 +215,11 @@ class Stack:
 
     def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
         if self._group.running:
-            self._group.nakack.handle_alive(alive, now)
+            self._group.nakack.receive_alive(alive, now)
             self._group.membership.handle_alive(alive, endpoint)
 
     def _on_nak(self, nak: Nak, _endpoint: Endpoint, now: float) -> None:
-        self._group.nakack.handle_nak(nak, now)
+        self._group.nakack.receive_nak(nak, now)
 
     def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
         group = self._group
@@ -380,6 +380,11 @@ class Stack:
     def writable(self) -> bool:
         """Whether `send` takes another message."""
         return self._buffer.writable and not self._leave_asked and not self._group.left
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a view change or a state transfer keeps this member from sending now."""
+        return self._group.membership.latched
 
     @property
     def pending(self) -> int:

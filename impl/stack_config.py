@@ -36,8 +36,12 @@ class StackConfig:
     unicast_window_bytes: int = 2 << 20
     """The same, in bytes."""
     multicast_window: int = 128
-    """Datagrams multicast and not yet acknowledged by all members; each member keeps as many."""
+    """Datagrams multicast and not yet acknowledged by all members."""
     multicast_window_bytes: int = 4 << 20
+    """The same, in bytes."""
+    retain_window: int = 512
+    """Datagrams multicast and not yet stable; each member keeps as many, to send them again."""
+    retain_bytes: int = 16 << 20
     """The same, in bytes."""
 
     ack_delay: float = 0.005
@@ -62,12 +66,18 @@ class StackConfig:
                 f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "
                 f"(UDP carries at most 65507)"
             )
-        for name in ("send_buffer", "credit", "unicast_window_bytes", "multicast_window_bytes"):
+        for name in (
+            "send_buffer",
+            "credit",
+            "unicast_window_bytes",
+            "multicast_window_bytes",
+            "retain_bytes",
+        ):
             if getattr(self, name) < self.max_bundle:
                 raise ConfigError(
                     f"{name} must hold at least one bundle of {self.max_bundle} bytes"
                 )
-        for name in ("credit_messages", "unicast_window", "multicast_window"):
+        for name in ("credit_messages", "unicast_window", "multicast_window", "retain_window"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
         for name in ("join_timeout", "join_interval", "ack_delay", "retransmit_after", "nak_delay"):

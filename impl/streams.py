@@ -23,11 +23,12 @@ class Bundle(NamedTuple):
 
 
 class Stream:
-    """A stream of bundles 1, 2, 3 …: stable <= delivered <= arrived <= highest."""
+    """A stream of bundles 1, 2, 3 …: purged <= delivered <= arrived <= highest."""
 
     __slots__ = (
         "ack_at",
         "arrived",
+        "asked",
         "buffer",
         "delivered",
         "frozen",
@@ -35,30 +36,33 @@ class Stream:
         "holder",
         "limit",
         "nak",
+        "purged",
         "retained",
-        "stable",
+        "told",
         "unacked",
         "unacked_bytes",
     )
 
     def __init__(self, nak: Backoff) -> None:
-        self.stable = 0  # all members have delivered it
+        self.purged = 0  # stable, and forgotten here
         self.delivered = 0  # passed up here
         self.arrived = 0  # here without a gap
         self.highest = 0  # the highest number heard of
         self.limit = _NO_LIMIT  # nothing beyond it is taken any more
         self.frozen = False
-        self.holder: Address | None = None  # who to ask instead of the sender
+        self.holder: Address | None = None  # whom to ask instead of the sender
+        self.told: Address | None = None  # who said that it has more than is here
         self.buffer: dict[int, Bundle] = {}  # not delivered yet
-        self.retained: dict[int, bytes] = {}  # delivered, in order, and not stable yet
+        self.retained: dict[int, bytes] = {}  # delivered, in order, and not purged
         self.nak = nak
+        self.asked = False  # whom `whom` has named last: its first
         self.ack_at = NEVER
         self.unacked = 0
         self.unacked_bytes = 0
 
     def begin(self, at: int) -> None:
         """Read on after bundle `at`."""
-        self.stable = self.delivered = self.arrived = self.highest = at
+        self.purged = self.delivered = self.arrived = self.highest = at
 
     def accept(self, bundle: Bundle) -> None:
         """Keep a bundle that has not arrived before."""
@@ -102,13 +106,24 @@ class Stream:
                     yield raw
 
     def purge(self, stable: int) -> int:
-        """Forget what all members have delivered; return how many bytes that frees."""
+        """Forget what is stable; return how many bytes that frees.
+
+        What is not delivered here is kept, whatever is said: nobody else may have it any more.
+        """
         freed = 0
         stable = min(stable, self.delivered)
-        while self.stable < stable:
-            self.stable += 1
-            freed += len(self.retained.pop(self.stable, b""))
+        while self.purged < stable:
+            self.purged += 1
+            freed += len(self.retained.pop(self.purged, b""))
         return freed
+
+    def whom(self, sender: Address) -> Address:
+        """Whom to ask next: the sender and who has said that it has more, in turn."""
+        first, second = self.holder or sender, self.told
+        if second is None or self.holder is not None:
+            return first
+        self.asked = not self.asked
+        return first if self.asked else second
 
     def freeze(self) -> None:
         """Take nothing more of it than what has arrived."""

@@ -34,7 +34,7 @@ class Net:
             self.ends[me] = Nakack(me, config, outbox)
             self.delivered[me] = []
         for me in members:
-            self.ends[me].install(view(1, *members), 0.0)
+            self.ends[me].install_view(view(1, *members), 0.0)
 
     def multicast(self, source, times=1, tag=None):
         end = self.ends[source]
@@ -58,15 +58,16 @@ class Net:
         header, payloads = CODEC.decode(raw)
         end = self.ends[to]
         if isinstance(header, DataHeader):
-            end.receive(header, payloads, raw, self.now)
+            end.receive_data(header, payloads, raw, self.now)
         elif isinstance(header, Alive):
-            end.handle_alive(header, self.now)
+            end.receive_alive(header, self.now)
         elif isinstance(header, Nak):
-            end.handle_nak(header, self.now)
+            end.receive_nak(header, self.now)
 
     def deliver(self, me):
-        while (bundle := self.ends[me].deliver(self.now)) is not None:
+        while (bundle := self.ends[me].deliver()) is not None:
             self.delivered[me].append((bundle.header.source, bundle.header.seqno))
+        self.ends[me].stable_by_acks()
         self.ends[me].acknowledge(self.now)
 
     def pass_time(self, seconds, **how):
@@ -154,7 +155,7 @@ def test_the_window_closes_until_the_slowest_member_has_acknowledged():
 def test_multicasts_of_non_members_are_counted_and_dropped():
     net = Net(A, B)
     stranger = Net(C)
-    stranger.ends[C].install(view(1, C, A, B), 0.0)
+    stranger.ends[C].install_view(view(1, C, A, B), 0.0)
     stranger.multicast(C)
     [out] = stranger.outboxes[C].drain()
 
@@ -172,7 +173,7 @@ def test_a_multicast_of_a_newer_view_waits_until_that_view_is_installed():
     net.carry()
     assert net.numbers(B, A) == [1]
 
-    net.ends[B].install(view(2, A, B), net.now)
+    net.ends[B].install_view(view(2, A, B), net.now)
     net.deliver(B)
 
     assert net.numbers(B, A) == [1, 2]
@@ -182,11 +183,11 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
     net = Net(A, B)
     net.multicast(A, 5)
     net.carry()
-    digest = net.ends[A].digest()
+    digest = net.ends[A].delivered_digest()
     assert digest == Digest(((A, 5), (B, 0)))
     joined = view(2, A, B, C, joiners=(C,))
     for me in (A, B):
-        net.ends[me].install(joined, net.now)
+        net.ends[me].install_view(joined, net.now)
     net.multicast(A, 2)
     net.carry()
     net.finish()
@@ -223,7 +224,7 @@ def test_survivors_fetch_a_crashed_members_stream_from_whoever_has_it():
     assert net.ends[B].freeze([A]) == Digest(((A, 3),))
     assert net.ends[C].freeze([A]) == Digest(((A, 0),))
     wanted = (Fetch(A, 3, B),)
-    net.ends[B].install(view(2, B, C), net.now)  # the holder may be ahead
+    net.ends[B].install_view(view(2, B, C), net.now)  # the holder may be ahead
     net.ends[C].fetch(wanted, net.now)
     assert not net.ends[C].has(wanted)
     net.finish()
@@ -240,3 +241,127 @@ def test_a_frozen_stream_takes_no_more():
 
     assert net.numbers(B, A) == []
     assert net.outboxes[B].counters["multicast_after_freeze"] == 1
+
+
+def stable(**places):
+    return Digest(tuple((Address(node, 0), at) for node, at in places.items()))
+
+
+def kept(end, sender, *numbers):
+    """Which bundles of a stream the member hands out when it is asked."""
+    end.outbox.drain()
+    end.receive_nak(Nak(B, sender, tuple((n, n) for n in numbers)), 0.0)
+    found = [CODEC.decode(out.data)[0] for out in end.outbox.drain()]
+    return [header.seqno for header in found if isinstance(header, DataHeader)]
+
+
+def alone(me, *members, **settings):
+    """One member of a view, with nobody to answer."""
+    net = Net(me, **settings)
+    net.ends[me].install_view(view(2, *members), 0.0)
+    return net, net.ends[me]
+
+
+def test_acknowledgements_open_the_window_and_purge_nothing():
+    net, end = alone(A, A, B, C, multicast_window=2)
+    net.multicast(A, 2)
+    net.deliver(A)
+    for member in (B, C):
+        end.receive_alive(Alive(member, 2, 0, False, stable(a=2)), 0.0)
+
+    assert end.open
+    assert end.drained
+    assert sum(end.buffered()) == 2
+    assert kept(end, A, 1, 2) == [1, 2]
+
+    end.purge(stable(a=1))
+    assert kept(end, A, 1, 2) == [2]
+
+
+def test_what_is_not_stable_closes_the_sender_in_spite_of_acknowledgements():
+    net, end = alone(A, A, B, multicast_window=2, retain_window=3)
+    for number in range(1, 4):
+        assert end.open
+        net.multicast(A)
+        assert end.deliver().header.seqno == number
+        end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
+
+    assert end.drained
+    assert not end.open
+    end.purge(stable(a=1, b=0))
+    assert end.open
+
+
+def test_retained_bytes_close_the_sender_too():
+    settings = {"max_bundle": 2048, "retain_bytes": 4096, "multicast_window_bytes": 4096}
+    _, end = alone(A, A, B, **settings)
+    payloads = Payloads.pack([b"x" * 1500])
+    for number in (1, 2):
+        assert end.open
+        end.multicast(Data(Run(A, number, 1), 1, payloads, number, 1), 0.0)
+        assert end.deliver().header.seqno == number
+        end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
+
+    assert not end.open
+    end.purge(stable(a=2))
+    assert end.open
+
+
+def test_nothing_is_purged_that_was_not_delivered_here():
+    net, end = alone(A, A, B)
+    net.multicast(A)
+
+    end.purge(stable(a=1, b=1 << 50, z=3))
+
+    assert kept(end, A, 1) == [1]
+    net.deliver(A)
+    assert net.numbers(A, A) == [1]
+
+
+def test_the_lost_last_multicast_of_a_dead_sender_is_had_from_who_received_it():
+    net = Net(A, B, C)
+    net.multicast(A, 2)
+    net.carry(lost=lambda _s, to: to == C)
+    del net.ends[A]
+    assert net.ends[B].received_digest() == Digest(((A, 2), (B, 0), (C, 0)))
+
+    net.ends[C].heard_of(B, net.ends[B].received_digest(), net.now)
+    for _ in range(3):
+        net.pass_time(0.02)
+
+    assert net.numbers(C, A) == [1, 2]
+
+
+def test_a_live_sender_is_asked_before_who_told_of_its_multicast():
+    net, end = alone(B, A, B, C)
+    end.heard_of(C, stable(a=1), 0.0)
+    asked = []
+    for _ in range(4):
+        net.now = end.deadline()
+        end.handle_timer(net.now)
+        asked += [out.to[0][0] for out in net.outboxes[B].drain()]
+
+    assert asked == ["a", "c", "a", "c"]
+
+
+def test_hearsay_about_strangers_oneself_or_the_far_future_is_harmless():
+    _, end = alone(B, A, B, multicast_window=2)
+
+    end.heard_of(A, stable(b=7, z=7), 0.0)
+    assert end.deadline() == float("inf")
+    end.heard_of(A, stable(a=1 << 50), 0.0)
+    end.handle_timer(end.deadline())
+    [out] = end.outbox.drain()
+
+    assert CODEC.decode(out.data)[0] == Nak(B, A, ((1, 4),))
+
+
+def test_a_sign_of_life_is_answered_only_when_an_acknowledgement_is_wanted():
+    net, end = alone(B, A, B)
+    end.receive_alive(Alive(A, 2, 0, False, Digest()), 0.0)
+    end.acknowledge(0.0)
+    assert net.outboxes[B].drain() == []
+
+    end.receive_alive(Alive(A, 2, 0, True, Digest()), 0.0)
+    end.acknowledge(0.0)
+    assert len(net.outboxes[B].drain()) == 1

@@ -50,7 +50,7 @@ HEADERS = [
     in_unicast(Installed(4)),
     UnicastAck(A, B, 1, 1, 5, 4, ((6, 7),)),
     Nak(A, B, ((1, 2), (4, 4))),
-    Alive(A, 4, 10, 9, DIGEST),
+    Alive(A, 4, 10, True, DIGEST),
     JoinReq(A),
     JoinHint(A, "10.0.0.1", 7),
     JoinRefused(A, B, "no"),
@@ -59,7 +59,7 @@ HEADERS = [
 ]
 PAYLOADS = Payloads.pack([b"one", b"", b"three"])
 WITH_PAYLOADS = [
-    DataHeader(A, 3, 2, B, 10, 3, 4, 100, 55),
+    DataHeader(A, 3, B, 10, 3, 4, 100, 55),
     UnicastHeader(A, B, 1, 1, 9, ForwardBody(10, 3, 4, 20, 55)),
 ]
 DATAGRAMS = [CODEC.encode(header) for header in HEADERS] + [
@@ -126,7 +126,7 @@ def test_the_reason_says_what_is_wrong():
         Excluded(A, B, View(ViewId(5, A), (A,), (B,))),
         in_unicast(NewView((), ())),
         in_unicast(NewView((PlacedView(VIEW, ()),), ())),
-        DataHeader(A, 3, 2, B, 10, 4, 4, 100, 55),
+        DataHeader(A, 3, B, 10, 4, 4, 100, 55),
     ],
 )
 def test_values_that_no_member_sends_are_malformed(header):
