@@ -43,6 +43,7 @@ def check_deliveries(
     complete: bool = False,
 ) -> LogVerdict:
     """Check the logs on Spark; the verdict is the local engine's."""
+    names = list(names)
     frame = load(session, delivery_files(paths)).persist()
     try:
         problems = [
@@ -50,7 +51,7 @@ def check_deliveries(
             for row in frame.where("problem is not null").select("problem").collect()
         ]
         return judged(
-            ask(session, frame.where("problem is null")), sorted(problems), names, complete
+            ask(session, frame.where("problem is null"), names), sorted(problems), names, complete
         )
     finally:
         frame.unpersist()
@@ -92,8 +93,8 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             yield packed(rows)
 
 
-def ask(session: "SparkSession", rows: "DataFrame") -> Answers:
-    """Put every question to the rows."""
+def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -> Answers:
+    """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
     for name, text in queries.VIEWS.items():
         session.sql(text).createOrReplaceTempView(name)
@@ -112,18 +113,22 @@ def ask(session: "SparkSession", rows: "DataFrame") -> Answers:
     )
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {
-        "total_order": _total_order(session),
+        "total_order": _total_order(session, queries.ORDER_REFERENCE, queries.ORDER_PAIRS),
         "agreement": _agreement(_one(session, queries.AGREEMENT)),
         "no_duplication": _duplicate(_one(session, queries.DUPLICATE)),
         "sender_fifo": _pair(_one(session, queries.FIFO)),
         "gap_freeness": _gap(_one(session, queries.GAP)),
     }
+    if "uniform_total_order" in names:
+        found["uniform_total_order"] = _total_order(
+            session, queries.UNIFORM_REFERENCE, queries.UNIFORM_PAIRS
+        )
+    if known.views and "sending_view" in names:
+        found["sending_view"] = _late(_one(session, queries.SENT_ELSEWHERE))
     if known.sends:
         found["no_creation"] = _created(_one(session, queries.CREATED))
     if known.views:
-        found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER)) or _late(
-            _one(session, queries.SENT_ELSEWHERE)
-        )
+        found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
     return Answers(known, {name: w for name, w in found.items() if w is not None}, loose)
 
 
@@ -132,8 +137,8 @@ def _one(session: "SparkSession", query: str) -> "SparkRow | None":
     return rows[0] if rows else None
 
 
-def _total_order(session: "SparkSession") -> Witness | None:
-    row = _one(session, queries.ORDER_REFERENCE) or _one(session, queries.ORDER_PAIRS)
+def _total_order(session: "SparkSession", reference: str, pairs: str) -> Witness | None:
+    row = _one(session, reference) or _one(session, pairs)
     if row is None:
         return None
     return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))

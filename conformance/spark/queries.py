@@ -12,6 +12,12 @@ VIEWS = {
     "s": """
         select sender, message, min(struct(position, view)) as place
         from log where event = 'send' group by sender, message""",
+    "crashed": """
+        select distinct member from log where event = 'crash'""",
+    "survivors_f": """
+        select f.* from f left anti join crashed c on c.member = f.member""",
+    "survivors_d": """
+        select d.* from d left anti join crashed c on c.member = d.member""",
     "visited": """
         select distinct member, view from log where event in ('deliver', 'view')""",
     "everybody": """
@@ -25,8 +31,8 @@ VIEWS = {
         group by m.sender""",
     "reference": """
         select member from f group by member order by count(*) desc, member limit 1""",
-    "crashed": """
-        select distinct member from log where event = 'crash'""",
+    "survivors_reference": """
+        select member from survivors_f group by member order by count(*) desc, member limit 1""",
     "stays": """
         select v.member, v.view, v.following
         from (select member, view,
@@ -70,24 +76,24 @@ HOLES = """
        or coalesce(d.number, 0) <> coalesce(d.last, 0)
        or coalesce(n.last, d.number, 0) <> coalesce(d.number, 0)"""
 
-ORDER_REFERENCE = """
+_REFERENCE = """
     select p, q, sender1, message1, sender as sender2, message as message2
     from (select f.member as p, r.member as q, f.position, f.sender, f.message, r.position as there,
                  lag(r.position) over w as there_before,
                  lag(f.sender) over w as sender1, lag(f.message) over w as message1
-          from f
-          join (select f.* from f join reference on reference.member = f.member) r
+          from {f} f
+          join (select f.* from {f} f join {reference} r0 on r0.member = f.member) r
           on r.sender = f.sender and r.message = f.message and r.member <> f.member
           window w as (partition by f.member order by f.position, f.sender, f.message))
     where there < there_before
     order by position, p limit 1"""
 
-ORDER_PAIRS = """
+_PAIRS = """
     with inside as (select f.sender, f.message
-                    from f join reference on reference.member = f.member),
-         beyond as (select distinct f.member from f
+                    from {f} f join {reference} r0 on r0.member = f.member),
+         beyond as (select distinct f.member from {f} f
                     left anti join inside i on i.sender = f.sender and i.message = f.message),
-         b as (select f.* from f join beyond on beyond.member = f.member)
+         b as (select f.* from {f} f join beyond on beyond.member = f.member)
     select p, q, sender1, message1, sender as sender2, message as message2
     from (select p.member as p, q.member as q, p.position, p.sender, p.message,
                  q.position as there,
@@ -98,6 +104,11 @@ ORDER_PAIRS = """
           window w as (partition by p.member, q.member order by p.position, p.sender, p.message))
     where there < there_before
     order by p, q, position limit 1"""
+
+ORDER_REFERENCE = _REFERENCE.format(f="survivors_f", reference="survivors_reference")
+ORDER_PAIRS = _PAIRS.format(f="survivors_f", reference="survivors_reference")
+UNIFORM_REFERENCE = _REFERENCE.format(f="f", reference="reference")
+UNIFORM_PAIRS = _PAIRS.format(f="f", reference="reference")
 
 _UNEVEN = """
     select u.view, u.sender, u.message, u.has, min(t.member) as lacks
@@ -144,9 +155,9 @@ VIEWS_DIFFER = """
            low.member as low_member, high.member as high_member
     from (select sender, message, min(struct(view, member)) as low,
                  max(view) as top
-          from d group by sender, message having count(distinct view) > 1
+          from survivors_d group by sender, message having count(distinct view) > 1
           order by sender, message limit 1) k
-    join lateral (select min(struct(d.view, d.member)) as high from d
+    join lateral (select min(struct(d.view, d.member)) as high from survivors_d d
                   where d.sender = k.sender and d.message = k.message and d.view = k.top)"""
 
 SENT_ELSEWHERE = """

@@ -95,7 +95,7 @@ def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any
         "Integrity": _integrity(logs, summaries, senders),
         "Fifo": _fifo(logs, senders),
         "InView": _in_view(logs, senders),
-        "VirtualSynchrony": _one_view(logs, senders),
+        "VirtualSynchrony": _one_view(survivors, senders),
     }
     promises = []
     for name, witness in found.items():
@@ -259,7 +259,7 @@ def _in_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
 
 
 def _one_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
-    """A message is delivered in the same view by everybody, also by who crashed later."""
+    """Survivors that deliver the same message do so in the same view."""
     if len(logs) < 2:
         return None
     reference = max(logs, key=lambda log: len(log.keys))

@@ -63,6 +63,7 @@ class _Log:
         for log in self.delivered.values():
             log.sort(key=lambda row: (row[0], row[2]))
         self.members = sorted(set(self.delivered) | set(self.visited))
+        self.survivors = [member for member in self.members if member not in self.crashed]
         self.first: dict[str, dict[Message, int]] = {}
         for member in self.members:
             places = self.first[member] = {}
@@ -94,12 +95,14 @@ def answer(rows: Iterable[Row]) -> Answers:
     )
     firm, loose = _agreement(log)
     found = {
-        "total_order": _total_order(log),
+        "total_order": _total_order(log, log.survivors),
+        "uniform_total_order": _total_order(log, log.members),
         "agreement": firm,
         "no_duplication": _duplicate(log),
         "no_creation": _created(log) if log.sent else None,
         "sender_fifo": _fifo(log, senders, unsent),
         "virtual_synchrony": _views_differ(log) if facts.views else None,
+        "sending_view": _sent_elsewhere(log) if facts.views else None,
         "gap_freeness": _gap(log, senders),
     }
     return Answers(facts, {name: w for name, w in found.items() if w is not None}, loose)
@@ -129,22 +132,22 @@ def _inversions(
         previous = (place, key)
 
 
-def _total_order(log: _Log) -> Witness | None:
+def _total_order(log: _Log, members: list[str]) -> Witness | None:
     """One pass against the fullest log; only members with more than it pair by pair."""
-    if len(log.members) < 2:
+    if len(members) < 2:
         return None
-    reference = min(log.members, key=lambda member: (-len(log.first[member]), member))
+    reference = min(members, key=lambda member: (-len(log.first[member]), member))
     order = log.first[reference]
     found = [
         (position, member, a, b)
-        for member in log.members
+        for member in members
         if member != reference
         for position, a, b in _inversions(log.first[member], order)
     ]
     if found:
         _, member, a, b = min(found)
         return order_witness(member, reference, a, b)
-    beyond = [m for m in log.members if any(key not in order for key in log.first[m])]
+    beyond = [m for m in members if any(key not in order for key in log.first[m])]
     for place, p in enumerate(beyond):
         for q in beyond[place + 1 :]:
             for _, a, b in _inversions(log.first[p], log.first[q]):
@@ -238,24 +241,31 @@ def _fifo(log: _Log, counted: dict[str, bool], unsent: set[str]) -> Witness | No
 
 
 def _views_differ(log: _Log) -> Witness | None:
-    """A message is delivered in one view only: the one in which it was sent, if that is known."""
+    """A message is delivered in one view only, by all that are not known to have crashed."""
     views: dict[Message, dict[int, str]] = defaultdict(dict)
-    for member in log.members:
+    for member in log.survivors:
         for _, view, key in log.delivered[member]:
             views[key].setdefault(view, member)
     differing = [key for key, places in views.items() if len(places) > 1]
-    if differing:
-        key = min(differing)
-        low, high = min(views[key]), max(views[key])
-        members = [views[key][low], views[key][high]]
-        return {"messages": [list(key)], "views": [low, high], "members": members}
+    if not differing:
+        return None
+    key = min(differing)
+    low, high = min(views[key]), max(views[key])
+    members = [views[key][low], views[key][high]]
+    return {"messages": [list(key)], "views": [low, high], "members": members}
+
+
+def _sent_elsewhere(log: _Log) -> Witness | None:
+    """A message is delivered in the view in which it was sent, where that is known."""
     late = [
-        key for key, places in views.items() if log.sent.get(key, (0, 0))[1] not in (0, *places)
+        (key, view, member)
+        for member in log.members
+        for _, view, key in log.delivered[member]
+        if log.sent.get(key, (0, 0))[1] not in (0, view)
     ]
     if not late:
         return None
-    key = min(late)
-    [(view, member)] = views[key].items()
+    key, view, member = min(late)
     return {"messages": [list(key)], "views": [log.sent[key][1], view], "members": [member]}
 
 

@@ -25,9 +25,11 @@ def log(*members: str, end: bool = True) -> list[Row]:
     return rows
 
 
-def verdicts(rows: list[Row], complete: bool = False) -> dict[str, Promise]:
-    """The verdict of each property."""
-    found = judged(answer(rows), [], (), complete)
+def verdicts(
+    rows: list[Row], complete: bool = False, names: tuple[str, ...] = ()
+) -> dict[str, Promise]:
+    """The verdict of each property, or of those that are named."""
+    found = judged(answer(rows), [], names, complete)
     return {promise.name: promise for promise in found.properties}
 
 
@@ -119,9 +121,25 @@ def test_a_message_belongs_to_one_view() -> None:
 
 def test_a_message_is_delivered_in_the_view_it_was_sent_in() -> None:
     rows = [*log("p: 2/a1", "q: 2/a1"), Row("a", 1, 1, "a", "1", "send")]
-    found = verdicts(rows)["virtual_synchrony"]
+    found = verdicts(rows, names=("virtual_synchrony", "sending_view"))
 
-    assert found.witness == {"messages": [["a", "1"]], "views": [1, 2], "members": ["p"]}
+    assert found["virtual_synchrony"].verdict == HOLDS
+    assert found["sending_view"].witness == {
+        "messages": [["a", "1"]],
+        "views": [1, 2],
+        "members": ["p"],
+    }
+    assert "sending_view" not in verdicts(rows)
+
+
+def test_what_only_a_crashed_member_delivered_otherwise_breaks_the_uniform_promises_only() -> None:
+    rows = [*log("p: 1/a1 1/b1", "q: 1/b1 1/a1", end=False), Row("q", 0, event="crash")]
+    found = verdicts(rows, names=("total_order", "uniform_total_order"))
+    apart = [*log("p: 1/a1", "q: 2/a1", end=False), Row("q", 0, event="crash")]
+
+    assert found["total_order"].verdict == HOLDS
+    assert found["uniform_total_order"].witness["members"] == ["q", "p"]
+    assert verdicts(apart)["virtual_synchrony"].verdict == HOLDS
 
 
 def test_a_number_that_is_skipped_is_named() -> None:

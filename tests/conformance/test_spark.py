@@ -14,6 +14,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
+from raincheck.conformance.traces.properties import NAMES
 from raincheck.conformance.traces.damage import damage
 from raincheck.conformance.traces.events import Event
 from raincheck.conformance.traces.steady import write_steady
@@ -104,9 +105,10 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
-    local = properties_local.check_deliveries([tmp_path])
+    (tmp_path / "c.jsonl").write_text('{"member":"p","event":"crash"}\n')
+    local = properties_local.check_deliveries([tmp_path], NAMES)
 
-    assert check_deliveries(session, [tmp_path]) == local
+    assert check_deliveries(session, [tmp_path], NAMES) == local
     assert {promise.verdict for promise in local.properties} != {"holds"}
 
 
