@@ -14,9 +14,9 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
-from raincheck.conformance.traces.properties import NAMES
 from raincheck.conformance.traces.damage import damage
 from raincheck.conformance.traces.events import Event
+from raincheck.conformance.traces.properties import NAMES
 from raincheck.conformance.traces.steady import write_steady
 from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
 
