@@ -11,11 +11,12 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from .messages import Address, Count, Digest, Table, View
+from .state_bodies import StateBody
 
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
 Host: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
-Lane: TypeAlias = Annotated[int, Meta(ge=0, le=1)]
+Lane: TypeAlias = Annotated[int, Meta(ge=0, le=2)]
 Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
 """Missing seqnos, as (first, last)."""
 
@@ -23,6 +24,9 @@ CONTROL: Lane = 0
 """UNICAST's lane for the membership; never held up."""
 FORWARDS: Lane = 1
 """UNICAST's lane for FORWARD; held up while the coordinator's multicast window is closed."""
+STATE: Lane = 2
+"""UNICAST's lane for the chunks of a state transfer, which has credit of its own."""
+LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE)
 
 # ------------------------------------------------------------------ bodies that UNICAST carries
 
@@ -77,6 +81,48 @@ class Fetch(NamedTuple):
     holder: Address
 
 
+class Fid(NamedTuple):
+    """A flush: attempt `attempt` of that requester, begun when it was in view `view`."""
+
+    view: Count
+    requester: Address
+    attempt: Positive
+
+
+class StartFlush(Struct, frozen=True, array_like=True, tag="S", gc=False):
+    """START_FLUSH: block(), and say what you have; who is not a participant is gone."""
+
+    fid: Fid
+    participants: tuple[Address, ...]
+
+
+class FlushCompleted(Struct, frozen=True, array_like=True, tag="C", gc=False):
+    """FLUSH_COMPLETED: blocked, with `digest`; the membership adds the last views installed."""
+
+    fid: Fid
+    digest: Digest
+    piggyback: tuple[PlacedView, ...] = ()
+
+
+class Reconcile(Struct, frozen=True, array_like=True, tag="W", gc=False):
+    """RECONCILE: get what you lack of these."""
+
+    fid: Fid
+    fetches: tuple[Fetch, ...]
+
+
+class ReconcileOk(Struct, frozen=True, array_like=True, tag="O", gc=False):
+    """RECONCILED: all that I lacked is here."""
+
+    fid: Fid
+
+
+class StopFlush(Struct, frozen=True, array_like=True, tag="T", gc=False):
+    """STOP_FLUSH: unblock()."""
+
+    fid: Fid
+
+
 class NewView(Struct, frozen=True, array_like=True, tag="V", gc=False):
     """Install these views, one after the other, once you have what is to be fetched."""
 
@@ -90,13 +136,13 @@ class Installed(Struct, frozen=True, array_like=True, tag="I", gc=False):
     counter: Positive
 
 
-Body: TypeAlias = ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed
+Body: TypeAlias = ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed | StateBody
 
 # ------------------------------------------------------------------ headers
 
 
 class UnicastHeader(Struct, frozen=True, array_like=True, tag="U", gc=False):
-    """UNICAST: datagram `seqno` of a connection, on one of its two lanes."""
+    """UNICAST: datagram `seqno` of a connection, on one of its lanes."""
 
     source: Address
     to: Address

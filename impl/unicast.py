@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .headers import CONTROL, FORWARDS, Body, Gaps, Lane, UnicastAck, UnicastHeader
+from .headers import LANES, Body, Gaps, Lane, UnicastAck, UnicastHeader
 from .messages import Address, Payloads
 from .protocol import NEVER, Backoff, Outbox, Protocol
 from .stack_config import StackConfig
@@ -227,14 +227,14 @@ class Unicast(Protocol):
     def forget(self, members: Iterable[Address]) -> None:
         """Close the connections with members that have left the view."""
         for member in members:
-            for lane in (CONTROL, FORWARDS):
+            for lane in LANES:
                 self._senders.pop((member, lane), None)
                 self._receivers.pop((member, lane), None)
                 self._ready.pop((member, lane), None)
 
     def knows(self, member: Address) -> bool:
         """Whether that member has a connection to this one."""
-        return (member, CONTROL) in self._receivers or (member, FORWARDS) in self._receivers
+        return any((member, lane) in self._receivers for lane in LANES)
 
     def connections(self) -> int:
         """How many connections lead here."""

@@ -119,7 +119,7 @@ def test_the_reason_says_what_is_wrong():
         Leaving(Address("a", -1)),
         Leaving(Address("x" * 65, 0)),
         Nak(A, B, ((0, 2),)),
-        UnicastHeader(A, B, 2, 1, 1, Installed(1)),
+        UnicastHeader(A, B, 3, 1, 1, Installed(1)),
         Excluded(A, B, View(ViewId(5, A), ())),
         Excluded(A, B, View(ViewId(5, A), (A, A))),
         Excluded(A, B, View(ViewId(5, B), (A,))),
