@@ -136,7 +136,10 @@ class Installed(Struct, frozen=True, array_like=True, tag="I", gc=False):
     counter: Positive
 
 
-Body: TypeAlias = ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed | StateBody
+FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
+Body: TypeAlias = (
+    ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed | StateBody | FlushBody
+)
 
 # ------------------------------------------------------------------ headers
 

@@ -21,6 +21,7 @@ from .errors import WireError
 from .headers import (
     DataHeader,
     Excluded,
+    FlushCompleted,
     ForwardBody,
     Header,
     JoinRspBody,
@@ -105,6 +106,8 @@ def _check(header: Header) -> None:
             views = (body.placed,)
         elif isinstance(body, NewView | Prepared):
             views = body.views
+        elif isinstance(body, FlushCompleted):
+            views = body.piggyback
         for view, endpoints in views:
             _check_view(view)
             if len(endpoints) != len(view.members):
