@@ -1,15 +1,20 @@
 """Proofs told: the invariant in readable form, what was attempted, and why a step fails."""
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.induction import Attempt, Obligation, Theory
-from raincheck.model.inductive.sequencer_failure import reachability, runs_that_break, told
-from raincheck.model.inductive.sequencer_vocabulary import Basis
+from raincheck.model.inductive.proof import Proof
 
 
 def explained(
-    obligations: Sequence[Obligation], subject: Theory, basis: Basis, search: Search, most: int
+    obligations: Sequence[Obligation],
+    subject: Theory,
+    proof: Proof,
+    basis: Any,
+    search: Search,
+    most: int,
 ) -> dict[tuple[str, str], str]:
     """Why steps fail, for at most so many: by the conjunct's and the transition's name.
 
@@ -19,7 +24,9 @@ def explained(
     conjuncts = {each.name: each for each in subject.invariant}
     transitions = {each.name: each for each in subject.transitions}
     steps = [each for each in obligations if each.kind == "kept"]
-    runs = runs_that_break([conjuncts[name] for name in {each.claim for each in steps}], basis)
+    runs = proof.runs_that_break(
+        [conjuncts[name] for name in {each.claim for each in steps}], basis
+    )
     reports: dict[tuple[str, str], str] = {}
     tried: set[str] = set()
     for each in sorted(steps, key=lambda step: step.claim not in runs):
@@ -31,7 +38,8 @@ def explained(
         failure = search.failure(conjuncts[each.claim], transitions[each.transition])
         if failure is None:
             continue
-        lines = [told(failure), f"the state before is {reachability(failure, basis)}"]
+        reached = proof.reachability(failure, basis)
+        lines = [proof.told(failure), f"the state before is {reached}"]
         if each.claim in runs:
             path = runs[each.claim]
             acts = (f"{step.action}({', '.join(map(str, step.args))})" for step in path.steps)

@@ -7,25 +7,19 @@ step for which there is a counterexample to induction is violated, and the state
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import z3
 
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.induction import Attempt, Obligation, Theory, attempt, obligations
-from raincheck.model.inductive.sequencer import theory
-from raincheck.model.inductive.sequencer_vocabulary import (
-    ASSUMPTION,
-    REPAIRS,
-    Basis,
-    basis_without,
-)
+from raincheck.model.inductive.proof import Proof, proof_of, proved
 
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from .prooftext import explained, readable, rows
 
-PROTOCOLS = ("sequencer",)
 SEEDS = "1,2"
 SHOWN = 3
 """So many open obligations are explained; the others are only named."""
@@ -33,7 +27,12 @@ SHOWN = 3
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `raincheck prove`."""
-    parser.add_argument("--protocol", choices=PROTOCOLS, default="sequencer")
+    parser.add_argument(
+        "--protocol",
+        default="",
+        metavar="NAME",
+        help="whose proof, as in model/inductive/NAME.py (default: all)",
+    )
     parser.add_argument(
         "--property",
         action="append",
@@ -49,7 +48,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help=f"undo a repair, or drop {ASSUMPTION}, and see where the proof fails",
+        help="undo a repair, or drop an assumption, and see where the proof fails",
     )
     parser.add_argument(
         "--timeout", type=int, default=20, metavar="SECONDS", help="for one obligation (20)"
@@ -89,40 +88,68 @@ class _Tally:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Prove, or say which step fails and why."""
     seeds = _seeds(args.seeds)
-    basis = _basis(args.without)
-    subject = theory(basis)
-    wanted = _properties(subject, args.property)
+    tasks = _tasks(args)
     again = _reproduce(args, seeds)
-    work = [each for each in obligations(subject) if each.kind != "implied" or each.claim in wanted]
     if args.dry_run:
-        ui.announce(
-            f"would have Z3 {z3.get_version_string()} decide {len(work)} obligations,"
-            f" seeds {', '.join(map(str, seeds))}"
-        )
+        for task in tasks:
+            ui.announce(
+                f"would have Z3 {z3.get_version_string()} decide {len(task.work)} obligations of"
+                f" {task.proof.protocol}, seeds {', '.join(map(str, seeds))}"
+            )
         return Outcome("prove", (), again)
     evidence = Evidence("prove", args.out)
-    tallies = _prove(work, seeds, args.timeout * 1000, ui)
-    search = Search(subject)
-    reports: dict[tuple[str, str], str] = {}
-    unproved = [each for tally in tallies.values() for each in tally.open]
-    if unproved:
-        ui.say(f"{len(unproved)} obligations are open: looking for counterexamples")
-        reports = explained(unproved, subject, basis, search, SHOWN)
-    steps = _steps(subject, tallies, seeds, reports)
-    results = (
-        *steps,
-        _vacuity(subject, search, ui),
-        *(_property(name, tallies, steps, seeds) for name in wanted),
-    )
-    outcome = Outcome("prove", results, again)
-    evidence.write_text("invariant.txt", readable(subject))
-    attempts = [each for tally in tallies.values() for each in tally.attempts]
-    evidence.write_json("obligations.json", rows(attempts))
-    for (claim, transition), text in reports.items():
-        name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
-        evidence.write_text(f"counterexamples/{name}.txt", text + "\n")
+    results: list[Result] = []
+    for task in tasks:
+        results += task.done(seeds, args.timeout * 1000, evidence, ui)
+    outcome = Outcome("prove", tuple(results), again)
     evidence.finish(outcome)
     return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One protocol's proof, or the part of it that was asked for."""
+
+    proof: Proof
+    basis: Any
+    subject: Theory
+    wanted: Sequence[str]
+    prefix: str
+    """Of the names of its evidence, where there are several protocols."""
+
+    @property
+    def work(self) -> list[Obligation]:
+        """The obligations."""
+        return [
+            each
+            for each in obligations(self.subject)
+            if each.kind != "implied" or each.claim in self.wanted
+        ]
+
+    def done(
+        self, seeds: Sequence[int], timeout: int, evidence: Evidence, ui: Ui
+    ) -> Iterable[Result]:
+        """Prove it, and leave the evidence."""
+        subject = self.subject
+        tallies = _prove(self.work, seeds, timeout, ui)
+        search = Search(subject)
+        reports: dict[tuple[str, str], str] = {}
+        unproved = [each for tally in tallies.values() for each in tally.open]
+        if unproved:
+            ui.say(f"{len(unproved)} obligations are open: looking for counterexamples")
+            reports = explained(unproved, subject, self.proof, self.basis, search, SHOWN)
+        steps = _steps(subject, tallies, seeds, reports)
+        evidence.write_text(f"{self.prefix}invariant.txt", readable(subject))
+        attempts = [each for tally in tallies.values() for each in tally.attempts]
+        evidence.write_json(f"{self.prefix}obligations.json", rows(attempts))
+        for (claim, transition), text in reports.items():
+            name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
+            evidence.write_text(f"counterexamples/{self.prefix}{name}.txt", text + "\n")
+        return (
+            *steps,
+            _vacuity(subject, search, ui),
+            *(_property(subject.name, name, tallies, steps, seeds) for name in self.wanted),
+        )
 
 
 # ---------------------------------------------------------------------- what was asked
@@ -138,26 +165,47 @@ def _seeds(text: str) -> tuple[int, ...]:
     return seeds
 
 
-def _basis(without: Sequence[str]) -> Basis:
-    names = [ASSUMPTION, *REPAIRS]
-    for name in without:
-        if name not in names:
-            raise UsageError(f"--without {name}: there is {', '.join(names)}.")
-    return basis_without(without)
+def _tasks(args: argparse.Namespace) -> list[_Task]:
+    """What to prove; raise UsageError if a name is nobody's."""
+    proofs = [_proof(name) for name in ([args.protocol] if args.protocol else proved())]
+    _known("--without", args.without, [name for each in proofs for name in each.without])
+    tasks = []
+    for proof in proofs:
+        dropped = [name for name in args.without if name in proof.without]
+        if args.without and not dropped:
+            continue
+        basis = proof.basis_without(dropped)
+        subject = proof.theory(basis)
+        prefix = f"{proof.protocol}-" if len(proofs) > 1 else ""
+        wanted = [
+            each.name
+            for each in subject.properties
+            if not args.property or each.name in args.property
+        ]
+        tasks.append(_Task(proof, basis, subject, wanted, prefix))
+    _known("--property", args.property, [p.name for t in tasks for p in t.subject.properties])
+    return [task for task in tasks if task.wanted]
 
 
-def _properties(subject: Theory, names: Sequence[str]) -> list[str]:
-    known = [each.name for each in subject.properties]
+def _proof(protocol: str) -> Proof:
+    try:
+        return proof_of(protocol)
+    except LookupError as lacking:
+        raise UsageError(
+            f"--protocol {protocol} has no proof ({lacking}): there is {', '.join(proved())}."
+        ) from lacking
+
+
+def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:
     for name in names:
-        if name not in known:
-            raise UsageError(
-                f"--property {name} is not among those that are proved: {', '.join(known)}."
-            )
-    return [name for name in known if not names or name in names]
+        if name not in there:
+            have = ", ".join(dict.fromkeys(there)) or "nothing"
+            what = " is not among those that are proved" if option == "--property" else ""
+            raise UsageError(f"{option} {name}{what}: there is {have}.")
 
 
 def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
-    words = ["raincheck prove", f"--protocol {args.protocol}"]
+    words = ["raincheck prove", *([f"--protocol {args.protocol}"] if args.protocol else [])]
     words += [f"--property {name}" for name in args.property]
     words += [f"--without {name}" for name in args.without]
     return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])
@@ -238,7 +286,11 @@ def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
 
 
 def _property(
-    name: str, tallies: dict[str, _Tally], steps: Sequence[Result], seeds: Sequence[int]
+    protocol: str,
+    name: str,
+    tallies: dict[str, _Tally],
+    steps: Sequence[Result],
+    seeds: Sequence[int],
 ) -> Result:
     """A property holds if the invariant implies it, and is one."""
     tally = tallies[name]
@@ -247,8 +299,8 @@ def _property(
     if lost:
         detail = f"the invariant is not shown to be one: {', '.join(lost)}"
     return Result(
-        f"sequencer-{name}",
-        "sequencer",
+        f"{protocol}-{name}",
+        protocol,
         INCONCLUSIVE if tally.open or lost else HOLDS,
         figures={"property": name, "seeds": list(seeds), **tally.figures(seeds)},
         detail=detail,

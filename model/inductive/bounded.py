@@ -15,7 +15,7 @@ import z3
 
 from .concrete import Frame, Tables
 from .induction import Conjunct, Theory, Transition
-from .logic import Bounded, Expr, Function, Not, World
+from .logic import Bounded, Expr, Function, Not, World, is_number
 
 SIZES: Final = ((2, 2), (2, 3), (3, 3))
 """Numbers of processes, and the largest number, in the order in which they are tried."""
@@ -105,13 +105,7 @@ class _Space:
         self.assumed = assumed
         self.numbers = list(range(largest + 1))
         self.processes = list(range(processes))
-        numbers = ("number", "view", "place", "index", "seqno")
-        self.domain: dict[str, Sequence[Any]] = dict.fromkeys(numbers, self.numbers)
-        self.domain |= {
-            "process": self.processes,
-            "node": self.processes,
-            "bool": (False, True),
-        }
+        self.domain = _Domain(self.numbers, self.processes)
         symbols = {**theory.rigid, **theory.symbols}
         self.functions = {name: self._declared(name, *symbols[name]) for name in symbols}
         self.world = World(self.functions, Bounded(self.domain))
@@ -138,9 +132,8 @@ class _Space:
         for name, (arguments, result) in {**self.theory.rigid, **self.theory.symbols}.items():
             if result == "bool":
                 continue
-            ends = len(self.processes) if result in ("process", "node") else self.numbers[-1]
-            if name == "status":
-                ends = 7
+            ends = self.numbers[-1] if is_number(result) else len(self.processes)
+            ends = self.theory.ranges.get(name, ends)
             for values in product(*(self.domain[kind] for kind in arguments)):
                 value = self.functions[name](*values)
                 self.solver.add(value >= 0, value < ends)
@@ -170,7 +163,7 @@ class _Space:
         return z3.Bool(f"{name}?") if kind == "bool" else z3.Int(f"{name}?")
 
     def _in_domain(self, constant: Any, kind: str) -> None:
-        if kind in self.domain and kind != "bool":
+        if kind not in ("bool", "set"):
             self.solver.add(constant >= 0, constant <= self.domain[kind][-1])
 
     def _read(
@@ -214,6 +207,18 @@ class _Space:
         if after is None:
             raise AssertionError(f"Z3's state does not break {conjunct.name} after all")
         return replace(found, after=after)
+
+
+class _Domain(dict[str, Sequence[Any]]):
+    """The values of each kind: numbers, and of every other kind as many as there are processes."""
+
+    def __init__(self, numbers: Sequence[int], processes: Sequence[int]) -> None:
+        super().__init__(bool=(False, True))
+        self._numbers, self._others = numbers, processes
+
+    def __missing__(self, kind: str) -> Sequence[Any]:
+        self[kind] = self._numbers if is_number(kind) else self._others
+        return self[kind]
 
 
 def _function(values: Mapping[tuple[Any, ...], Any]) -> Function:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import z3
@@ -78,6 +78,9 @@ class Theory:
     properties: tuple[Property, ...]
     plausible: tuple[Conjunct, ...] = ()
     """True of what can be reached, not needed for the proof: keeps counterexamples lifelike."""
+    ranges: Mapping[str, int] = field(default_factory=dict)
+    """How many values a symbol has that is a number and stands for a few words, such as a status:
+    bounded instances try 0 up to that."""
 
     def world(self) -> World:
         """The arbitrary state that proofs speak about."""

@@ -26,17 +26,34 @@ Patterns: TypeAlias = Callable[..., Sequence[Expr]]
 PROCESS = z3.DeclareSort("Process")
 NODE = z3.DeclareSort("Node")
 
-SORTS: Mapping[str, Any] = {
-    "process": PROCESS,
-    "node": NODE,
-    "bool": z3.BoolSort(),
-    "number": z3.IntSort(),  # of a value: a status, a count
-    "view": z3.IntSort(),
-    "place": z3.IntSort(),  # in a stream
-    "index": z3.IntSort(),  # in what a process has delivered
-    "seqno": z3.IntSort(),
-}
-"""Kinds of values. All kinds of numbers are integers; the kind says over what a test ranges."""
+
+class _Sorts(dict[str, Any]):
+    """Z3's sorts by kind; a kind that nobody named is a sort of its own, of nameless values."""
+
+    def __missing__(self, kind: str) -> Any:
+        self[kind] = z3.DeclareSort(kind.capitalize())
+        return self[kind]
+
+
+SORTS: Mapping[str, Any] = _Sorts(
+    {
+        "process": PROCESS,
+        "node": NODE,
+        "bool": z3.BoolSort(),
+        "number": z3.IntSort(),  # of a value: a status, a count
+        "view": z3.IntSort(),
+        "place": z3.IntSort(),  # in a stream
+        "index": z3.IntSort(),  # in what a process has delivered
+        "seqno": z3.IntSort(),
+    }
+)
+"""Kinds of values. All kinds of numbers are integers; the kind says over what a test ranges. A
+theory may use any other kind: its values can only be told apart."""
+
+
+def is_number(kind: str) -> bool:
+    """Tell whether the values of that kind are integers."""
+    return bool(SORTS[kind] == z3.IntSort())
 
 
 def And(*parts: Expr) -> Expr:

@@ -40,11 +40,16 @@ from .sequencer_vocabulary import (
     MEMBER,
     REPLACED,
     RIGID,
+    STATUS,
     UNBORN,
     VOCABULARY,
+    WITHOUT,
     Basis,
+    basis_without,
     running,
 )
+
+__all__ = ["WITHOUT", "basis_without", "theory"]
 
 AXIOMS = (
     Conjunct(
@@ -170,4 +175,5 @@ def theory(basis: Basis | None = None) -> Theory:
         invariant(basis),
         PROPERTIES,
         PLAUSIBLE,
+        {"status": len(STATUS)},
     )

@@ -114,6 +114,9 @@ REPAIRS: Final[Mapping[str, tuple[str, bool | str]]] = {
 
 ASSUMPTION: Final = "VirtualSynchrony"
 
+WITHOUT: Final = (ASSUMPTION, *REPAIRS)
+"""What a basis can do without, by the spec's names."""
+
 
 def basis_without(names: Iterable[str]) -> Basis:
     """The basis less an assumption or repairs, by the spec's names. KeyError: no such name."""

@@ -6,6 +6,8 @@ import pytest
 
 from raincheck.__main__ import main
 
+SEQUENCER = ("--protocol", "sequencer")
+
 
 def prove(capsys, tmp_path, *words):
     code = main(["prove", "--json", "--quiet", "--out", str(tmp_path / "out"), *words])
@@ -14,7 +16,7 @@ def prove(capsys, tmp_path, *words):
 
 @pytest.mark.slow
 def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tmp_path):
-    code, outcome = prove(capsys, tmp_path, "--property", "TotalOrder", "--seeds", "1")
+    code, outcome = prove(capsys, tmp_path, *SEQUENCER, "--property", "TotalOrder", "--seeds", "1")
 
     assert code == 0
     assert outcome["verdict"] == "holds"
@@ -35,7 +37,7 @@ def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tm
 
 @pytest.mark.slow
 def test_without_a_repair_it_is_violated_and_the_counterexample_is_kept(capsys, tmp_path):
-    code, outcome = prove(capsys, tmp_path, "--without", "ExactNext", "--seeds", "1")
+    code, outcome = prove(capsys, tmp_path, *SEQUENCER, "--without", "ExactNext", "--seeds", "1")
 
     assert code == 1
     results = {result["name"]: result for result in outcome["results"]}
@@ -53,7 +55,7 @@ def test_what_times_out_is_inconclusive(capsys, tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "attempt", _undecided)
 
-    code, outcome = prove(capsys, tmp_path, "--property", "Fifo", "--seeds", "1")
+    code, outcome = prove(capsys, tmp_path, *SEQUENCER, "--property", "Fifo", "--seeds", "1")
 
     assert code != 0
     assert {r["verdict"] for r in outcome["results"] if r["name"] == "sequencer-Fifo"} == {
@@ -73,8 +75,8 @@ def _undecided(obligation, seed, timeout):
     [
         (["--seeds", "one"], "numbers with commas are wanted"),
         (["--seeds", "-1"], "not negative"),
-        (["--property", "Beauty"], "TotalOrder, Agreement"),
-        (["--without", "Luck"], "VirtualSynchrony, ViewTag"),
+        ([*SEQUENCER, "--property", "Beauty"], "TotalOrder, Agreement"),
+        ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, ViewTag"),
         (["--protocol", "total"], "sequencer"),
     ],
 )
@@ -89,5 +91,5 @@ def test_a_dry_run_says_what_would_be_proved_and_proves_nothing(capsys, tmp_path
     code = main(["prove", "-n", "--out", str(tmp_path / "out")])
 
     assert code == 0
-    assert "obligations, seeds 1, 2" in capsys.readouterr().out
+    assert "obligations of sequencer, seeds 1, 2" in capsys.readouterr().out
     assert not (tmp_path / "out").exists()

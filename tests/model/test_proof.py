@@ -1,0 +1,80 @@
+"""A protocol's proof is found by name, and a theory with kinds of its own is told in plain words."""
+
+import pytest
+
+from raincheck.model.inductive.bounded import Search
+from raincheck.model.inductive.induction import (
+    Conjunct,
+    Property,
+    Theory,
+    Transition,
+    attempt,
+    obligations,
+)
+from raincheck.model.inductive.logic import And, Implies, Not
+from raincheck.model.inductive.plain import told
+from raincheck.model.inductive.proof import proof_of, proved
+
+
+def tokens(*, careful: bool) -> Theory:
+    """Tokens are held by at most one process each; a careless one takes what another holds."""
+    exclusive = Conjunct(
+        "Exclusive",
+        "No two processes hold the same token.",
+        ("process", "process", "token"),
+        lambda s, p, q, t: Implies(And(s.holds(p, t), s.holds(q, t)), p == q),
+        lambda s, p, q, t: [(s.holds(p, t), s.holds(q, t))],
+    )
+    take = Transition(
+        "Take",
+        "",
+        (("p", "process"), ("t", "token")),
+        lambda s, p, t: Not(s.exists(["process"], lambda q: s.holds(q, t))) if careful else True,
+        lambda s, p, t: {
+            "holds": lambda q, u: z3_or(s.holds(q, u), And(q == p, u == t)),
+        },
+    )
+    return Theory(
+        "tokens",
+        {"holds": (("process", "token"), "bool")},
+        {},
+        (),
+        lambda s: (True, {"holds": lambda _p, _t: False}),
+        (take,),
+        (exclusive,),
+        (Property("Mutex", "One holder.", exclusive.formula),),
+    )
+
+
+def z3_or(left: object, right: object) -> object:
+    from raincheck.model.inductive.logic import Or
+
+    return Or(left, right)
+
+
+def test_a_theory_may_have_a_kind_of_its_own() -> None:
+    assert all(attempt(each, 1).proved for each in obligations(tokens(careful=True)))
+
+
+def test_its_counterexample_is_told_in_its_symbols() -> None:
+    theory = tokens(careful=False)
+    (take,), (exclusive,) = theory.transitions, theory.invariant
+
+    failure = Search(theory).failure(exclusive, take)
+
+    assert failure is not None
+    text = told(failure)
+    assert "action: Take (p = p" in text
+    assert "violated: Exclusive: No two processes hold the same token." in text
+    assert "holds(p" in text
+
+
+def test_proofs_are_found_by_the_protocols_name() -> None:
+    assert "sequencer" in proved()
+    assert not set(proved()) & {"logic", "sequencer_model", "proof", "bounded"}
+    proof = proof_of("sequencer")
+    assert proof.theory().name == "sequencer"
+    assert "ViewTag" in proof.without
+    assert proof.basis_without(["ViewTag"]).rules.view_tag is False
+    with pytest.raises(LookupError, match=r"model/inductive/total\.py"):
+        proof_of("total")
