@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .clustermembers import Member, Members, RunFailed
 from .clusterrecord import Record, Settings, collect, name_of
-from .faults import COORDINATOR, Fault, Plan, make_plan
+from .faults import CHANGES, COORDINATOR, MEMBER, Fault, Plan, make_plan
 
 JOIN = 20.0
 SETTLE = 30.0
@@ -32,7 +32,8 @@ class ClusterRun:
         self.members = Members(folder / "members" / self.record.run)
         self.folder = folder
         self._names = [name_of(number) for number in range(settings.members)]
-        self._spare = name_of(settings.members)
+        spares = [name_of(settings.members + number) for number in range(1 + len(CHANGES))]
+        self._spare, self._guests = spares[0], dict(zip(CHANGES, spares[1:], strict=True))
         self._began = time.monotonic()
         self._load_began = 0.0
         self._later: set[asyncio.Task[None]] = set()
@@ -69,23 +70,29 @@ class ClusterRun:
         for member in self.members.in_group:
             member.tell("load")
 
-    async def _join(self, name: str) -> Member:
-        """Start a member, and wait until it has joined."""
-        members = self.members
-        peers = ",".join(each.bind for each in members.in_group)
+    async def _begin(self, name: str) -> Member:
+        """Start a member, which asks to join."""
+        peers = ",".join(each.bind for each in self.members.in_group)
         record = self.record
         options = self.options_of(self.settings, record.plan, record.seed, self.folder)
-        member = await members.start(name, options | {"peers": peers})
-        await members.until(
+        return await self.members.start(name, options | {"peers": peers})
+
+    async def _join(self, name: str) -> Member:
+        """Start a member, and wait until it has joined."""
+        member = await self._begin(name)
+        await self._joined(member)
+        return member
+
+    async def _joined(self, member: Member) -> None:
+        await self.members.until(
             lambda: member.in_group or not member.running, f"The joining of {member.address}", JOIN
         )
-        return member
 
     @staticmethod
     def options_of(settings: Settings, plan: Plan, seed: int, folder: Path) -> dict[str, object]:
         """The options that all members of a run have in common."""
         transport = settings.transport.removeprefix("udp-")
-        names = [name_of(number) for number in range(settings.members + 1)]
+        names = [name_of(number) for number in range(settings.members + 1 + len(CHANGES))]
         return {
             "nodes": ",".join(names),
             "run": f"run-{seed}",
@@ -138,6 +145,8 @@ class ClusterRun:
         if fault.kind == "join":
             self._note("join", self._spare)
             (await self._join(self._spare)).tell("load")
+        elif fault.kind in CHANGES:
+            await self._during(fault)
         else:
             target = self._target(fault.target)
             if target is None:
@@ -151,16 +160,53 @@ class ClusterRun:
             await asyncio.gather(*self._later)
             await self._settled(SETTLE, f"Settling after the {fault.kind}")
 
+    async def _during(self, fault: Fault) -> None:
+        """Provoke a view change, and kill somebody who takes part in it."""
+        if fault.kind != "joiner" and len(self.members.in_group) < 3:
+            self._note("skipped", "", fault=fault.kind)
+            return
+        guest: Member | None = None
+        if fault.provoke == "crash":
+            target = self._target(MEMBER)
+            assert target is not None
+            self._kill(target, fault, "provoked")
+        else:
+            guest = await self._begin(self._guests[fault.kind])
+        await asyncio.sleep(fault.after)
+        if fault.kind == "joiner":
+            assert guest is not None
+            self._kill(guest, fault, "joiner")
+            return
+        role = COORDINATOR if fault.kind == "requester" else MEMBER
+        here = [m for m in self.members.in_group if m is not guest]
+        target = self._target(role, here)
+        if target is None:
+            self._note("skipped", "", fault=fault.kind)
+        else:
+            self._kill(target, fault, fault.kind)
+        if guest is not None:
+            self._later.add(asyncio.create_task(self._loads(guest)))
+
+    async def _loads(self, guest: Member) -> None:
+        """Let a member that is joining send as well, once it has joined."""
+        await self._joined(guest)
+        guest.tell("load")
+
+    def _kill(self, target: Member, fault: Fault, role: str) -> None:
+        self._note(fault.kind, target.address, role=role, view=target.view)
+        target.ending = "crash"
+        target.signal(signal.SIGKILL)
+        if fault.back and role != "joiner":
+            self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
+
     def _take_away(self, target: Member, fault: Fault) -> None:
         if fault.kind == "crash":
-            self._note("crash", target.address, role=fault.target, view=target.view)
-            target.ending = "crash"
-            target.signal(signal.SIGKILL)
+            self._kill(target, fault, fault.target)
         else:
             self._note("leave", target.address, role=fault.target, view=target.view)
             self._leave(target)
-        if fault.back:
-            self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
+            if fault.back:
+                self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
 
     async def _back(self, target: Member, seconds: float) -> None:
         """Start the next life of a process that has gone."""
@@ -181,9 +227,9 @@ class ClusterRun:
         member.ending = "leave"
         member.signal(signal.SIGTERM)
 
-    def _target(self, role: str) -> Member | None:
+    def _target(self, role: str, among: list[Member] | None = None) -> Member | None:
         """Who has that role now; nobody if too few would be left."""
-        here = self.members.in_group
+        here = self.members.in_group if among is None else among
         if len(here) < 2:
             return None
         latest = max(here, key=lambda member: member.view)

@@ -4,12 +4,15 @@ Law of this file: a plan depends on the seed and the settings alone. It names ta
 ("coordinator", "member"), since who has that role is known only when the fault is due.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from raincheck.conformance.errors import UsageError
 
-PROCESS = ("crash", "pause", "leave", "join")
+CHANGES = ("requester", "participant", "joiner")
+"""Who is killed during a view change, which the harness provokes: the one that leads it (and
+requests its flush), another one that takes part, or the one that wants to join."""
+PROCESS = ("crash", "pause", "leave", "join", *CHANGES)
 """Done to processes by the harness."""
 LINK = ("loss", "delay", "duplicate", "reorder")
 """Done to datagrams inside each member (`impl/faulty.py`)."""
@@ -17,6 +20,8 @@ KINDS = (*PROCESS, *LINK)
 
 COORDINATOR = "coordinator"
 MEMBER = "member"
+SUSPICION = 0.95
+"""Seconds of silence after which a view change without the silent one can begin."""
 LONG_PAUSE = 2.5
 """Seconds beyond any patience: the group takes the member for dead, and goes on without it."""
 
@@ -36,6 +41,10 @@ class Fault:
     """Whether the process comes back, in a new incarnation."""
     settle: bool = True
     """Whether the group is left in peace until it has got over it."""
+    provoke: str = ""
+    """What begins the view change in which somebody is killed: "join" or "crash"."""
+    after: float = 0.0
+    """Seconds from there to the kill."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +88,14 @@ def make_plan(kinds: tuple[str, ...], seed: int) -> Plan:
         drawn.append(Fault("leave", 0, target, round(draw.uniform(0, 0.5), 3), back, settle))
     if "join" in kinds:
         drawn.append(Fault("join", 0, settle=draw.random() < 0.6))
+    drawn += [_change(draw, kind) for kind in CHANGES if kind in kinds]
     draw.shuffle(drawn)
     faults = tuple(
-        Fault(f.kind, round((place + draw.uniform(0.2, 0.8)) / (len(drawn) + 1), 3), f.target,
-              f.seconds, f.back, f.settle)
+        replace(f, at=round((place + draw.uniform(0.2, 0.8)) / (len(drawn) + 1), 3))
         for place, f in enumerate(drawn)
-    )  # fmt: skip
+    )
     damage = {
-        "loss": draw.choice((0.01, 0.05, 0.15)),
+        "loss": draw.choice((0.01, 0.05, 0.2)),
         "delay": draw.choice((0.05, 0.3)),
         "duplicate": draw.choice((0.02, 0.2)),
         "reorder": draw.choice((0.05, 0.3)),
@@ -99,3 +108,16 @@ def _crash(draw: Random, target: str) -> Fault:
         "crash", 0, target, round(draw.choice((0.0, draw.uniform(0, 0.3), 1.5)), 3),
         settle=draw.random() < 0.6,
     )  # fmt: skip
+
+
+def _change(draw: Random, kind: str) -> Fault:
+    """A kill during a view change: at any moment from its beginning to its end."""
+    back = round(draw.choice((0.0, draw.uniform(0, 0.3), 1.5)), 3)
+    settle = draw.random() < 0.6
+    if kind == "joiner":
+        return Fault(kind, 0, seconds=back, settle=settle, after=round(draw.uniform(0.1, 0.5), 3))
+    provoke = draw.choice(("join", "crash"))
+    # A joiner has to start up; a crash has to be noticed.
+    earliest, latest = (0.15, 0.5) if provoke == "join" else (SUSPICION, SUSPICION + 0.3)
+    after = round(draw.uniform(earliest, latest), 4)
+    return Fault(kind, 0, seconds=back, settle=settle, provoke=provoke, after=after)

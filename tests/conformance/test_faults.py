@@ -6,6 +6,7 @@ import pytest
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field.faults import (
+    CHANGES,
     COORDINATOR,
     KINDS,
     LINK,
@@ -65,5 +66,8 @@ def test_over_the_seeds_every_choice_is_met() -> None:
         assert len(targets) == 2, kind
     assert {fault.settle for fault in faults if fault.kind == "crash"} == {True, False}
     assert {fault.back for fault in faults if fault.kind == "leave"} == {True, False}
+    for kind in ("requester", "participant"):
+        assert {f.provoke for f in faults if f.kind == kind} == {"join", "crash"}, kind
+    assert all(0 < fault.after < 1.5 for fault in faults if fault.kind in CHANGES)
     pauses = {fault.seconds == LONG_PAUSE for fault in faults if fault.kind == "pause"}
     assert pauses == {True, False}
