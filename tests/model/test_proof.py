@@ -1,4 +1,4 @@
-"""A protocol's proof is found by name, and a theory with kinds of its own is told in plain words."""
+"""Proofs are found by the protocol's name; a theory with kinds of its own is told plainly."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def tokens(*, careful: bool) -> Theory:
         "Take",
         "",
         (("p", "process"), ("t", "token")),
-        lambda s, p, t: Not(s.exists(["process"], lambda q: s.holds(q, t))) if careful else True,
+        lambda s, _, t: Not(s.exists(["process"], lambda q: s.holds(q, t))) if careful else True,
         lambda s, p, t: {
             "holds": lambda q, u: z3_or(s.holds(q, u), And(q == p, u == t)),
         },
@@ -39,7 +39,7 @@ def tokens(*, careful: bool) -> Theory:
         {"holds": (("process", "token"), "bool")},
         {},
         (),
-        lambda s: (True, {"holds": lambda _p, _t: False}),
+        lambda _: (True, {"holds": lambda _p, _t: False}),
         (take,),
         (exclusive,),
         (Property("Mutex", "One holder.", exclusive.formula),),
