@@ -44,6 +44,11 @@ class StackConfig:
     retain_bytes: int = 16 << 20
     """The same, in bytes."""
 
+    state_window: int = 16
+    """Chunks of a state under way that its receiver has not taken; each is about a bundle."""
+    state_timeout: float = 10.0
+    """A provider of the state that sends nothing for so long, though it could, is given up."""
+
     ack_delay: float = 0.005
     """An acknowledgement waits at most so long for company."""
     retransmit_after: float = 0.05
@@ -77,10 +82,23 @@ class StackConfig:
                 raise ConfigError(
                     f"{name} must hold at least one bundle of {self.max_bundle} bytes"
                 )
-        for name in ("credit_messages", "unicast_window", "multicast_window", "retain_window"):
+        for name in (
+            "credit_messages",
+            "unicast_window",
+            "multicast_window",
+            "retain_window",
+            "state_window",
+        ):
             if getattr(self, name) < 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
-        for name in ("join_timeout", "join_interval", "ack_delay", "retransmit_after", "nak_delay"):
+        for name in (
+            "join_timeout",
+            "join_interval",
+            "ack_delay",
+            "retransmit_after",
+            "nak_delay",
+            "state_timeout",
+        ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
         if self.suspect_after < 2 * self.heartbeat or self.heartbeat <= 0:
