@@ -5,7 +5,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
 
-.PHONY: help setup audit test test-all lint bench clean
+.PHONY: help setup audit test test-all lint soak bench clean
 .DELETE_ON_ERROR:
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo 'make test    run the tests            (make test TESTS=tests/impl for some of them)'
 	@echo 'make test-all   with the slow ones: long simulations, whole proofs, undone repairs'
 	@echo 'make lint    ruff and mypy --strict'
+	@echo 'make soak    an hour of real processes under faults    (make soak SOAK=600 for 10 minutes)'
 	@echo 'make bench   measure'
 	@echo 'make clean   remove what can be made again; keeps .venv and the evidence in runs/'
 
@@ -31,6 +32,13 @@ lint: $(READY)
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+# An hour of real processes under every fault, and the verdict of Spark over all of its traces.
+SOAK := 3600
+soak: $(READY)
+	rm -rf runs/soak
+	$(RUN) -m raincheck run --members 5 --faults all --no-check --soak $(SOAK) --out runs/soak
+	$(RUN) -m raincheck conform runs/soak/traces --engine spark
 
 bench: $(READY)
 	$(RUN) tests/bench/bench_total_order.py

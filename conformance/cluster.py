@@ -11,6 +11,9 @@ import contextlib
 import json
 import random
 import shlex
+import time
+from collections.abc import Iterator
+from itertools import count, takewhile
 from pathlib import Path
 
 from raincheck.conformance.field.clusterchecks import Judged, judge, results
@@ -45,7 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate", type=float, default=2000.0, metavar="R",
         help="messages per second and member, 0: as fast as can be (default: 2000)",
     )  # fmt: skip
-    add("--runs", type=int, default=1, metavar="K", help="with seeds N, N+1, ... (default: 1)")
+    many = parser.add_mutually_exclusive_group()
+    many.add_argument(
+        "--runs", type=int, default=1, metavar="K", help="with seeds N, N+1, ... (default: 1)"
+    )
+    many.add_argument(
+        "--soak", type=float, metavar="S", help="begin another run until so many seconds are over"
+    )
     add("--no-check", action="store_true", help="record only; raincheck conform checks later")
     # Undoes repairs, so that tests can see the checks notice; not for users.
     add("--undo", default="", help=argparse.SUPPRESS)
@@ -54,8 +63,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run the cluster as often as asked, and check what it did."""
     settings = settings_of(args)
-    again = shlex.join(_command(args, args.seed, args.runs))
-    seeds = range(args.seed, args.seed + args.runs)
+    again = shlex.join(_command(args, args.seed, args.runs, args.soak))
+    seeds: Iterator[int] = iter(range(args.seed, args.seed + args.runs))
+    if args.soak is not None:
+        began = time.monotonic()
+        seeds = takewhile(lambda _: time.monotonic() - began < args.soak, count(args.seed))
     if args.dry_run:
         _dry(settings, args, ui)
         return Outcome("run", (), again)
@@ -63,7 +75,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if (args.out / "traces").exists():
         raise UsageError(f"{args.out} holds traces of another run: name another folder with --out.")
     runs: list[Judged] = []
-    with ui.progress(args.runs, "runs") as steps:
+    with ui.progress(args.runs if args.soak is None else None, "runs") as steps:
         for seed in seeds:
             record = run_cluster(settings, seed, args.out)
             judged = judge(record, args.out, check=not args.no_check)
@@ -71,7 +83,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             _tell(judged, shlex.join(_command(args, seed, 1)), ui)
             steps.advance(1, record.run)
     _write(evidence, settings, runs)
-    single = {seed: shlex.join(_command(args, seed, 1)) for seed in seeds}
+    single = {
+        judged.record.seed: shlex.join(_command(args, judged.record.seed, 1)) for judged in runs
+    }
     outcome = Outcome("run", results(runs, single), again)
     evidence.finish(outcome)
     return outcome
@@ -103,6 +117,8 @@ def settings_of(args: argparse.Namespace) -> Settings:
         raise UsageError(f"--rate is {args.rate:g}: it must be 0 (no limit) or above.")
     if args.runs < 1:
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
+    if args.soak is not None and args.soak <= 0:
+        raise UsageError(f"--soak is {args.soak:g}: it must be above 0.")
     return Settings(
         members=args.members,
         transport=args.transport,
@@ -124,7 +140,9 @@ def _group(seed: int) -> str:
     return f"239.192.{draw.randrange(256)}.{draw.randrange(1, 255)}:{draw.randrange(30000, 60000)}"
 
 
-def _command(args: argparse.Namespace, seed: int, runs: int) -> list[str]:
+def _command(
+    args: argparse.Namespace, seed: int, runs: int, soak: float | None = None
+) -> list[str]:
     command = ["raincheck", "run", "--members", str(args.members), "--transport", args.transport]
     command += ["--faults", args.faults or "none"]
     if args.messages is not None:
@@ -133,6 +151,7 @@ def _command(args: argparse.Namespace, seed: int, runs: int) -> list[str]:
         command += ["--seconds", f"{args.seconds:g}"]
     command += ["--size", str(args.size), "--rate", f"{args.rate:g}", "--seed", str(seed)]
     command += ["--runs", str(runs)] if runs > 1 else []
+    command += ["--soak", f"{soak:g}"] if soak is not None else []
     command += ["--undo", args.undo] if args.undo else []
     return command
 

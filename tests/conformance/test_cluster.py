@@ -445,7 +445,7 @@ def test_names_go_on_after_the_alphabet() -> None:
 def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
-        rate=0.0, runs=1, seed=9, undo="",
+        rate=0.0, runs=1, soak=None, seed=9, undo="",
     )  # fmt: skip
 
     settings = settings_of(args)
