@@ -40,6 +40,7 @@ class Node:
     suspected: list[Address] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     backlog: list[bytes] = field(default_factory=list)
+    sent: int = 0
     history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
 
     @property

@@ -272,6 +272,7 @@ class Simulator:
         if node.stack.writable:
             taken = node.stack.send_many(node.backlog[:10_000])
             del node.backlog[:taken]
+            node.sent += taken
             node.stack.flush(self.now)
 
     def in_one_view(self, *names: str) -> bool:

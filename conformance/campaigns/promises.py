@@ -1,0 +1,197 @@
+"""What a group promises its members, checked on the logs of all their lives.
+
+A log is what one life of a node delivered, run by run with the counter of the view, and the views
+it installed. Views are told apart by counter *and* coordinator, so the sides of a partition are
+checked each for itself.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+
+from raincheck.impl.messages import Address, Run, View, ViewId
+from raincheck.impl.simulator import Simulator
+
+Delivery = tuple[Run, int]
+Message = tuple[Address, int]
+
+
+class Broken(AssertionError):
+    """A promise was broken; the text begins with its name."""
+
+
+@dataclass
+class Log:
+    """One life of a node."""
+
+    address: Address
+    delivered: list[Delivery]
+    views: list[View]
+    survives: bool = True
+    """It is up, and has not left, at the end."""
+    complete: bool = True
+    """It survives, or has left in good order: nothing that it sent may be lost."""
+    sent: int | None = None
+    """How many messages its application has sent; None if nobody counted."""
+
+    @cached_property
+    def by_view(self) -> dict[ViewId, list[Message]]:
+        """The deliveries in each view."""
+        ids = {view.id.counter: view.id for view in self.views}
+        found: dict[ViewId, list[Message]] = {view.id: [] for view in self.views}
+        previous = 0
+        for run, counter in self.delivered:
+            if counter not in ids or counter < previous:
+                raise Broken(f"views: {self.address} delivered {run} in view {counter}")
+            previous = counter
+            found[ids[counter]] += _messages(run)
+        return found
+
+
+def logs(group: Simulator) -> list[Log]:
+    """The logs of all lives in a simulated group."""
+    found = []
+    for node in group.nodes.values():
+        for address, delivered, views in node.history:
+            found.append(Log(address, delivered, views, survives=False, complete=False))
+        alive = node.up and node.left is None
+        complete = alive or node.left == ""
+        found.append(Log(node.address, node.delivered, node.views, alive, complete, node.sent))
+    return found
+
+
+def check(found: Iterable[Log]) -> None:
+    """Check every promise; raises Broken at the first one that is not kept."""
+    found = [log for log in found if log.views]
+    sent = {log.address: log.sent for log in found if log.sent is not None}
+    for log in found:
+        check_messages(log, sent)
+    check_views(found)
+    check_order(found)
+    check_agreement(found)
+    check_nothing_lost(found)
+
+
+def check_messages(log: Log, sent: Mapping[Address, int]) -> None:
+    """Integrity, and each sender's messages in order without gaps, from its members only."""
+    last: dict[Address, int] = {}
+    for view in log.views:
+        for sender, seqno in log.by_view[view.id]:
+            if sender not in view.members:
+                raise Broken(f"integrity: {log.address} heard {sender}, who is not in {view}")
+            if seqno > sent.get(sender, seqno):
+                raise Broken(f"integrity: {log.address} heard {sender}'s {seqno}, never sent")
+            before = last.get(sender)
+            if before is not None and seqno <= before:
+                raise Broken(f"integrity: {log.address} heard {sender}'s {seqno} after {before}")
+            if before is not None and seqno != before + 1:
+                raise Broken(f"gap: {log.address} heard {sender}'s {seqno} after {before}")
+            last[sender] = seqno
+
+
+def check_views(found: Iterable[Log]) -> None:
+    """One view for each identifier; each life in it, and one view after the other."""
+    known: dict[ViewId, View] = {}
+    for log in found:
+        for view in log.views:
+            other = known.setdefault(view.id, view)
+            if other != view:
+                raise Broken(f"views: {other} and {view} at {log.address} have one identifier")
+            if log.address not in view.members:
+                raise Broken(f"views: {log.address} has installed {view}")
+        for old, new in pairwise(log.views):
+            if new.id.counter != old.id.counter + 1:
+                raise Broken(f"views: {log.address} went from {old} to {new}")
+
+
+def check_order(found: list[Log]) -> None:
+    """In each view, of two members one has delivered a prefix of what the other has."""
+    for view, one, other in _sharing(found):
+        for mine, theirs in zip(one.by_view[view], other.by_view[view], strict=False):
+            if mine != theirs:
+                raise Broken(
+                    f"total order: in view {view.counter} {one.address} delivered {_text(mine)} "
+                    f"where {other.address} delivered {_text(theirs)}"
+                )
+
+
+def check_agreement(found: list[Log]) -> None:
+    """Virtual synchrony: who goes on together from a view has delivered the same in it.
+
+    Who is in the last view of both, and survives, goes on as well.
+    """
+    following = {(log.address, old.id): new.id for log in found for old, new in pairwise(log.views)}
+    for view, one, other in _sharing(found):
+        after = [following.get((log.address, view)) for log in (one, other)]
+        if after[0] != after[1] or (after[0] is None and not (one.survives and other.survives)):
+            continue
+        mine, theirs = one.by_view[view], other.by_view[view]
+        if mine != theirs:
+            more, less = (one, other) if len(mine) > len(theirs) else (other, one)
+            extra = more.by_view[view][min(len(mine), len(theirs)) :]
+            raise Broken(
+                f"virtual synchrony: in view {view.counter} {more.address} delivered "
+                f"{len(extra)} messages more than {less.address}, the first {_text(extra[0])}"
+            )
+
+
+def check_nothing_lost(found: Iterable[Log]) -> None:
+    """What a member has sent that survives, it has delivered; the rest is agreement."""
+    for log in found:
+        if log.complete and log.sent is not None:
+            mine = sum(run.size for run, _ in log.delivered if run.sender == log.address)
+            if mine != log.sent:
+                raise Broken(f"lost: {log.address} sent {log.sent} and delivered {mine} of them")
+
+
+def check_quiet(group: Simulator) -> None:
+    """Nobody is blocked, nothing waits, nothing is kept, and all sides have one view each."""
+    for node in group.up:
+        stack = node.stack
+        view = stack.view
+        if view is None:
+            raise Broken(f"progress: {node.name} has no view")
+        if stack.pending or node.backlog:
+            raise Broken(f"progress: {node.name} has {stack.pending} messages under way")
+        if stack.blocked:
+            raise Broken(f"progress: {node.name} is blocked")
+        waits = {
+            str(member): why
+            for member, why in stack.missing(group.now).items()
+            if not why.startswith("silent")  # a few signs of life may be lost
+        }
+        if waits:
+            raise Broken(f"progress: {node.name} waits for {waits}")
+        for member in view.members:
+            other = group[member.node]
+            if other.address != member or not other.up or other.left is not None:
+                raise Broken(f"progress: {node.name} has {view}, and {member} is gone")
+            if other.stack.view != view:
+                raise Broken(f"progress: {node.name} has {view}, {member} {other.stack.view}")
+            tables = [each.stack.sequencer.received_table for each in (node, other)]
+            if tables[0] != tables[1]:
+                raise Broken(f"tables: {node.name} has {tables[0]}, {member} {tables[1]}")
+        if stack.buffered():
+            raise Broken(f"memory: {node.name} keeps {stack.buffered()} datagrams")
+
+
+def _sharing(found: list[Log]) -> Iterator[tuple[ViewId, Log, Log]]:
+    members: dict[ViewId, list[Log]] = defaultdict(list)
+    for log in found:
+        for view in log.views:
+            members[view.id].append(log)
+    for shared in sorted(members):
+        for one, other in combinations(members[shared], 2):
+            yield shared, one, other
+
+
+def _messages(run: Run) -> list[Message]:
+    return [(run.sender, run.first + i) for i in range(run.size)]
+
+
+def _text(message: Message) -> str:
+    return f"{message[0]}'s {message[1]}"
