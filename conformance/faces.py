@@ -27,12 +27,13 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from functools import lru_cache
+from typing import Any, Final, Protocol, TypeAlias, cast
 
 from raincheck.model.composed import Handler
 
 from .errors import UsageError
-from .shapes import fields_of, shaped
+from .shapes import fields_of, named, shaped
 
 FIFO: Final = "fifo"
 """Reliable: each message arrives exactly once and in order, unless an end of it dies."""
@@ -83,6 +84,10 @@ class Faces:
     arrives: Mapping[str, str] = field(default_factory=dict)
     """By which action a message arrives, where it is not "Receive" and the output's name. Its
     input has the fields of the output but `to`, and a `sender`."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """What the model calls an effect, or the body of a message, that the code names otherwise."""
+    extra: frozenset[str] = frozenset()
+    """Fields of effects and bodies that the model does not have, such as a payload's."""
     uncompared: frozenset[str] = frozenset()
     """Fields of Local that the implementation does not have: what only a proof remembers."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
@@ -94,7 +99,8 @@ class Faces:
     event_of: Callable[[Any], Any] | None = None
     """model input -> core event. By default the type of that name in `events`."""
     output_of: Callable[[Any], Any] | None = None
-    """core effect -> model output, or None if the model has none. By default by name."""
+    """core effect -> model output, or None if the model has none. By default the one of that name;
+    of an effect `Control(to, body)` the one named as the body, with its fields."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing
     """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
     leaves out what they could not."""
@@ -111,12 +117,11 @@ class Faces:
         """Return the core's state as the model's Local; fields never compared have no meaning."""
         if self.local_of is not None:
             return self.local_of(core)
-        known = fields_of(self.local)
         return self.local(
-            **{
-                name: None if name in self.uncompared else shaped(getattr(core, name), wanted)
-                for name, wanted in known.items()
-            }
+            *(
+                None if name in self.uncompared else shaped(getattr(core, name), wanted)
+                for name, wanted in _fields(cast("Any", self.local))
+            )
         )
 
     def model_outputs(self, effects: Iterable[Any]) -> tuple[Any, ...]:
@@ -131,10 +136,11 @@ class Faces:
     def _output(self, effect: Any) -> Any:
         if self.output_of is not None:
             return self.output_of(effect)
-        name = type(effect).__name__
+        name, fields = contents(effect)
+        name = self.renamed.get(name, name)
         for kind in self.outputs:
             if kind.__name__ == name:
-                return shaped(effect, kind)
+                return shaped({k: v for k, v in fields.items() if k not in self.extra}, kind)
         raise UsageError(
             f"{self.protocol}: the model has no output {name}: add it, or name it in `ignored`."
         )
@@ -148,6 +154,20 @@ class Faces:
     def arrival(self, message: str) -> str:
         """Return the action by which a message of that name arrives."""
         return self.arrives.get(message, f"Receive{message}")
+
+
+@lru_cache(maxsize=64)
+def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple(fields_of(kind).items())
+
+
+def contents(effect: Any) -> tuple[str, dict[str, Any]]:
+    """Return an effect's name and fields; of a message with a `body`, the body's and `to`."""
+    fields = named(effect)
+    body = fields.get("body")
+    if body is None or isinstance(body, bytes | str):
+        return type(effect).__name__, fields
+    return type(body).__name__, {"to": fields.get("to"), **named(body)}
 
 
 def faces_of(protocol: str) -> Faces:

@@ -3,8 +3,9 @@
 `shaped(value, type)` returns the value as that type says, or raises ShapeError. It knows:
 an address `("a", 0)` where a node's name "a" is wanted and the reverse (incarnation 0); a dict
 where pairs are wanted (sorted) and the reverse; any iterable where a tuple, list, set, frozenset
-or deque is; a list, a tuple, a dict by names or another tuple with the same names where a
-NamedTuple is; the first alternative of a union that fits. Nothing else is ever converted: a
+or deque is; a list, a tuple, a dict by names or another record with the same names where a record
+(NamedTuple, Struct, dataclass) is; a record of one field for what is in it, and the reverse; the
+first alternative of a union that fits. Nothing else is ever converted: a
 number is no text, and what has a field too many does not fit.
 """
 
@@ -20,7 +21,7 @@ from typing import get_type_hints as hints_of
 
 from raincheck.model.values import Fcn, ModelValue, function
 
-__all__ = ["ShapeError", "fields_of", "frozen", "plain", "shaped"]
+__all__ = ["ShapeError", "fields_of", "frozen", "named", "plain", "shaped"]
 
 _Shaper: TypeAlias = Callable[[Any], Any]
 _ATOMS: Final = (bool, int, float, str, bytes)
@@ -37,9 +38,27 @@ def shaped(value: Any, wanted: Any) -> Any:
 
 
 def fields_of(kind: type) -> dict[str, Any]:
-    """Return the types of a NamedTuple's fields, in order."""
+    """Return the types of a record's fields, in order: a NamedTuple, a Struct or a dataclass."""
     known = hints_of(kind, include_extras=True)
-    return {name: known[name] for name in cast("Any", kind)._fields}
+    return {name: known[name] for name in _names(kind)}
+
+
+def named(value: Any) -> dict[str, Any]:
+    """Return a record's fields and their values; raise ShapeError if it is no record."""
+    if not (names := _names(type(value))) and not _is_record(type(value)):
+        raise ShapeError(f"{value!r} is no record")
+    return {name: getattr(value, name) for name in names}
+
+
+def _names(kind: type) -> tuple[str, ...]:
+    for known in ("_fields", "__struct_fields__", "__dataclass_fields__"):
+        if hasattr(kind, known):
+            return tuple(getattr(kind, known))
+    return ()
+
+
+def _is_record(kind: Any) -> bool:
+    return any(hasattr(kind, n) for n in ("_fields", "__struct_fields__", "__dataclass_fields__"))
 
 
 def frozen(value: Any) -> Any:
@@ -59,6 +78,8 @@ def plain(value: Any) -> Any:
         return value.hex()
     if isinstance(value, ModelValue):
         return value.name
+    if _is_record(type(value)):
+        return [plain(each) for each in named(value).values()]
     if isinstance(value, str) or not isinstance(value, Collection):
         return value
     if isinstance(value, Mapping):
@@ -99,7 +120,7 @@ def _shaper(wanted: Any) -> _Shaper:
         return _enum(kind)
     if kind in _ATOMS:
         return _atom(kind)
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if _is_record(kind):
         return _named(kind)
     if kind is tuple and args and args[-1] is not Ellipsis:
         return _fixed(tuple(map(_shaper, args)) if args != ((),) else ())
@@ -186,11 +207,11 @@ def _instance(kind: type) -> _Shaper:
 
 def _union(alternatives: tuple[_Shaper, ...], wanted: Any) -> _Shaper:
     exact = {kind: _shaper(kind) for kind in get_args(wanted) if isinstance(kind, type)}
-    named = {kind.__name__: shaper for kind, shaper in exact.items() if hasattr(kind, "_fields")}
+    records = {kind.__name__: shaper for kind, shaper in exact.items() if _is_record(kind)}
 
     def shape(value: Any) -> Any:
         kind = type(value)
-        fit = exact.get(kind) or named.get(kind.__name__)
+        fit = exact.get(kind) or records.get(kind.__name__)
         if fit is not None:
             return fit(value)
         for each in alternatives:
@@ -207,7 +228,7 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
     if issubclass(kind, frozenset | set) or kind.__name__ in ("Set", "MutableSet"):
         made: Any = set if kind is set else frozenset
     else:
-        made = {list: list, deque: deque}.get(kind, tuple)
+        made = kind if kind in (list, deque) else tuple
 
     def shape(value: Any) -> Any:
         if isinstance(value, Mapping):
@@ -220,6 +241,10 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
             return made(map(item, value))
         except TypeError as error:
             raise ShapeError(f"{value!r} is no {kind.__name__}: {error}") from error
+        except ShapeError:
+            if len(value) != 1 or not isinstance(value, list | tuple):
+                raise
+            return shape(value[0])  # a record around a table, such as a digest
 
     return shape
 
@@ -245,35 +270,40 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def _named(kind: type) -> _Shaper:
     # The fields' shapers are looked up when first used, so that a type may hold itself.
-    names: tuple[str, ...] = cast("Any", kind)._fields
+    names = _names(kind)
     items: dict[str, _Shaper] = {}
 
     def shape(value: Any) -> Any:
         if not items:
             items.update((name, _shaper(each)) for name, each in fields_of(kind).items())
-        if hasattr(value, "_asdict"):
-            value = value._asdict()
+        if _is_record(type(value)):
+            value = named(value)
         elif isinstance(value, str) and names == _ADDRESS:
             value = (value, 0)
         if isinstance(value, Mapping):
             given = dict(value)
         elif isinstance(value, list | tuple) and len(value) <= len(names):
             given = dict(zip(names, value, strict=False))
+            if len(names) == 1 and value:
+                try:
+                    return kind(items[names[0]](value))  # the table that the record is around
+                except ShapeError:
+                    pass
+        elif isinstance(value, list | tuple) and len(names) == 1:
+            given = {names[0]: value}
         else:
             raise ShapeError(f"{value!r} is no {kind.__name__}")
         if unknown := sorted(map(str, given.keys() - items.keys())):
             raise ShapeError(f"{kind.__name__} has no {unknown[0]}")
-        missing = [
-            n for n in names if n not in given and n not in cast("Any", kind)._field_defaults
-        ]
-        if missing:
-            raise ShapeError(f"{kind.__name__} lacks {missing[0]}")
         made = {}
         for name, each in given.items():
             try:
                 made[name] = items[name](each)
             except ShapeError as error:
                 raise ShapeError(f"{name}: {error}") from error
-        return kind(**made)
+        try:
+            return kind(**made)
+        except TypeError as error:
+            raise ShapeError(f"{kind.__name__}: {error}") from error
 
     return shape
