@@ -25,7 +25,7 @@ CONTROL: Lane = 0
 FORWARDS: Lane = 1
 """UNICAST's lane for FORWARD; held up while the coordinator's multicast window is closed."""
 STATE: Lane = 2
-"""UNICAST's lane for the chunks of a state transfer, which has credit of its own."""
+"""UNICAST's lane for state transfer, whose chunks have credit of their own."""
 LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE)
 
 # ------------------------------------------------------------------ bodies that UNICAST carries

@@ -1,7 +1,7 @@
-"""The messages of state transfer on the wire; UNICAST carries them.
+"""The messages of state transfer on the wire; UNICAST carries them on its lane STATE.
 
-ASK, GO and DONE go by the lane of the membership, behind its JOIN_RSP; the others by a lane of
-their own, so that no chunk holds up a view. A chunk's bytes stand in its header.
+A lane of their own, so that no chunk holds up a view, and a single one, so that they arrive in
+order. A joiner takes nothing from it before JOIN_RSP. A chunk's bytes stand in its header.
 """
 
 from __future__ import annotations

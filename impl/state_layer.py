@@ -11,7 +11,7 @@ How the stack drives it.
     layer.begin(now)                     at the leader: flushed, the view is installed by all
     layer.resumed()                      at the leader: whether FLUSH may resume now; says so once
     layer.holding                        deliver no message now (as when the application is slow)
-    layer.handle(source, body, now)      each StateBody, of the lanes CONTROL and STATE
+    layer.handle(source, body, now)      each StateBody, from lane STATE; of a joiner, once it has joined
 
 What is for the application comes out of `poll`, in order, and behind the batches delivered before:
 GetState, EndState, Begun, HandUp, Failed of `state_transfer_events`. The shell (`state_desk.py`)
@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
-from .headers import CONTROL, STATE
+from .headers import STATE
 from .messages import Address
 from .protocol import NEVER, Outbox, Protocol
 from .stack_config import StackConfig
@@ -210,11 +210,11 @@ class StateLayer(Protocol):
             elif isinstance(effect, GetState | EndState | Begun | HandUp | Failed):
                 self._indications.append(effect)
             else:
-                lane, body = _body(effect)
+                body = _body(effect)
                 if effect.to == self.me:  # such a message arrives at once
                     todo.extend(self.core.handle(self._event(self.me, body)))
                 else:
-                    self._unicast.send(effect.to, lane, body, now)
+                    self._unicast.send(effect.to, STATE, body, now)
         core = self.core
         progress = (core.phase, core.attempt, core.next, core.granted)
         if progress != self._progress:
@@ -249,22 +249,22 @@ _Message: TypeAlias = (
 )
 
 
-def _body(message: _Message) -> tuple[int, StateBody]:
-    """Return the lane and the body of a message."""
+def _body(message: _Message) -> StateBody:
+    """Return the body of a message."""
     match message:
         case SendChunk(_, transfer, number, cut, crc, last, payload):
-            return STATE, StateChunk(transfer, number, cut, crc, last, payload)
+            return StateChunk(transfer, number, cut, crc, last, payload)
         case SendCredit(_, transfer, upto):
-            return STATE, StateCredit(transfer, upto)
+            return StateCredit(transfer, upto)
         case SendAsk():
-            return CONTROL, StateAsk()
+            return StateAsk()
         case SendGo(_, cut, providers):
-            return CONTROL, StateGo(cut, providers)
+            return StateGo(cut, providers)
         case SendDone(_, ok):
-            return CONTROL, StateDone(ok)
+            return StateDone(ok)
         case SendRequest(_, transfer, upto):
-            return STATE, StateRequest(transfer, upto)
+            return StateRequest(transfer, upto)
         case SendRefuse(_, transfer):
-            return STATE, StateRefuse(transfer)
+            return StateRefuse(transfer)
         case SendCancel(_, transfer):
-            return STATE, StateCancel(transfer)
+            return StateCancel(transfer)
