@@ -49,6 +49,13 @@ class StackConfig:
     state_timeout: float = 10.0
     """A provider of the state that sends nothing for so long, though it could, is given up."""
 
+    flush_timeout: float = 10.0
+    """A member that lets a view change or a state transfer wait for so long, because its block()
+    does not return or it cannot get what it lacks, is taken for gone: reported, and excluded."""
+    open_latch_after: float | None = None
+    """A member that has been blocked for so long goes on without leave. None: never. It trades
+    virtual synchrony for progress (members may differ in what they deliver), and is reported."""
+
     ack_delay: float = 0.005
     """An acknowledgement waits at most so long for company."""
     retransmit_after: float = 0.05
@@ -98,9 +105,14 @@ class StackConfig:
             "retransmit_after",
             "nak_delay",
             "state_timeout",
+            "flush_timeout",
         ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if self.open_latch_after is not None and self.open_latch_after <= 0:
+            raise ConfigError(
+                f"open_latch_after is {self.open_latch_after}; it must be above 0, or None"
+            )
         if self.suspect_after < 2 * self.heartbeat or self.heartbeat <= 0:
             raise ConfigError(
                 f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "

@@ -16,7 +16,7 @@ from raincheck.impl.stack_config import StackConfig
 
 from .promises import Broken, check, check_quiet, logs
 
-SETTLED = 90.0
+SETTLED = 40.0
 """Seconds of virtual time in which a group has to come to rest."""
 
 
@@ -295,11 +295,17 @@ TROUBLES: Mapping[str, Callable[[Story], None]] = {
 
 
 def campaign(
-    seeds: range, trouble: str, change: Callable[[Story], None] = lambda _: None
+    seeds: range,
+    trouble: str,
+    change: Callable[[Story], None] = lambda _: None,
+    *,
+    enough: int | None = None,
 ) -> dict[int, str]:
-    """Tell a story for each seed; return what broke, by seed."""
+    """Tell a story for each seed; return what broke, by seed, and stop once that is `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
+        if len(broken) == enough:
+            break
         story = Story(seed, trouble)
         change(story)
         try:
