@@ -11,7 +11,7 @@ How the stack drives it.
     layer.begin(now)                     at the leader: flushed, the view is installed by all
     layer.resumed()                      at the leader: whether FLUSH may resume now; says so once
     layer.holding                        deliver no message now (as when the application is slow)
-    layer.handle(source, body, now)      each StateBody, from lane STATE; of a joiner, once it has joined
+    layer.handle(source, body, now)      what lane STATE brings, once this member has joined
 
 What is for the application comes out of `poll`, in order, and behind the batches delivered before:
 GetState, EndState, Begun, HandUp, Failed of `state_transfer_events`. The shell (`state_desk.py`)
