@@ -136,9 +136,42 @@ class Installed(Struct, frozen=True, array_like=True, tag="I", gc=False):
     counter: Positive
 
 
+class NewViewBody(Struct, frozen=True, array_like=True, tag="GV", gc=False):
+    """NEW_VIEW: hold this view ready."""
+
+    placed: PlacedView
+
+
+class ViewAckBody(Struct, frozen=True, array_like=True, tag="GA", gc=False):
+    """VIEW_ACK: view `counter` is held ready here."""
+
+    counter: Positive
+
+
+class InstallBody(Struct, frozen=True, array_like=True, tag="GI", gc=False):
+    """INSTALL: all survivors hold view `counter`; install it."""
+
+    counter: Positive
+
+
+class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
+    """NOT_JOINED: of view `counter` I am told to be a member, but I have had no JOIN_RSP."""
+
+    counter: Positive
+
+
+GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody
 FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
 Body: TypeAlias = (
-    ForwardBody | JoinRspBody | Prepare | Prepared | NewView | Installed | StateBody | FlushBody
+    ForwardBody
+    | JoinRspBody
+    | Prepare
+    | Prepared
+    | NewView
+    | Installed
+    | StateBody
+    | FlushBody
+    | GmsBody
 )
 
 # ------------------------------------------------------------------ headers
@@ -202,6 +235,13 @@ class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
     delivered: Digest
 
 
+class AreYouAlive(Struct, frozen=True, array_like=True, tag="Y", gc=False):
+    """I have not heard of you for long: give a sign of life, whoever of us is right."""
+
+    source: Address
+    to: Address
+
+
 class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """Please admit me; to others who are joining: I am a candidate too."""
 
@@ -244,6 +284,7 @@ Header: TypeAlias = (
     | DataHeader
     | Nak
     | Alive
+    | AreYouAlive
     | JoinReq
     | JoinHint
     | JoinRefused

@@ -69,7 +69,9 @@ class StackConfig:
     heartbeat: float = 0.1
     """Between two signs of life to each member."""
     suspect_after: float = 1.0
-    """A member that is silent for so long is taken for crashed."""
+    """A member that is silent for so long is asked whether it is alive."""
+    verify_after: float = 0.2
+    """A silent member that does not answer for so long either is taken for crashed."""
 
     def __post_init__(self) -> None:
         """Reject what cannot work."""
@@ -105,6 +107,7 @@ class StackConfig:
             "retransmit_after",
             "nak_delay",
             "state_timeout",
+            "verify_after",
             "flush_timeout",
         ):
             if getattr(self, name) <= 0:

@@ -26,6 +26,7 @@ from .headers import (
     Header,
     JoinRspBody,
     NewView,
+    NewViewBody,
     PlacedView,
     Prepared,
     UnicastHeader,
@@ -102,7 +103,7 @@ def _check(header: Header) -> None:
     elif isinstance(header, UnicastHeader):
         body = header.body
         views: tuple[PlacedView, ...] = ()
-        if isinstance(body, JoinRspBody):
+        if isinstance(body, JoinRspBody | NewViewBody):
             views = (body.placed,)
         elif isinstance(body, NewView | Prepared):
             views = body.views
