@@ -11,6 +11,7 @@ How the stack drives it.
     layer.begin(now)                     at the leader: flushed, the view is installed by all
     layer.resumed()                      at the leader: whether FLUSH may resume now; says so once
     layer.holding                        deliver no message now (as when the application is slow)
+    layer.discarding                     what is delivered now is not for the application
     layer.handle(source, body, now)      what lane STATE brings, once this member has joined
 
 What is for the application comes out of `poll`, in order, and behind the batches delivered before:
@@ -110,6 +111,11 @@ class StateLayer(Protocol):
     def holding(self) -> bool:
         """Whether no message may be delivered now."""
         return self.core.holding
+
+    @property
+    def discarding(self) -> bool:
+        """Whether what is delivered now is in the state that the application will get."""
+        return self.core.discarding
 
     @property
     def wanted(self) -> bool:

@@ -118,6 +118,7 @@ class StateTransfer:
         self.serving: dict[Address, Serving] = {}
         self.queue: tuple[Address, ...] = ()
         self.waiting: frozenset[Address] = frozenset()
+        self.newcomer = False
         self.counters: Counter[str] = Counter()
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             Ask: self.ask,
@@ -155,11 +156,20 @@ class StateTransfer:
         """Be admitted by that leader, whom this process asked for the state as it asked to join."""
         self.members = tuple(members)
         self.phase, self.leader = "asking", leader
+        self.newcomer = True
 
     @property
     def holding(self) -> bool:
         """Whether no message may be delivered: the state that it follows is not set yet."""
         return self.repairs.hold_messages and self.phase in ("fetching", "setting")
+
+    @property
+    def discarding(self) -> bool:
+        """Whether what is delivered is not for the application: the state that it will get has it.
+
+        So it is with a joiner whose leader is gone before the state was here.
+        """
+        return self.newcomer and self.phase == "asking"
 
     def room(self, requester: Address) -> bool:
         """Whether the next chunk for that requester may be read now."""
@@ -247,6 +257,7 @@ class StateTransfer:
         self._guard("StateSet", "phase", whole, self.phase)
         effects = self._cancel()
         self.phase = "set" if event.ok else "failed"
+        self.newcomer = False
         return effects + self._done(event.ok)
 
     # ------------------------------------------------------------------ the provider
@@ -256,7 +267,7 @@ class StateTransfer:
         sender, transfer, upto = event
         if sender in self.suspects:
             return self._count("state_request_of_one_gone")
-        if self.holding or self.phase == "failed":
+        if self.phase in ("fetching", "setting", "failed"):
             return [SendRefuse(sender, transfer)]  # it has no whole state itself
         old = self.serving.get(sender)
         if old is not None and old.transfer >= transfer:
