@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .messages import Address, Count, Digest, Table, View
+from .messages import Address, Count, Digest, Table, View, ViewId
 from .state_bodies import StateBody
 
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
@@ -242,6 +242,23 @@ class AreYouAlive(Struct, frozen=True, array_like=True, tag="Y", gc=False):
     to: Address
 
 
+class StableDigest(Struct, frozen=True, array_like=True, tag="S", gc=False):
+    """STABLE: how far the source has delivered, and received, the streams of view `view`."""
+
+    source: Address
+    view: ViewId
+    delivered: Digest
+    received: Digest
+
+
+class Stability(Struct, frozen=True, array_like=True, tag="Z", gc=False):
+    """STABLE: all members of view `view` have delivered what `digest` covers."""
+
+    source: Address
+    view: ViewId
+    digest: Digest
+
+
 class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """Please admit me; to others who are joining: I am a candidate too."""
 
@@ -285,6 +302,8 @@ Header: TypeAlias = (
     | Nak
     | Alive
     | AreYouAlive
+    | StableDigest
+    | Stability
     | JoinReq
     | JoinHint
     | JoinRefused

@@ -66,6 +66,13 @@ class StackConfig:
     nak_delay: float = 0.002
     """A gap must last so long before it is asked for; then again with back-off."""
 
+    stable_period: float = 0.5
+    """Between two digests of what was delivered, if nothing asks for one sooner."""
+    stable_bytes: int = 2 << 20
+    """A digest goes out after so many bytes, too, and after an eighth of `retain_window`."""
+    stable_delay: float = 0.01
+    """Who knows what is stable says so after a random time of at most so long."""
+
     heartbeat: float = 0.1
     """Between two signs of life to each member."""
     suspect_after: float = 1.0
@@ -96,6 +103,7 @@ class StackConfig:
             "unicast_window",
             "multicast_window",
             "retain_window",
+            "stable_bytes",
             "state_window",
         ):
             if getattr(self, name) < 1:
@@ -106,6 +114,8 @@ class StackConfig:
             "ack_delay",
             "retransmit_after",
             "nak_delay",
+            "stable_period",
+            "stable_delay",
             "state_timeout",
             "verify_after",
             "flush_timeout",
