@@ -72,6 +72,7 @@ class Repairs:
     block_once: bool = True
     freeze: bool = True
     restart: bool = True
+    from_members: bool = True
 
 
 class Flush:
@@ -154,6 +155,8 @@ class Flush:
         sender, fid, participants = event
         if sender in self.suspects or self.me not in participants:
             return []
+        if self.repairs.from_members and sender not in self.members:
+            return []  # a late one, of somebody who has crashed and is out of the view
         effects: list[Effect] = []
         gone = [m for m in self.members if m not in participants]
         self.suspects.update(gone)
