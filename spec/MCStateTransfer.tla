@@ -1,0 +1,72 @@
+-------------------------- MODULE MCStateTransfer --------------------------
+(***************************************************************************)
+(* StateTransfer, made finite: who may do what, and how often. Each case   *)
+(* is a .cfg beside this file; catalog.toml lists them.                    *)
+(***************************************************************************)
+EXTENDS StateTransfer
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Requesters,       \* the nodes that ask for the state, once
+    MaxSent,          \* how many messages the group sends
+    Inbox,            \* applications apply messages some time after they were delivered
+    Crashers,         \* the nodes that may crash
+    MaxCrashes,       \* how many of them do
+    Impatient,        \* the requesters that may lose patience with a provider
+    Refusers,         \* the nodes whose application may fail to give its state
+    Garblers,         \* the nodes whose chunks may be damaged
+    FailSet           \* the nodes whose application may fail to set the state
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCAsk(n) == n \in Requesters /\ requester[n].phase = "idle" /\ Ask(n)
+
+\* Who never lets chunks wait needs no credit: then taking them is no step of its own.
+MCTake(n) == Window < Chunks /\ Take(n)
+
+MCTimeOut(n) == n \in Impatient /\ TimeOut(n)
+
+MCReadFailed(n, r) == n \in Refusers /\ ReadFailed(n, r)
+
+MCStateSet(n, ok) == (ok \/ n \in FailSet) /\ StateSet(n, ok)
+
+MCCrash(n) ==
+    /\ n \in Crashers
+    /\ Cardinality({p \in Node : ~up[p]}) < MaxCrashes
+    /\ Crash(n)
+
+MCSend == sent < MaxSent /\ Send
+
+\* Without an inbox the application applies what is delivered in the same step.
+MCDeliver(n) ==
+    IF Inbox THEN Deliver(n)
+    ELSE /\ up[n] /\ joined[n] /\ position[n] < sent /\ ~Holding(n)
+         /\ position' = [position EXCEPT ![n] = @ + 1]
+         /\ applied' = [applied EXCEPT ![n] = @ + 1]
+         /\ UNCHANGED <<up, localVars, net, sent, flush, joined, appVars>>
+
+MCGarble(s, n) ==
+    /\ s \in Garblers
+    /\ \A i \in DOMAIN net[s][n] : net[s][n][i].type = "Chunk" => net[s][n][i].payload.by # None
+    /\ Garble(s, n)
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCAsk(n) \/ MCTake(n) \/ MCTimeOut(n) \/ Begin(n) \/ MCCrash(n)
+          \/ \E ok \in BOOLEAN : MCStateSet(n, ok)
+          \/ \E s \in Node :
+                \/ ReceiveAsk(n, s) \/ ReceiveGo(n, s) \/ ReceiveDone(n, s)
+                \/ ReceiveRequest(n, s) \/ ReceiveCredit(n, s) \/ ReceiveCancel(n, s)
+                \/ ReceiveChunk(n, s) \/ ReceiveRefuse(n, s)
+                \/ Read(n, s) \/ MCReadFailed(n, s) \/ Suspect(n, s) \/ MCGarble(n, s)
+          \/ MCDeliver(n) \/ Apply(n)
+    \/ MCSend
+    \/ CloseLatch
+    \/ OpenLatch
+    \/ SlipLatch
+
+MCFairness == Progress /\ \A n \in Node : WF_vars(MCTake(n)) /\ WF_vars(MCDeliver(n))
+
+MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
+
+=============================================================================

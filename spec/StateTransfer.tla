@@ -1,0 +1,573 @@
+--------------------------- MODULE StateTransfer ---------------------------
+(***************************************************************************)
+(* STATE TRANSFER over FLUSH (Bela Ban; seeds/flush.txt): a joiner, or a   *)
+(* member that asks, gets the application's state from a provider, at the  *)
+(* very cut behind which its messages begin.                               *)
+(*                                                                         *)
+(* Rules of the text, cited below as S1 to S6:                             *)
+(*   S1  Who wants the state has everybody stop sending, and waits until   *)
+(*       all have stopped.                                                 *)
+(*   S2  Then the application is asked for its state, and it is shipped    *)
+(*       to the requester.                                                 *)
+(*   S3  Once the requester has received and set the state, everybody is   *)
+(*       told to resume sending.                                           *)
+(*   S4  Unicasts pass while sending is stopped.                           *)
+(*   S5  A member that crashes is not waited for (said of FLUSH alone).    *)
+(*   S6  "FLUSH with join & state transfer": needs description.            *)
+(*                                                                         *)
+(* The parts of this design that the text does not have: the leader flushes*)
+(* for the requesters, which ask it (S1; FLUSH's own rule that there is one*)
+(* queue); the state travels in chunks, which the provider reads from its  *)
+(* application one by one, as credit allows; a provider may be replaced.   *)
+(* A joiner's ASK is its JOIN, the GO that answers it its JOIN_RSP.        *)
+(*                                                                         *)
+(* What the group delivers is one sequence, the same for all (SEQUENCER),  *)
+(* so a number says what a member has delivered: its position. What a      *)
+(* chunk's bytes say is who wrote them, which part they are, and how many  *)
+(* messages the application had applied when it was asked for them. A      *)
+(* checksum without collisions is the sequence of what it was made of.     *)
+(* Addresses are of one life: who crashes does not come back.              *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
+
+CONSTANTS
+    Ranking,          \* every node, in order of rank
+    Founders,         \* the members at the start; the others may join
+    Chunks,           \* how many chunks a state has
+    Window,           \* how many of them may be under way
+
+    \* Assumptions on the layers below.
+    FifoUnicast,      \* UNICAST: what one member sends another arrives in the order it was sent
+    Flushed,          \* FLUSH: the transfer begins when nobody sends and all have delivered the same
+    LatchStays,       \* FLUSH: sending is resumed by nobody but the leader
+
+    \* Repairs.
+    CheckCut,         \* a requester takes a chunk only of the cut behind which its messages begin
+    CheckChunk,       \* ... and only the next one, if the checksum of all so far is right
+    TransferIds,      \* ... and only of the transfer that it asked for last
+    OneReading,       \* when another provider is asked, the chunks of the one before are forgotten
+    HoldMessages,     \* no message is delivered between GO and the moment when the state is set
+    AppliedFirst,     \* the state is read, and set, when the application has applied all delivered
+    NextProvider,     \* a provider that is gone or sends garbage is replaced
+    AskAgain,         \* who waits for a leader that is gone asks the next one
+    ForgetGone,       \* the leader does not wait for a requester that is gone
+    PerRequester,     \* a provider serves several requesters
+    Credits           \* the provider sends no more than the window allows
+
+VARIABLES
+    up,               \* the process runs
+    suspects,         \* [n]: whom it knows to be gone
+    requester,        \* [n]: the part of a requester, a record (see Idle)
+    serving,          \* [n]: whom it sends its state: transfer, next chunk, credit, checksum
+    queue,            \* [n]: who asked it, as the leader, for a transfer
+    waiting,          \* [n]: the requesters without whose DONE it does not resume
+
+    net,              \* [from][to]: the messages under way
+    sent,             \* how many messages the group has sent
+    flush,            \* "open", or "closed": nobody sends
+    joined,           \* [n]: it delivers the group's messages
+    position,         \* [n]: how many of them it has delivered
+    applied,          \* [n]: how many of those its application has applied
+    chunks,           \* [n]: what its application was handed of the state
+    state,            \* [n]: the state that it has set, <<>> for none
+    base              \* [n]: how many messages the application had applied when it did
+
+localVars == <<suspects, requester, serving, queue, waiting>>
+groupVars == <<sent, flush, joined, position, applied>>
+appVars   == <<chunks, state, base>>
+vars      == <<up, localVars, net, groupVars, appVars>>
+
+-----------------------------------------------------------------------------
+(* Who and what *)
+
+Node == Range(Ranking)
+
+None == "none"
+
+\* The members before those who join, in order of rank: who leads, and who has the state.
+Members == LET IsFounder(n) == n \in Founders IN SelectSeq(Ranking, IsFounder)
+
+Less(members, gone) == LET Stays(m) == m \notin gone IN SelectSeq(members, Stays)
+
+LeaderWithout(gone) ==
+    LET left == Less(Members, gone) IN IF left = <<>> THEN None ELSE Head(left)
+
+IsLeader(n) == up[n] /\ LeaderWithout(suspects[n]) = n
+
+\* Everybody knows who is gone: FLUSH begins with the members that it still counts on.
+AllKnow == \A n, m \in Node : up[n] /\ ~up[m] => m \in suspects[n]
+
+Idle ==
+    [phase |-> "idle",     \* "asking", "fetching", "setting", "set", "failed"
+     leader |-> None,      \* whom it asked, or who said GO
+     attempt |-> 0,        \* the number of its latest transfer
+     provider |-> None,    \* whom it asked for the state
+     candidates |-> <<>>,  \* whom it can still ask
+     cut |-> 0,            \* where its messages begin
+     next |-> 1,           \* the next chunk
+     crc |-> <<>>,         \* the checksum of those before
+     taken |-> 0,          \* how many of them the application has taken
+     granted |-> 0]        \* up to which chunk the provider may send
+
+Holding(n) == HoldMessages /\ requester[n].phase \in {"fetching", "setting"}
+
+(* Messages. `out` is a sequence of [to, message]; what is sent to a process that is gone is lost. *)
+
+RECURSIVE Posted(_, _, _)
+Posted(channels, n, out) ==
+    IF out = <<>> THEN channels
+    ELSE LET to == Head(out).to
+             rest == Posted(channels, n, Tail(out))
+             put == [channels EXCEPT ![n][to] = Append(@, Head(out).message)]
+         IN  IF up[to] THEN Posted(put, n, Tail(out)) ELSE rest
+
+\* n sends `out`.
+Post(n, out) == net' = Posted(net, n, out)
+
+\* n has received what is at place i of the channel from s, and sends `out`.
+Reply(n, s, i, out) == net' = Posted([net EXCEPT ![s][n] = Without(@, i)], n, out)
+
+\* The places in the channel from s to n from which a message of that type may be received.
+Incoming(n, s, type) ==
+    {i \in Receivable(net[s][n], FifoUnicast) : up[n] /\ net[s][n][i].type = type}
+
+One(to, message) == <<[to |-> to, message |-> message]>>
+
+(* The requester's steps, on its record r, when those in `gone` are known to be gone. Each is     *)
+(* [me: the record then, out: what it sends, begun: whether its application is to forget chunks]. *)
+
+CancelBy(r, gone) ==
+    IF r.phase = "fetching" /\ r.provider \notin gone
+    THEN One(r.provider, [type |-> "Cancel", transfer |-> r.attempt])
+    ELSE <<>>
+
+DoneBy(r, gone, ok) ==
+    IF r.leader = None \/ r.leader \in gone THEN <<>>
+    ELSE One(r.leader, [type |-> "Done", ok |-> ok])
+
+\* It asks the next provider, or gives up.
+Tried(n, r, gone) ==
+    LET left == Less(r.candidates, gone \cup {n})
+    IN  IF left = <<>>
+        THEN [me |-> [r EXCEPT !.phase = "failed"], out |-> DoneBy(r, gone, FALSE),
+              begun |-> FALSE]
+        ELSE [me |-> [r EXCEPT !.phase = "fetching", !.provider = Head(left),
+                               !.candidates = Tail(left), !.attempt = @ + 1, !.next = 1,
+                               !.crc = <<>>, !.taken = 0, !.granted = Window],
+              out |-> One(Head(left), [type |-> "Request", transfer |-> r.attempt + 1,
+                                       upto |-> Window]),
+              begun |-> OneReading]
+
+\* It will have nothing more of this provider.
+Rejected(n, r, gone) ==
+    LET tried == Tried(n, r, gone)
+        cancel == CancelBy(r, gone)
+    IN  IF NextProvider
+        THEN [tried EXCEPT !.out = cancel \o @]
+        ELSE [me |-> r, out |-> cancel, begun |-> FALSE]
+
+\* It asks the leader.
+Asked(r, gone) ==
+    LET leader == LeaderWithout(gone)
+        cancel == CancelBy(r, gone)
+    IN  IF leader = None
+        THEN [me |-> [r EXCEPT !.phase = "failed", !.leader = None], out |-> cancel,
+              begun |-> FALSE]
+        ELSE [me |-> [r EXCEPT !.phase = "asking", !.leader = leader],
+              out |-> cancel \o One(leader, [type |-> "Ask"]), begun |-> FALSE]
+
+Requester(n, step) ==
+    /\ requester' = [requester EXCEPT ![n] = step.me]
+    /\ chunks' = IF step.begun THEN [chunks EXCEPT ![n] = <<>>] ELSE chunks
+
+Unchanged(n) == [me |-> requester[n], out |-> <<>>, begun |-> FALSE]
+
+Drop(f, keys) == [x \in DOMAIN f \ keys |-> f[x]]
+
+-----------------------------------------------------------------------------
+(* The handlers of a requester *)
+
+\* Its application wants the state, or it asks to join (S1).
+Ask(n) ==
+    /\ up[n]
+    /\ requester[n].phase \in {"idle", "set", "failed"}
+    /\ LET step == Asked(requester[n], suspects[n])
+       IN  Requester(n, step) /\ Post(n, step.out)
+    /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
+
+\* GO: the group is flushed. A joiner is a member from here on, behind the leader's position.
+ReceiveGo(n, s) ==
+    \E i \in Incoming(n, s, "Go") :
+        LET m == net[s][n][i]
+            r == requester[n]
+            cut == IF joined[n] THEN position[n] ELSE m.cut
+            tried == Tried(n, [r EXCEPT !.leader = s, !.cut = cut, !.candidates = m.providers],
+                           suspects[n])
+            step == IF r.phase = "setting" THEN [Unchanged(n) EXCEPT !.me.leader = s]
+                    ELSE IF r.phase \notin {"asking", "fetching"}
+                    THEN [Unchanged(n) EXCEPT !.out = One(s, [type |-> "Done",
+                                                              ok |-> r.phase = "set"])]
+                    ELSE [tried EXCEPT !.out = CancelBy(r, suspects[n]) \o @]
+        IN  /\ Requester(n, step)
+            /\ Reply(n, s, i, step.out)
+            /\ joined' = [joined EXCEPT ![n] = TRUE]
+            /\ position' = [position EXCEPT ![n] = cut]
+            /\ applied' = IF joined[n] THEN applied ELSE [applied EXCEPT ![n] = cut]
+            /\ UNCHANGED <<up, suspects, serving, queue, waiting, sent, flush, state, base>>
+
+\* The next part of the state.
+ReceiveChunk(n, s) ==
+    \E i \in Incoming(n, s, "Chunk") :
+        LET m == net[s][n][i]
+            r == requester[n]
+            mine == s = r.provider /\ m.transfer = r.attempt
+            crc == Append(r.crc, m.payload)
+            good == /\ CheckCut => m.cut = r.cut
+                    /\ CheckChunk => m.number = r.next /\ m.crc = crc
+                    /\ Credits => m.number <= r.granted
+            step == IF r.phase # "fetching" \/ (TransferIds /\ ~mine) THEN Unchanged(n)
+                    ELSE IF ~good THEN Rejected(n, r, suspects[n])
+                    ELSE [me |-> [r EXCEPT !.next = @ + 1, !.crc = crc,
+                                           !.phase = IF m.last THEN "setting" ELSE @],
+                          out |-> <<>>, begun |-> FALSE]
+            taken == r.phase = "fetching" /\ (TransferIds => mine) /\ good
+        IN  /\ requester' = [requester EXCEPT ![n] = step.me]
+            /\ chunks' = [chunks EXCEPT ![n] = IF taken THEN Append(@, m.payload)
+                                               ELSE IF step.begun THEN <<>> ELSE @]
+            /\ Reply(n, s, i, step.out)
+            /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
+
+\* Its application has taken a chunk: there is room for another one.
+Take(n) ==
+    /\ up[n]
+    /\ requester[n].phase \in {"fetching", "setting"}
+    /\ requester[n].taken < requester[n].next - 1
+    /\ LET r == [requester[n] EXCEPT !.taken = @ + 1]
+           upto == r.taken + Window
+           half == Largest({1, Window \div 2})
+       IN  IF r.phase = "fetching" /\ upto - r.granted >= half
+           THEN /\ requester' = [requester EXCEPT ![n] = [r EXCEPT !.granted = upto]]
+                /\ Post(n, One(r.provider, [type |-> "Credit", transfer |-> r.attempt,
+                                            upto |-> upto]))
+           ELSE /\ requester' = [requester EXCEPT ![n] = r]
+                /\ UNCHANGED net
+    /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, appVars>>
+
+\* The provider cannot.
+ReceiveRefuse(n, s) ==
+    \E i \in Incoming(n, s, "Refuse") :
+        LET m == net[s][n][i]
+            r == requester[n]
+            mine == r.phase = "fetching" /\ s = r.provider /\ m.transfer = r.attempt
+            step == IF mine THEN Tried(n, r, suspects[n]) ELSE Unchanged(n)
+        IN  /\ Requester(n, step)
+            /\ Reply(n, s, i, step.out)
+            /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
+
+\* The provider says nothing for too long.
+TimeOut(n) ==
+    /\ up[n]
+    /\ requester[n].phase = "fetching"
+    /\ LET step == Rejected(n, requester[n], suspects[n])
+       IN  Requester(n, step) /\ Post(n, step.out)
+    /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
+
+\* The application has set what it was handed (S3), or has failed to.
+StateSet(n, ok) ==
+    /\ up[n]
+    /\ requester[n].phase = "setting" \/ (requester[n].phase = "fetching" /\ ~ok)
+    /\ AppliedFirst => applied[n] = position[n]
+    /\ LET r == requester[n]
+       IN  /\ requester' = [requester EXCEPT ![n].phase = IF ok THEN "set" ELSE "failed"]
+           /\ Post(n, CancelBy(r, suspects[n]) \o DoneBy(r, suspects[n], ok))
+    /\ state' = IF ok THEN [state EXCEPT ![n] = chunks[n]] ELSE state
+    /\ base' = IF ok THEN [base EXCEPT ![n] = applied[n]] ELSE base
+    /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, chunks>>
+
+-----------------------------------------------------------------------------
+(* The handlers of a provider *)
+
+\* REQUEST: n begins to read its application's state (S2).
+ReceiveRequest(n, s) ==
+    \E i \in Incoming(n, s, "Request") :
+        LET m == net[s][n][i]
+            old == IF s \in DOMAIN serving[n] THEN serving[n][s].transfer ELSE 0
+            new == [transfer |-> m.transfer, next |-> 1, upto |-> m.upto, crc |-> <<>>]
+            others == IF PerRequester THEN serving[n] ELSE <<>>
+            unable == requester[n].phase \in {"fetching", "setting", "failed"}
+        IN  /\ serving' = IF s \in suspects[n] \/ unable \/ old >= m.transfer THEN serving
+                          ELSE [serving EXCEPT ![n] = (s :> new) @@ others]
+            /\ Reply(n, s, i, IF s \notin suspects[n] /\ unable
+                              THEN One(s, [type |-> "Refuse", transfer |-> m.transfer])
+                              ELSE <<>>)
+            /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
+
+\* The next chunk for r is read from the application, and sent.
+Read(n, r) ==
+    /\ up[n]
+    /\ r \in DOMAIN serving[n]
+    /\ Credits => serving[n][r].next <= serving[n][r].upto
+    /\ AppliedFirst => applied[n] = position[n]
+    /\ LET s == serving[n][r]
+           last == s.next = Chunks
+           payload == [by |-> n, number |-> s.next, at |-> applied[n]]
+           crc == Append(s.crc, payload)
+       IN  /\ serving' = [serving EXCEPT ![n] =
+                             IF last THEN Drop(@, {r})
+                             ELSE [@ EXCEPT ![r].next = @ + 1, ![r].crc = crc]]
+           /\ Post(n, One(r, [type |-> "Chunk", transfer |-> s.transfer, number |-> s.next,
+                              cut |-> position[n], crc |-> crc, last |-> last,
+                              payload |-> payload]))
+    /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
+
+\* The application cannot give its state.
+ReadFailed(n, r) ==
+    /\ up[n]
+    /\ r \in DOMAIN serving[n]
+    /\ serving' = [serving EXCEPT ![n] = Drop(@, {r})]
+    /\ Post(n, One(r, [type |-> "Refuse", transfer |-> serving[n][r].transfer]))
+    /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
+
+ReceiveCredit(n, s) ==
+    \E i \in Incoming(n, s, "Credit") :
+        LET m == net[s][n][i]
+        IN  /\ serving' = IF s \in DOMAIN serving[n] /\ serving[n][s].transfer = m.transfer
+                          THEN [serving EXCEPT ![n][s].upto = Largest({@, m.upto})]
+                          ELSE serving
+            /\ Reply(n, s, i, <<>>)
+            /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
+
+ReceiveCancel(n, s) ==
+    \E i \in Incoming(n, s, "Cancel") :
+        LET m == net[s][n][i]
+        IN  /\ serving' = IF s \in DOMAIN serving[n] /\ serving[n][s].transfer = m.transfer
+                          THEN [serving EXCEPT ![n] = Drop(@, {s})]
+                          ELSE serving
+            /\ Reply(n, s, i, <<>>)
+            /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
+
+-----------------------------------------------------------------------------
+(* The handlers of the leader *)
+
+\* ASK, or JOIN.
+ReceiveAsk(n, s) ==
+    \E i \in Incoming(n, s, "Ask") :
+        /\ queue' = IF s \in suspects[n] \cup waiting[n] \cup Range(queue[n]) THEN queue
+                    ELSE [queue EXCEPT ![n] = Append(@, s)]
+        /\ Reply(n, s, i, <<>>)
+        /\ UNCHANGED <<up, suspects, requester, serving, waiting, groupVars, appVars>>
+
+\* The group is flushed (S1): those who asked may fetch the state.
+Begin(n) ==
+    /\ queue[n] # <<>>
+    /\ waiting[n] = {}
+    /\ IsLeader(n)
+    /\ flush = "closed"
+    /\ Flushed => AllKnow /\ \A p \in Node : up[p] /\ joined[p] => position[p] = sent
+    /\ LET providers == Less(Members, suspects[n] \cup Range(queue[n]))
+       IN  Post(n, [k \in DOMAIN queue[n] |->
+                       [to |-> queue[n][k], message |-> [type |-> "Go", cut |-> position[n],
+                                                         providers |-> providers]]])
+    /\ waiting' = [waiting EXCEPT ![n] = Range(queue[n])]
+    /\ queue' = [queue EXCEPT ![n] = <<>>]
+    /\ UNCHANGED <<up, suspects, requester, serving, groupVars, appVars>>
+
+\* DONE: s has its state, or has given up.
+ReceiveDone(n, s) ==
+    \E i \in Incoming(n, s, "Done") :
+        /\ waiting' = [waiting EXCEPT ![n] = @ \ {s}]
+        /\ Reply(n, s, i, <<>>)
+        /\ UNCHANGED <<up, suspects, requester, serving, queue, groupVars, appVars>>
+
+-----------------------------------------------------------------------------
+(* Who is gone *)
+
+\* n learns that m is gone. Suspicions are accurate.
+Suspect(n, m) ==
+    /\ up[n]
+    /\ ~up[m]
+    /\ m \notin suspects[n]
+    /\ LET r == requester[n]
+           gone == suspects[n] \cup {m}
+           again == r.phase \in {"asking", "fetching"} /\ m = r.leader /\ AskAgain
+           other == r.phase = "fetching" /\ m = r.provider /\ NextProvider
+           step == IF again THEN Asked(r, gone)
+                   ELSE IF other THEN Tried(n, r, gone)
+                   ELSE Unchanged(n)
+       IN  /\ suspects' = [suspects EXCEPT ![n] = gone]
+           /\ Requester(n, step)
+           /\ Post(n, step.out)
+    /\ queue' = [queue EXCEPT ![n] = Less(@, {m})]
+    /\ serving' = [serving EXCEPT ![n] = Drop(@, {m})]
+    /\ waiting' = IF ForgetGone THEN [waiting EXCEPT ![n] = @ \ {m}] ELSE waiting
+    /\ UNCHANGED <<up, groupVars, state, base>>
+
+Crash(n) ==
+    /\ up[n]
+    /\ up' = [up EXCEPT ![n] = FALSE]
+    /\ requester' = [requester EXCEPT ![n] = Idle]
+    /\ serving' = [serving EXCEPT ![n] = <<>>]
+    /\ queue' = [queue EXCEPT ![n] = <<>>]
+    /\ waiting' = [waiting EXCEPT ![n] = {}]
+    /\ net' = [s \in Node |-> [net[s] EXCEPT ![n] = <<>>]]
+    /\ UNCHANGED <<suspects, groupVars, appVars>>
+
+-----------------------------------------------------------------------------
+(* The group: what its members send, and FLUSH *)
+
+\* Somebody sends a message. Nobody does while sending is stopped (S1).
+Send ==
+    /\ Flushed => flush = "open"
+    /\ \E n \in Node : up[n] /\ joined[n]
+    /\ sent' = sent + 1
+    /\ UNCHANGED <<up, localVars, net, flush, joined, position, applied, appVars>>
+
+Deliver(n) ==
+    /\ up[n]
+    /\ joined[n]
+    /\ position[n] < sent
+    /\ ~Holding(n)
+    /\ position' = [position EXCEPT ![n] = @ + 1]
+    /\ UNCHANGED <<up, localVars, net, sent, flush, joined, applied, appVars>>
+
+\* The application applies the next message that it was given.
+Apply(n) ==
+    /\ up[n]
+    /\ applied[n] < position[n]
+    /\ applied' = [applied EXCEPT ![n] = @ + 1]
+    /\ UNCHANGED <<up, localVars, net, sent, flush, joined, position, appVars>>
+
+\* A leader that was asked stops all sending.
+CloseLatch ==
+    /\ flush = "open"
+    /\ \E n \in Node : IsLeader(n) /\ queue[n] # <<>>
+    /\ flush' = "closed"
+    /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
+
+\* The leader resumes (S3): nobody is waited for. A new leader, which waits for nobody and was
+\* asked by nobody, ends its predecessor's flush.
+OpenLatch ==
+    /\ flush = "closed"
+    /\ AllKnow
+    /\ \E n \in Node : IsLeader(n) /\ queue[n] = <<>> /\ waiting[n] = {}
+    /\ flush' = "open"
+    /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
+
+\* Sending is resumed though the transfer is not over, as by a member that waits no longer.
+SlipLatch ==
+    /\ ~LatchStays
+    /\ flush = "closed"
+    /\ flush' = "open"
+    /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
+
+\* A chunk is damaged on its way.
+Garble(s, n) ==
+    /\ \E i \in DOMAIN net[s][n] :
+          /\ net[s][n][i].type = "Chunk"
+          /\ net' = [net EXCEPT ![s][n][i].payload.by = None]
+    /\ UNCHANGED <<up, localVars, groupVars, appVars>>
+
+-----------------------------------------------------------------------------
+Init ==
+    /\ up = [n \in Node |-> TRUE]
+    /\ suspects = [n \in Node |-> {}]
+    /\ requester = [n \in Node |-> Idle]
+    /\ serving = [n \in Node |-> <<>>]
+    /\ queue = [n \in Node |-> <<>>]
+    /\ waiting = [n \in Node |-> {}]
+    /\ net = [s \in Node |-> [n \in Node |-> <<>>]]
+    /\ sent = 0
+    /\ flush = "open"
+    /\ joined = [n \in Node |-> n \in Founders]
+    /\ position = [n \in Node |-> 0]
+    /\ applied = [n \in Node |-> 0]
+    /\ chunks = [n \in Node |-> <<>>]
+    /\ state = [n \in Node |-> <<>>]
+    /\ base = [n \in Node |-> 0]
+
+Next ==
+    \/ \E n \in Node :
+          \/ Ask(n) \/ Take(n) \/ TimeOut(n) \/ Begin(n) \/ Crash(n)
+          \/ \E ok \in BOOLEAN : StateSet(n, ok)
+          \/ \E s \in Node :
+                \/ ReceiveAsk(n, s) \/ ReceiveGo(n, s) \/ ReceiveDone(n, s)
+                \/ ReceiveRequest(n, s) \/ ReceiveCredit(n, s) \/ ReceiveCancel(n, s)
+                \/ ReceiveChunk(n, s) \/ ReceiveRefuse(n, s)
+                \/ Read(n, s) \/ ReadFailed(n, s) \/ Suspect(n, s) \/ Garble(n, s)
+          \/ Deliver(n) \/ Apply(n)
+    \/ Send
+    \/ CloseLatch
+    \/ OpenLatch
+    \/ SlipLatch
+
+\* What has arrived is handled in the end, who is gone is found out, applications do what they
+\* are asked to. Nobody has to ask, send, crash, fail, lose patience or damage anything.
+Progress ==
+    /\ \A n \in Node :
+          /\ WF_vars(Begin(n)) /\ WF_vars(StateSet(n, TRUE)) /\ WF_vars(Apply(n))
+          /\ \A s \in Node :
+                /\ WF_vars(ReceiveAsk(n, s)) /\ WF_vars(ReceiveGo(n, s))
+                /\ WF_vars(ReceiveDone(n, s)) /\ WF_vars(ReceiveRequest(n, s))
+                /\ WF_vars(ReceiveCredit(n, s)) /\ WF_vars(ReceiveCancel(n, s))
+                /\ WF_vars(ReceiveChunk(n, s)) /\ WF_vars(ReceiveRefuse(n, s))
+                /\ WF_vars(Read(n, s)) /\ WF_vars(Suspect(n, s))
+    /\ WF_vars(CloseLatch)
+    /\ WF_vars(OpenLatch)
+
+Fairness == Progress /\ \A n \in Node : WF_vars(Take(n)) /\ WF_vars(Deliver(n))
+
+Spec == Init /\ [][Next]_vars /\ Fairness
+
+-----------------------------------------------------------------------------
+(* What is promised *)
+
+\* What the application knows from chunk c, and what it has applied since the state was set.
+Within(c) == 1 .. c.at
+After(n)  == base[n] + 1 .. applied[n]
+
+\* The state is whole, of one reading and undamaged; and every message that the group has
+\* delivered up to here is either in each part of it or was applied after it, never both, never
+\* neither.
+SameCut ==
+    \A n \in Node : state[n] # <<>> =>
+        /\ Len(state[n]) = Chunks
+        /\ \A i \in DOMAIN state[n] :
+              LET c == state[n][i]
+              IN  /\ c.number = i
+                  /\ c.by # None /\ c.by = state[n][1].by
+                  /\ Within(c) \cap After(n) = {}
+                  /\ Within(c) \cup After(n) = 1 .. applied[n]
+
+\* No more chunks of a state wait, under way or for the application, than the window allows.
+Bounded ==
+    \A n, p \in Node :
+        LET r == requester[n]
+            OfIt(m) == m.type = "Chunk" /\ p = r.provider /\ m.transfer = r.attempt
+            arrived == IF p = r.provider THEN r.next - 1 - r.taken ELSE 0
+        IN  r.phase = "fetching" => Len(SelectSeq(net[p][n], OfIt)) + arrived <= Window
+
+\* Who asked has the state in the end, or knows that it has not got it; and the group goes on.
+TransferEnds ==
+    /\ \A n \in Node :
+          requester[n].phase \in {"asking", "fetching", "setting"}
+              ~> requester[n].phase \in {"idle", "set", "failed"}
+    /\ flush = "closed" ~> (flush = "open" \/ \A n \in Founders : ~up[n])
+
+\* Who asked has the state in the end, unless it is gone.
+StateArrives ==
+    \A n \in Node : requester[n].phase = "asking" ~> (requester[n].phase = "set" \/ ~up[n])
+
+-----------------------------------------------------------------------------
+TypeOK ==
+    /\ sent \in Nat /\ flush \in {"open", "closed"}
+    /\ \A n \in Node :
+        /\ suspects[n] \subseteq {m \in Node : ~up[m]}
+        /\ requester[n].phase \in {"idle", "asking", "fetching", "setting", "set", "failed"}
+        /\ requester[n].phase \in {"fetching", "setting"} => requester[n].provider \in Node
+        /\ DOMAIN serving[n] \subseteq Node
+        /\ \A r \in DOMAIN serving[n] : serving[n][r].next \in 1 .. Chunks
+        /\ Range(queue[n]) \subseteq Node /\ waiting[n] \subseteq Node
+        /\ applied[n] <= position[n] /\ position[n] <= sent
+        /\ base[n] <= applied[n]
+
+=============================================================================
