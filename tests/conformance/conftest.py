@@ -1,0 +1,38 @@
+"""What tests of the generic machinery share: a toy protocol with all of its faces."""
+
+import importlib.util
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+TOY = Path(__file__).parent / "toys" / "handover"
+PLACES = {
+    "model": "raincheck.model.handover",
+    "system": "raincheck.model.handover_system",
+    "core": "raincheck.impl.handover",
+    "mapping": "raincheck.conformance.mapping.handover",
+}
+
+
+@pytest.fixture
+def toy() -> Iterator[SimpleNamespace]:
+    """The modules of the protocol "handover", found by name like those of a real one."""
+    made = SimpleNamespace(folder=TOY)
+    for short, name in PLACES.items():
+        spec = importlib.util.spec_from_file_location(name, TOY / f"{short}.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = sys.modules[name] = importlib.util.module_from_spec(spec)
+        parent, _, child = name.rpartition(".")
+        setattr(importlib.import_module(parent), child, module)
+        spec.loader.exec_module(module)
+        setattr(made, short, module)
+    made.faces = made.mapping.FACES
+    yield made
+    for name in PLACES.values():
+        parent, _, child = name.rpartition(".")
+        del sys.modules[name]
+        delattr(sys.modules[parent], child)

@@ -1,0 +1,215 @@
+"""Replay and lockstep of any protocol by its faces: sound cores pass, planted faults are found."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faces import faces_of
+from raincheck.conformance.replaying.corelockstep import Instance, Walked, lockstep
+from raincheck.conformance.replaying.cores import Mismatch, Prepared, replay
+from raincheck.conformance.replaying.offers import guards_of, untried
+from raincheck.model.machine import Accepted
+
+
+def prepared(toy: SimpleNamespace, **constants: Any) -> Prepared:
+    return Prepared("handover-small", toy.faces, toy.system.machine(constants))
+
+
+def damaged(toy: SimpleNamespace, damage: Callable[[Any], None]) -> Callable[[Any, Any], Any]:
+    def make(rules: Any, local: Any) -> Any:
+        core = toy.faces.make_core(rules, local)
+        damage(core)
+        return core
+
+    return make
+
+
+def walked(toy: SimpleNamespace, make: Any = None, runs: int = 30, **constants: Any) -> Walked:
+    case = prepared(toy, **constants)
+    instances = [Instance(case.name, case.system, case.offers())]
+    return lockstep(toy.faces, instances, seed=1, runs=runs, make=make)
+
+
+def test_faces_are_found_by_the_protocols_name(toy: SimpleNamespace) -> None:
+    assert faces_of("handover") is toy.faces
+    with pytest.raises(UsageError, match=r"write conformance/mapping/nothing\.py"):
+        faces_of("nothing")
+    with pytest.raises(UsageError, match="has no FACES"):
+        faces_of("sequencer_names")
+
+
+def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:
+    case = prepared(toy)
+
+    done = replay(case)
+
+    assert done.mismatch is None
+    assert done.covered == done.edges == len(case.index) > 50
+    assert done.missing == []
+    assert set(done.actions) == {*toy.model.INPUTS, "Lose"}
+    assert done.refusals > 10
+
+
+def test_a_case_with_a_repair_undone_is_replayed_on_cores_without_it(toy: SimpleNamespace) -> None:
+    case = prepared(toy, turns=1, rules=toy.model.Rules(fresh_only=False))
+
+    assert replay(case).mismatch is None
+    sound = replay(case, make=lambda _, local: toy.faces.make_core(toy.model.Rules(), local))
+    assert sound.mismatch is not None
+
+
+def forget_turn(core: Any) -> None:
+    receive = core._receive_token
+
+    def wrong(event: Any) -> Any:
+        effects = receive(event)
+        core.turn = min(core.turn, 1)
+        return effects
+
+    core._receive_token = wrong
+
+
+def say_nothing(core: Any) -> None:
+    receive = core._receive_token
+    core._receive_token = lambda event: receive(event)[:1]
+
+
+def take_again(core: Any) -> None:
+    receive = core._receive_thanks
+
+    def wrong(event: Any) -> Any:
+        core.thanked.discard(tuple(event))
+        return receive(event)
+
+    core._receive_thanks = wrong
+
+
+def refuse_late(core: Any) -> None:
+    handle = core._pass
+
+    def wrong(event: Any) -> Any:
+        core.holds, before = False, core.holds
+        if before:
+            core.holds = before
+        else:
+            core.turn += 1
+        return handle(event)
+
+    core._pass = wrong
+
+
+def raise_it(core: Any) -> None:
+    def wrong(_event: Any) -> Any:
+        raise KeyError("lost")
+
+    core._receive_thanks = wrong
+
+
+def wrong_start(core: Any) -> None:
+    core.turn = 7
+
+
+def unknown_shape(core: Any) -> None:
+    core.turn = "one"
+
+
+FAULTS = [
+    (forget_turn, r"turn\[[ab]\]: expected 2, is 1"),
+    (say_nothing, "the outputs differ"),
+    (take_again, "accepts what its guard forbids"),
+    (refuse_late, "refuses, but changes its state"),
+    (raise_it, "raises KeyError: 'lost'"),
+    (wrong_start, "begins otherwise"),
+    (unknown_shape, "the state does not fit the model"),
+]
+
+
+@pytest.mark.parametrize(("damage", "text"), FAULTS)
+def test_replay_finds_a_fault(
+    toy: SimpleNamespace, damage: Callable[[Any], None], text: str
+) -> None:
+    done = replay(prepared(toy), make=damaged(toy, damage))
+
+    assert done.mismatch is not None
+    assert_told(done.mismatch, text)
+    assert done.covered < done.edges
+
+
+@pytest.mark.parametrize(("damage", "text"), FAULTS)
+def test_lockstep_finds_a_fault_and_shortens_the_way_to_it(
+    toy: SimpleNamespace, damage: Callable[[Any], None], text: str
+) -> None:
+    found = walked(toy, damaged(toy, damage))
+
+    assert found.mismatch is not None
+    assert_told(found.mismatch, text)
+    assert len(found.mismatch.moves) <= 5
+
+
+def assert_told(mismatch: Mismatch, text: str) -> None:
+    import re
+
+    assert re.search(text, mismatch.text()), mismatch.text()
+
+
+def test_lockstep_goes_beyond_the_graph_and_is_repeatable(toy: SimpleNamespace) -> None:
+    found = walked(toy)
+
+    assert found.mismatch is None
+    assert found.runs == 30
+    assert found.steps > 300
+    assert found.refusals > 50
+    assert walked(toy) == found
+
+
+def test_an_input_that_cannot_come_is_left_out(toy: SimpleNamespace) -> None:
+    from dataclasses import replace
+
+    def of_a_peer(_rules: Any, local: Any, event: Any) -> bool:
+        return getattr(event, "sender", local.peers[0]) in local.peers
+
+    seen: set[tuple[str, str]] = set()
+    handler = toy.faces.handlers["ReceiveThanks"]
+
+    def watching(rules: Any, me: Any, event: Any) -> Any:
+        seen.add((me.node, event.sender))
+        return handler(rules, me, event)
+
+    watched = {**toy.faces.handlers, "ReceiveThanks": watching}
+    toy.faces = replace(toy.faces, handlers=watched)
+    assert walked(toy).mismatch is None
+    assert ("a", "a") in seen
+
+    seen.clear()
+    toy.faces = replace(toy.faces, assumes=of_a_peer)
+    assert walked(toy).mismatch is None
+    assert seen <= {("a", "b"), ("b", "a")}
+
+
+def test_a_model_that_cannot_answer_is_a_finding(toy: SimpleNamespace) -> None:
+    from dataclasses import replace
+
+    def brittle(_rules: Any, me: Any, event: Any) -> Any:
+        assert event.sender != me.node, "never happens"
+        return Accepted(me)
+
+    handlers = {**toy.faces.handlers, "ReceiveThanks": brittle}
+    toy.faces = replace(toy.faces, handlers=handlers)
+    found = walked(toy)
+
+    assert found.mismatch is not None
+    assert "the model cannot answer" in found.mismatch.text()
+
+
+def test_every_conjunct_of_a_guard_is_known_and_an_untried_one_shows(toy: SimpleNamespace) -> None:
+    texts = guards_of(toy.faces)
+    assert texts == ("holds[n]", "to \\in Peers(n)", "<<s, t>> \\notin thanked[n]")
+
+    case = prepared(toy)
+    offers = case.offers()
+    assert untried(toy.faces, offers.refused) == list(texts)
+    replay(case, offers=offers)
+    assert untried(toy.faces, offers.refused) == []

@@ -1,0 +1,37 @@
+"""Handover's faces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
+from raincheck.impl import handover as core  # type: ignore[attr-defined]
+from raincheck.impl.messages import Address
+from raincheck.model import handover as model  # type: ignore[attr-defined]
+
+
+def make_core(rules: Any, local: Any) -> Any:
+    """A core in the state in which a node begins."""
+    repairs = core.Repairs(fresh_only=rules.fresh_only, thanks=rules.thanks)
+    peers = tuple(Address(peer, 0) for peer in local.peers)
+    made = core.Handover(Address(local.node, 0), peers, repairs=repairs)
+    made.holds, made.turn = local.holds, local.turn
+    return made
+
+
+FACES = Faces(
+    protocol="handover",
+    rules=model.Rules,
+    local=model.Local,
+    inputs=model.INPUTS,
+    handlers=model.HANDLERS,
+    outputs=(model.Token, model.Thanks, model.Held),
+    make_core=make_core,
+    events=vars(core),
+    switches={"fresh_only": False, "thanks": False},
+    channels={"Token": DATAGRAM, "Thanks": FIFO},
+    renamed={"TokenBody": "Token"},
+    extra=frozenset({"payload"}),
+    uncompared=frozenset({"ghost"}),
+    ignored=frozenset({"Timer"}),
+)
