@@ -1,0 +1,45 @@
+----------------------------- MODULE MCUnicast -----------------------------
+(***************************************************************************)
+(* Unicast, made finite: who may do what, and how often. Each case is a    *)
+(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(***************************************************************************)
+EXTENDS Unicast
+
+CONSTANTS
+    Senders,          \* the nodes whose applications send
+    MaxSaid,          \* how many messages each of them sends, over all its lives
+    Forgetters,       \* the nodes whose membership may take others for gone
+    MaxConnections,   \* how many connections a life of a node begins
+    Crashers,         \* the nodes that may crash, once
+    Returners         \* those that may come back, once
+
+MCPayload == 1 .. MaxSaid
+
+MCTalk == 1 .. MaxConnections
+
+MCSend(n, p) == n \in Senders /\ said[n] < MaxSaid /\ Send(n, p)
+
+MCForget(n, a) ==
+    /\ n \in Forgetters
+    /\ a \in DOMAIN senders[n] => connections[n] < MaxConnections
+    /\ Forget(n, a)
+
+MCCrash(n) == n \in Crashers /\ incarnation[n] = 0 /\ Crash(n)
+
+MCRestart(n) == n \in Returners /\ Restart(n)
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ \E p \in Node : MCSend(n, p) \/ Receive(n, p) \/ ReceiveAck(n, p)
+          \/ \E a \in DOMAIN receivers[n] : Consume(n, a) \/ Acknowledge(n, a)
+          \/ \E a \in DOMAIN senders[n] : Retransmit(n, a)
+          \/ \E a \in DOMAIN senders[n] \cup DOMAIN receivers[n] : MCForget(n, a)
+          \/ MCCrash(n) \/ MCRestart(n)
+    \/ Lose
+
+\* Fairness, where anything is ever sent: TLC's work doubles with each strong one.
+MCFairness == \A n \in Senders : \A p \in Node \ {n} : Fair(n, p)
+
+MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
+
+=============================================================================

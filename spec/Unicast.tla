@@ -1,0 +1,456 @@
+------------------------------ MODULE Unicast ------------------------------
+(***************************************************************************)
+(* UNICAST: reliable FIFO messages from one process to another, over       *)
+(* datagrams that are lost, duplicated and reordered. There is no text of  *)
+(* it; it is specified as impl/unicast.py does it. A connection is one     *)
+(* sender, one receiver. Rules, cited below as U1 to U9:                   *)
+(*                                                                         *)
+(*   U1  The sender numbers the messages of a connection 1, 2, 3 ... and   *)
+(*       keeps each until it is acknowledged.                              *)
+(*   U2  The receiver passes them up in the order of seqnos, each once;    *)
+(*       what comes early waits in a buffer.                               *)
+(*   U3  An acknowledgement is cumulative: all up to `arrived` is there.   *)
+(*       It also names what is missing below the highest seqno seen, and   *)
+(*       that is sent again at once.                                       *)
+(*   U4  The oldest message not acknowledged is sent again by a timer.     *)
+(*   U5  Whatever arrives is acknowledged, a duplicate too.                *)
+(*   U6  Flow control: an acknowledgement tells how much was `consumed`;   *)
+(*       the sender stays within one window of it, and the receiver drops  *)
+(*       what is beyond.                                                   *)
+(*   U7  A sender whose window is closed sends one message beyond it when  *)
+(*       the timer fires: a probe, for the news of the window may be lost. *)
+(*   U8  Each connection of a process has an id, larger than its former    *)
+(*       ones; datagrams of an older connection are dropped.               *)
+(*   U9  The membership says who is gone; its connections are closed.      *)
+(*                                                                         *)
+(* One action is one handler of one node; Lose is the network's. Timers    *)
+(* are abstracted: what a timer does may happen at any time. So are bytes  *)
+(* and lanes (two lanes are two processes that share nothing). A repair    *)
+(* that is switched off shows what it is for; docs/protocols/unicast.md.   *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
+
+CONSTANTS
+    Node,
+    Window,           \* how many messages may be sent and not consumed
+    Payload,          \* what the temporal property speaks about: numbers of messages
+    Talk,             \* and of connections
+
+    \* What the network may do.
+    MayLose,
+    MayDuplicate,
+    MayReorder,
+
+    \* Repairs.
+    Incarnations,     \* a process that comes back has a new address
+    ConnectionIds,    \* U8: a receiver begins anew for a "newer" connection, any "different", or "none"
+    AckConnection,    \* an acknowledgement counts for its own connection only
+    RememberClosed,   \* a connection that was closed stays closed
+    Duplicates,       \* what is dropped as one: "exact", or all up to the "highest" seqno seen
+    AckDuplicates,    \* U5
+    Timer,            \* U4 (FALSE: only what the receiver misses is sent again)
+    Probe,            \* U7
+    ConsumedWindow    \* U6: the window begins after what was consumed (FALSE: what has arrived)
+
+VARIABLES
+    up,               \* the process runs
+    incarnation,      \* how often it has come back
+    said,             \* how many messages its application ever sent, in all its lives
+    connections,      \* how many connections it has begun in this life
+    senders,          \* [n]: per peer's address, the sending end of the connection
+    receivers,        \* [n]: per peer's address, the receiving end
+    closed,           \* [n]: per peer's address, the latest connection that was closed here
+    delivered,        \* what it has consumed in this life, in order, each with its sender's address
+    link              \* [from][to]: the datagrams under way
+
+localVars == <<connections, senders, receivers, closed>>
+lifeVars  == <<up, incarnation>>
+vars      == <<lifeVars, said, localVars, delivered, link>>
+
+-----------------------------------------------------------------------------
+(* Who and where *)
+
+Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
+
+\* Datagrams to an address whose process is gone will never be taken by anybody.
+Reaches(a) == Incarnations => up[a[1]] /\ Address(a[1]) = a
+
+\* What a datagram says of its connection.
+Wire(connection) == IF ConnectionIds = "none" THEN 1 ELSE connection
+
+Min(x, y) == IF x < y THEN x ELSE y
+Max(x, y) == IF x > y THEN x ELSE y
+
+\* Numbers low to high as a sequence; those of a set in increasing order.
+Numbers(low, high) == [i \in 1 .. (high + 1) - Min(low, high + 1) |-> low + i - 1]
+
+InOrder(numbers) ==
+    LET In(x) == x \in numbers
+    IN  IF numbers = {} THEN <<>> ELSE SelectSeq(Numbers(1, Largest(numbers)), In)
+
+(* The sending end. `sent` has the messages acked + 1 .. seqno; those up to `out` have left. *)
+
+NewSender(connection) ==
+    [connection |-> connection, seqno |-> 0, acked |-> 0, out |-> 0, consumed |-> 0, sent |-> <<>>]
+
+Sender(n, a) ==
+    IF a \in DOMAIN senders[n] THEN senders[n][a] ELSE NewSender(connections[n] + 1)
+
+\* U6: how far the sender may go.
+Limit(s) == (IF ConsumedWindow THEN s.consumed ELSE s.acked) + Window
+
+\* The sender once all that the window allows is out.
+Pushed(s) == [s EXCEPT !.out = Max(@, Min(s.seqno, Limit(s)))]
+
+Datagram(n, a, s, k) ==
+    [kind |-> "data", source |-> Address(n), to |-> a, connection |-> Wire(s.connection),
+     seqno |-> k, message |-> s.sent[k - s.acked]]
+
+\* n sends to a the messages with these numbers.
+Transmit(n, a, s, numbers) ==
+    LET datagrams == [i \in DOMAIN numbers |-> Datagram(n, a, s, numbers[i])]
+    IN  link' = IF Reaches(a)
+                THEN [link EXCEPT ![n][a[1]] = Put(@, datagrams, MayReorder)]
+                ELSE link
+
+(* The receiving end. `buffer` has what has come and is not consumed. *)
+
+NewReceiver(connection) ==
+    [connection |-> connection, arrived |-> 0, consumed |-> 0, buffer |-> <<>>, owed |-> FALSE]
+
+Highest(r) == Largest({r.arrived} \cup DOMAIN r.buffer)
+
+\* U3: what is missing below the highest seqno seen.
+Missing(r) == (r.arrived + 1 .. Highest(r)) \ DOMAIN r.buffer
+
+RECURSIVE Reached(_, _)
+Reached(arrived, seqnos) ==
+    IF arrived + 1 \in seqnos THEN Reached(arrived + 1, seqnos) ELSE arrived
+
+IsDuplicate(r, k) ==
+    IF Duplicates = "exact" THEN k <= r.arrived \/ k \in DOMAIN r.buffer ELSE k <= Highest(r)
+
+IsBeyond(r, k) == k > (IF ConsumedWindow THEN r.consumed ELSE r.arrived) + Window
+
+Ack(n, a, r) ==
+    [kind |-> "ack", source |-> Address(n), to |-> a, connection |-> r.connection,
+     arrived |-> r.arrived, consumed |-> r.consumed, missing |-> Missing(r)]
+
+-----------------------------------------------------------------------------
+(* The handlers of a process *)
+
+\* The application sends its next message to p (U1). A message carries who is meant, which
+\* nobody reads: the sender's life, the receiver's life, the connection, the number in it.
+Send(n, p) ==
+    /\ up[n]
+    /\ n # p
+    /\ LET a == Address(p)
+           old == Sender(n, a)
+           m == <<incarnation[n], incarnation[p], old.connection, old.seqno + 1>>
+           s == Pushed([old EXCEPT !.seqno = @ + 1, !.sent = Append(@, m)])
+       IN  /\ senders' = [senders EXCEPT ![n] = (a :> s) @@ @]
+           /\ connections' = [connections EXCEPT ![n] = Max(@, old.connection)]
+           /\ Transmit(n, a, s, Numbers(old.out + 1, s.out))
+    /\ said' = [said EXCEPT ![n] = @ + 1]
+    /\ UNCHANGED <<lifeVars, receivers, closed, delivered>>
+
+\* A message of s arrives at n (U2, U5, U6, U8).
+Receive(n, s) ==
+    /\ up[n]
+    /\ \E d \in Arriving(link[s][n], MayReorder) :
+         /\ d.kind = "data" /\ d.to = Address(n)
+         /\ \E rest \in AfterArrival(link[s][n], d, MayDuplicate, MayReorder) :
+                link' = [link EXCEPT ![s][n] = rest]
+         /\ LET a == d.source
+                k == d.seqno
+                known == a \in DOMAIN receivers[n]
+                anew == \/ ~known
+                        \/ /\ ConnectionIds # "none"
+                           /\ d.connection # receivers[n][a].connection
+                r == IF anew THEN NewReceiver(d.connection) ELSE receivers[n][a]
+                all == (k :> d.message) @@ r.buffer
+                stale == \/ (a \in DOMAIN closed[n] /\ d.connection <= closed[n][a])
+                         \/ /\ known /\ ConnectionIds = "newer"
+                            /\ d.connection < receivers[n][a].connection
+            IN  receivers' =
+                  IF stale THEN receivers
+                  ELSE [receivers EXCEPT ![n] = (a :>
+                         CASE IsDuplicate(r, k) -> [r EXCEPT !.owed = @ \/ AckDuplicates]
+                           [] ~IsDuplicate(r, k) /\ IsBeyond(r, k) -> [r EXCEPT !.owed = TRUE]
+                           [] OTHER -> [r EXCEPT !.buffer = all, !.owed = TRUE,
+                                                 !.arrived = Reached(@, DOMAIN all)]) @@ @]
+    /\ UNCHANGED <<lifeVars, said, connections, senders, closed, delivered>>
+
+\* The layer above takes the next message of a connection (U2).
+Consume(n, a) ==
+    /\ up[n]
+    /\ a \in DOMAIN receivers[n]
+    /\ LET r == receivers[n][a]
+           k == r.consumed + 1
+           rest == [i \in DOMAIN r.buffer \ {k} |-> r.buffer[i]]
+       IN  /\ r.consumed < r.arrived
+           /\ receivers' = [receivers EXCEPT ![n][a] =
+                               [r EXCEPT !.consumed = k, !.buffer = rest, !.owed = TRUE]]
+           /\ delivered' = [delivered EXCEPT ![n] =
+                               Append(@, [from |-> a, message |-> r.buffer[k]])]
+    /\ UNCHANGED <<lifeVars, said, connections, senders, closed, link>>
+
+\* The acknowledgement that is owed leaves (U3, U6).
+Acknowledge(n, a) ==
+    /\ up[n]
+    /\ a \in DOMAIN receivers[n]
+    /\ LET r == receivers[n][a]
+       IN  /\ r.owed
+           /\ receivers' = [receivers EXCEPT ![n][a].owed = FALSE]
+           /\ link' = IF Reaches(a)
+                      THEN [link EXCEPT ![n][a[1]] = Put(@, <<Ack(n, a, r)>>, MayReorder)]
+                      ELSE link
+    /\ UNCHANGED <<lifeVars, said, connections, senders, closed, delivered>>
+
+\* An acknowledgement of s arrives at n: what has arrived there need not be kept, what is
+\* missing leaves again, and the window may open (U3, U6).
+ReceiveAck(n, s) ==
+    /\ up[n]
+    /\ \E d \in Arriving(link[s][n], MayReorder) :
+         /\ d.kind = "ack" /\ d.to = Address(n)
+         /\ \E rest \in AfterArrival(link[s][n], d, MayDuplicate, MayReorder) :
+              LET a == d.source
+                  old == Sender(n, a)
+                  stale == \/ a \notin DOMAIN senders[n]
+                           \/ (AckConnection /\ d.connection # Wire(old.connection))
+                           \/ d.arrived > old.out
+                  acked == Max(old.acked, d.arrived)
+                  new == Pushed([old EXCEPT
+                             !.acked = acked,
+                             !.consumed = Max(@, Min(d.consumed, d.arrived)),
+                             !.sent = SubSeq(@, acked - old.acked + 1, Len(@))])
+                  again == {k \in d.missing : acked < k /\ k <= old.out}
+                  left == InOrder(again) \o Numbers(old.out + 1, new.out)
+                  datagrams == [i \in DOMAIN left |-> Datagram(n, a, new, left[i])]
+              IN  /\ senders' = IF stale THEN senders ELSE [senders EXCEPT ![n][a] = new]
+                  /\ link' = IF stale \/ ~Reaches(a)
+                             THEN [link EXCEPT ![s][n] = rest]
+                             ELSE [link EXCEPT ![s][n] = rest,
+                                               ![n][s] = Put(@, datagrams, MayReorder)]
+    /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
+
+\* The timer: the oldest message not acknowledged leaves again, and if it is still behind the
+\* window, as a probe (U4, U7).
+Retransmit(n, a) ==
+    /\ Timer
+    /\ up[n]
+    /\ a \in DOMAIN senders[n]
+    /\ LET s == senders[n][a]
+           k == s.acked + 1
+       IN  /\ k <= s.seqno
+           /\ k <= s.out \/ Probe
+           /\ senders' = [senders EXCEPT ![n][a].out = Max(@, k)]
+           /\ Transmit(n, a, s, <<k>>)
+    /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
+
+\* The membership says that the process at that address is gone (U9).
+Forget(n, a) ==
+    /\ up[n]
+    /\ a \in DOMAIN senders[n] \cup DOMAIN receivers[n]
+    /\ senders' = [senders EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
+    /\ receivers' = [receivers EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
+    /\ closed' = IF RememberClosed /\ a \in DOMAIN receivers[n]
+                 THEN [closed EXCEPT ![n] = (a :> receivers[n][a].connection) @@ @]
+                 ELSE closed
+    /\ UNCHANGED <<lifeVars, said, connections, delivered, link>>
+
+-----------------------------------------------------------------------------
+(* A process ends and comes back *)
+
+Crash(n) ==
+    /\ up[n]
+    /\ up' = [up EXCEPT ![n] = FALSE]
+    /\ connections' = [connections EXCEPT ![n] = 0]
+    /\ senders' = [senders EXCEPT ![n] = <<>>]
+    /\ receivers' = [receivers EXCEPT ![n] = <<>>]
+    /\ closed' = [closed EXCEPT ![n] = <<>>]
+    /\ link' = IF Incarnations
+               THEN [s \in Node |-> [link[s] EXCEPT ![n] = EmptyLink(MayReorder)]]
+               ELSE link
+    /\ UNCHANGED <<incarnation, said, delivered>>
+
+\* The process comes back, with nothing but its name.
+Restart(n) ==
+    /\ ~up[n]
+    /\ up' = [up EXCEPT ![n] = TRUE]
+    /\ incarnation' = [incarnation EXCEPT ![n] = @ + 1]
+    /\ delivered' = [delivered EXCEPT ![n] = <<>>]
+    /\ UNCHANGED <<said, localVars, link>>
+
+-----------------------------------------------------------------------------
+(* The network *)
+
+\* A datagram is lost.
+Lose ==
+    /\ MayLose
+    /\ \E s, n \in Node : \E d \in UnderWay(link[s][n], MayReorder) :
+           link' = [link EXCEPT ![s][n] = Dropped(@, d, MayReorder)]
+    /\ UNCHANGED <<lifeVars, said, localVars, delivered>>
+
+-----------------------------------------------------------------------------
+Init ==
+    /\ up = [n \in Node |-> TRUE]
+    /\ incarnation = [n \in Node |-> 0]
+    /\ said = [n \in Node |-> 0]
+    /\ connections = [n \in Node |-> 0]
+    /\ senders = [n \in Node |-> <<>>]
+    /\ receivers = [n \in Node |-> <<>>]
+    /\ closed = [n \in Node |-> <<>>]
+    /\ delivered = [n \in Node |-> <<>>]
+    /\ link = [s \in Node |-> [n \in Node |-> EmptyLink(MayReorder)]]
+
+Next ==
+    \/ \E n \in Node :
+          \/ \E p \in Node : Send(n, p) \/ Receive(n, p) \/ ReceiveAck(n, p)
+          \/ \E a \in DOMAIN receivers[n] : Consume(n, a) \/ Acknowledge(n, a)
+          \/ \E a \in DOMAIN senders[n] : Retransmit(n, a)
+          \/ \E a \in DOMAIN senders[n] \cup DOMAIN receivers[n] : Forget(n, a)
+          \/ Crash(n) \/ Restart(n)
+    \/ Lose
+
+\* p receives from n the message that n has kept for longest.
+ReceiveOldest(p, n) ==
+    /\ Receive(p, n)
+    /\ Address(p) \in DOMAIN senders[n]
+    /\ LET s == senders[n][Address(p)]
+           oldest == Datagram(n, Address(p), s, s.acked + 1)
+       IN  /\ s.acked < s.seqno
+           /\ oldest \in UnderWay(link[n][p], MayReorder)
+           /\ oldest \notin UnderWay(link'[n][p], MayReorder)
+
+\* n receives from p an acknowledgement of all that has arrived there.
+ReceiveLatest(n, p) ==
+    /\ ReceiveAck(n, p)
+    /\ Address(n) \in DOMAIN receivers[p]
+    /\ LET latest == Ack(p, Address(n), receivers[p][Address(n)])
+       IN  /\ latest \in UnderWay(link[p][n], MayReorder)
+           /\ latest \notin UnderWay(link'[p][n], MayReorder)
+
+\* From n to p and back the network is fair: what is sent again and again arrives in the end.
+\* Timers fire, and the layer above takes what there is.
+Fair(n, p) ==
+    /\ SF_vars(ReceiveOldest(p, n))
+    /\ SF_vars(ReceiveLatest(n, p))
+    /\ WF_vars(Consume(p, Address(n)))
+    /\ WF_vars(Acknowledge(p, Address(n)))
+    /\ WF_vars(Retransmit(n, Address(p)))
+
+\* Nobody has to send, forget, crash or come back.
+Fairness == \A n, p \in Node : n # p => Fair(n, p)
+
+Spec == Init /\ [][Next]_vars /\ Fairness
+
+-----------------------------------------------------------------------------
+(* What is promised *)
+
+\* A message's conversation: the lives of both ends, and the connection. The last field of a
+\* message is its number there.
+Conversation(m) == <<m[1], m[2], m[3]>>
+
+\* What n has consumed, in order, of those who call themselves a.
+Heard(n, a) ==
+    LET OfIt(x) == x.from = a
+        heard == SelectSeq(delivered[n], OfIt)
+    IN  [i \in DOMAIN heard |-> heard[i].message]
+
+HeardOf(n) == {delivered[n][i].from : i \in DOMAIN delivered[n]}
+
+\* What is consumed of a connection is a prefix of what was sent on it: in order, gap-free, no
+\* duplicate.
+ReliableFifoUnicast ==
+    \A n \in Node : \A a \in HeardOf(n) :
+        LET heard == Heard(n, a)
+        IN  \A i \in DOMAIN heard :
+              LET earlier == {j \in 1 .. i - 1 : Conversation(heard[j]) = Conversation(heard[i])}
+              IN  heard[i][4] = Cardinality(earlier) + 1
+
+\* Nothing that was sent to a former life is consumed. And of a sender's address nothing of an
+\* older connection, or of a former life, once something of a later one has been.
+NothingStale ==
+    \A n \in Node : \A a \in HeardOf(n) :
+        LET heard == Heard(n, a)
+        IN  \A i \in DOMAIN heard :
+              /\ heard[i][2] = incarnation[n]
+              /\ \A j \in 1 .. i - 1 :
+                   \/ heard[j][1] < heard[i][1]
+                   \/ (heard[j][1] = heard[i][1] /\ heard[j][3] <= heard[i][3])
+
+\* Not promised: nothing of a former life of a process is consumed once something of a later
+\* one has been, though they have different addresses.
+LivesInOrder ==
+    \A n \in Node : \A i, j \in DOMAIN delivered[n] :
+        i < j /\ delivered[n][i].from[1] = delivered[n][j].from[1]
+            => delivered[n][i].message[1] <= delivered[n][j].message[1]
+
+\* A receiver keeps at most one window of messages.
+BoundedBuffers ==
+    \A n \in Node : \A a \in DOMAIN receivers[n] :
+        Cardinality(DOMAIN receivers[n][a].buffer) <= Window
+
+\* A sender has at most one window of messages out that it does not know to be consumed, and
+\* a probe.
+WindowKept ==
+    \A n \in Node : \A a \in DOMAIN senders[n] :
+        LET s == senders[n][a] IN s.out <= s.consumed + Window + 1
+
+\* What a sender no longer keeps has arrived, unless the receiver has closed the connection.
+KeptUntilArrived ==
+    \A n, p \in Node :
+        LET a == Address(n)
+        IN  n # p /\ up[n] /\ up[p] /\ Address(p) \in DOMAIN senders[n] =>
+              LET s == senders[n][Address(p)]
+              IN  \/ s.acked = 0
+                  \/ (a \in DOMAIN closed[p] /\ closed[p][a] >= s.connection)
+                  \/ /\ a \in DOMAIN receivers[p]
+                     /\ receivers[p][a].connection = s.connection
+                     /\ receivers[p][a].arrived >= s.acked
+                     /\ receivers[p][a].consumed >= s.consumed
+
+\* n has sent p message k of connection c, both live, and p has not consumed it.
+Unconsumed(n, p, c, k) ==
+    /\ n # p /\ up[n] /\ up[p] /\ Address(p) \in DOMAIN senders[n]
+    /\ LET s == senders[n][Address(p)] IN s.connection = c /\ s.seqno >= k
+    /\ \A i \in DOMAIN delivered[p] :
+           delivered[p][i] # [from |-> Address(n),
+                              message |-> <<incarnation[n], incarnation[p], c, k>>]
+
+\* p has closed connection c of n.
+IsClosed(p, n, c) == Address(n) \in DOMAIN closed[p] /\ closed[p][Address(n)] >= c
+
+\* What is sent is consumed in the end, unless the connection is closed: nothing is owed for ever.
+EventuallyConsumed ==
+    \A n, p \in Node : \A c \in Talk : \A k \in Payload :
+        []<>~(Unconsumed(n, p, c, k) /\ ~IsClosed(p, n, c))
+
+\* Not promised: the same, though only the receiver has closed it.
+ConsumedThoughClosed ==
+    \A n, p \in Node : \A c \in Talk : \A k \in Payload : []<>~Unconsumed(n, p, c, k)
+
+-----------------------------------------------------------------------------
+Message == Nat \X Nat \X Nat \X Nat
+
+TypeOK ==
+    \A n \in Node :
+        /\ up[n] \in BOOLEAN /\ incarnation[n] \in Nat /\ said[n] \in Nat
+        /\ connections[n] \in Nat
+        /\ \A a \in DOMAIN senders[n] :
+             LET s == senders[n][a]
+             IN  /\ s.connection \in 1 .. connections[n]
+                 /\ s.acked <= s.out /\ s.out <= s.seqno /\ s.consumed <= s.acked
+                 /\ Len(s.sent) = s.seqno - s.acked
+                 /\ Range(s.sent) \subseteq Message
+        /\ \A a \in DOMAIN receivers[n] :
+             LET r == receivers[n][a]
+             IN  /\ r.connection \in Nat /\ r.consumed <= r.arrived /\ r.owed \in BOOLEAN
+                 /\ r.consumed + 1 .. r.arrived \subseteq DOMAIN r.buffer
+                 /\ {r.buffer[k] : k \in DOMAIN r.buffer} \subseteq Message
+        /\ \A a \in DOMAIN closed[n] : closed[n][a] \in Nat
+        /\ \A i \in DOMAIN delivered[n] :
+             delivered[n][i].from \in Node \X Nat /\ delivered[n][i].message \in Message
+
+=============================================================================
