@@ -2,14 +2,20 @@
 
 A unicast channel is the tuple of messages sent and not yet received; a multicast stream is the
 tuple of everything a node ever multicast, and each receiver has a position in it. Places and
-positions count from 1, as in the spec. Every function is pure and returns a new value.
+positions count from 1, as in the spec. A datagram link is the frozenset of datagrams under way, or
+their tuple where the network does not reorder. Every function is pure and returns a new value.
 """
 
 from __future__ import annotations
 
-from typing import TypeVar
+from collections.abc import Hashable, Iterable
+from typing import TypeAlias, TypeVar
 
 M = TypeVar("M")
+H = TypeVar("H", bound=Hashable)
+
+Link: TypeAlias = frozenset[H] | tuple[H, ...]
+"""Datagrams under way from one node to another: a set, or a queue if they are not reordered."""
 
 
 def send(channel: tuple[M, ...], *messages: M) -> tuple[M, ...]:
@@ -42,6 +48,39 @@ def unread(stream: tuple[M, ...], position: int) -> M | None:
     if position < 0:
         raise IndexError(f"position {position} is before the start of a stream")
     return stream[position] if position < len(stream) else None
+
+
+# ---------------------------------------------------------------------- datagrams
+
+
+def empty_link(reorder: bool) -> Link[H]:
+    """Return a link with nothing under way."""
+    return frozenset() if reorder else ()
+
+
+def put(link: Link[H], datagrams: Iterable[H]) -> Link[H]:
+    """Return the link once the datagrams have been sent; what is under way already is no more."""
+    if isinstance(link, frozenset):
+        return link.union(datagrams)
+    return link + tuple(d for d in datagrams if d not in link)
+
+
+def arriving(link: Link[H]) -> Link[H]:
+    """Return what may arrive next: anything, or the first if the link does not reorder."""
+    return link if isinstance(link, frozenset) else link[:1]
+
+
+def dropped(link: Link[H], datagram: H) -> Link[H]:
+    """Return the link without the datagram."""
+    if isinstance(link, frozenset):
+        return link - {datagram}
+    return tuple(d for d in link if d != datagram)
+
+
+def after_arrival(link: Link[H], datagram: H, duplicate: bool) -> tuple[Link[H], ...]:
+    """Return the links that there may be once the datagram has arrived."""
+    left = dropped(link, datagram)
+    return (left, link) if duplicate else (left,)
 
 
 def _check(channel: tuple[M, ...], place: int) -> int:

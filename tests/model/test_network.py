@@ -4,7 +4,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.model.network import receivable, send, take, unread, without
+from raincheck.model.network import (
+    after_arrival,
+    arriving,
+    dropped,
+    empty_link,
+    put,
+    receivable,
+    send,
+    take,
+    unread,
+    without,
+)
 
 CHANNELS = st.lists(st.integers(), max_size=5).map(tuple)
 
@@ -42,3 +53,22 @@ def test_a_stream_is_read_in_order_and_stays(stream):
     assert unread(stream, len(stream)) is None
     with pytest.raises(IndexError, match="before the start"):
         unread(stream, -1)
+
+
+@given(st.lists(st.integers(0, 3), unique=True), st.booleans())
+def test_a_datagram_is_under_way_once_until_it_arrives_or_is_lost(sent, reorder):
+    link = put(empty_link(reorder), sent)
+    for datagram in sent:
+        link = put(link, [datagram])
+
+    assert sorted(link) == sorted(set(sent))
+    for datagram in arriving(link):
+        assert after_arrival(link, datagram, duplicate=True) == (dropped(link, datagram), link)
+        assert after_arrival(link, datagram, duplicate=False) == (dropped(link, datagram),)
+        assert sorted((*dropped(link, datagram), datagram)) == sorted(link)
+
+
+def test_only_a_network_that_reorders_lets_a_datagram_overtake():
+    assert set(arriving(put(empty_link(True), [2, 1]))) == {1, 2}
+    assert tuple(arriving(put(empty_link(False), [2, 1]))) == (2,)
+    assert put((2, 1), [1, 3]) == (2, 1, 3)
