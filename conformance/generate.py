@@ -9,26 +9,31 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shlex
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
+from raincheck.conformance.replaying import verticals
+from raincheck.conformance.replaying.cores import replay as faces_replay
+from raincheck.conformance.replaying.cores import told
 from raincheck.conformance.replaying.lockstep import lockstep
-from raincheck.conformance.replaying.moves import Move, printed
-from raincheck.conformance.replaying.pair import Differs, Pair, system_of
+from raincheck.conformance.replaying.moves import printed
+from raincheck.conformance.replaying.pair import system_of
 from raincheck.conformance.replaying.probes import GUARDS, Probes
 from raincheck.conformance.replaying.replay import Prepared, Replay, replay
+from raincheck.conformance.replaying.schedules import Schedules, play, play_faces, read_schedules
 from raincheck.conformance.tlc.catalog import TIERS, Case, load_catalog, select
 from raincheck.conformance.tlc.cfgfile import read_cfg
 from raincheck.model.sequencer_system import SequencerSystem, machine
 
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
-from .outcome import HOLDS, VIOLATED
+from .faces import faces_of
+from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 
 WHOLE: Final = 25_000
 """A graph of at most so many states is replayed whole ..."""
@@ -73,39 +78,137 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         if args.case or args.protocol or args.walk is not None:
             raise UsageError("--schedule brings its own cases: leave --case and --walk out.")
         return _replay_file(args, ui)
-    cases = _replayable(args)
+    cases = select(load_catalog(), names=args.case, protocol=args.protocol, tier=args.tier)
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk is a walk of one case: name it with --case.")
+    protocols = tuple(dict.fromkeys(case.protocol for case in cases))
     if args.dry_run:
         for case in cases:
             ui.announce(f"replay every edge of {case.name} ({case.cfg})")
         return Outcome("generate", (), _again(args))
     evidence = Evidence("generate", args.out)
-    results, probes = [], Probes()
-    reached: Counter[str] = Counter()
-    again = _again(args)
-    with ui.progress(len(cases), "generate") as steps, _Schedules(args.out_schedules) as schedules:
-        for case in cases:
-            prepared = prepare(case)
-            schedules.write(prepared)
-            if args.walk is not None:
-                _tell_walk(prepared, args.walk, ui)
-            numbers = None if args.walk is None else [args.walk]
-            done = replay(prepared, walks=numbers, probes=probes)
-            reached += done.actions
-            results.append(result_of(case.protocol, prepared, done, whole=numbers is None))
-            for mismatch in done.mismatches:
-                record = prepared.schedule(mismatch.walk)
-                evidence.write_text(f"{case.name}.mismatch.txt", mismatch.text() + "\n")
-                evidence.write_text(f"{case.name}.schedule.jsonl", json.dumps(record) + "\n")
-                again = f"raincheck generate --case {case.name} --walk {mismatch.walk}"
-            steps.advance(1, case.name)
-    if not args.case and args.walk is None:
-        results.append(coverage_of(cases[0].protocol, reached, probes))
-        results += lockstep_results(cases[0].protocol, args.seed, args.examples, evidence)
-    outcome = Outcome("generate", tuple(results), again)
+    job = Job(args, evidence, ui, Schedules(args.out_schedules))
+    results: list[Result] = []
+    with ui.progress(len(cases), "generate") as steps, job.schedules:
+        for protocol in protocols:
+            mine = [case for case in cases if case.protocol == protocol]
+            one = _sequencer if protocol == "sequencer" else _by_faces
+            results += one(mine, job, lambda name: steps.advance(1, name))
+    outcome = Outcome("generate", tuple(results), job.again)
     evidence.finish(outcome)
     return outcome
+
+
+@dataclass(slots=True)
+class Job:
+    """One run of the verb."""
+
+    args: argparse.Namespace
+    evidence: Evidence
+    ui: Ui
+    schedules: Schedules
+    again: str = ""
+    """The command that shows the last mismatch, or all of it."""
+
+    def __post_init__(self) -> None:
+        self.again = _again(self.args)
+
+    @property
+    def walks(self) -> list[int] | None:
+        """The one walk that is wanted, or all."""
+        return None if self.args.walk is None else [self.args.walk]
+
+    @property
+    def everything(self) -> bool:
+        """Whether whole protocols are meant, not only some cases."""
+        return not self.args.case and self.args.walk is None
+
+    def keep(self, case: str, walk: int, text: str, record: object) -> None:
+        """Keep a mismatch as evidence."""
+        self.evidence.write_text(f"{case}.mismatch.txt", text + "\n")
+        self.evidence.write_text(f"{case}.schedule.jsonl", json.dumps(record) + "\n")
+        self.again = f"raincheck generate --case {case} --walk {walk}"
+
+
+def _sequencer(cases: Sequence[Case], job: Job, done_with: Callable[[str], None]) -> list[Result]:
+    """SEQUENCER has a replay of its own, which knows runs of messages."""
+    results, probes = [], Probes()
+    reached: Counter[str] = Counter()
+    for case in cases:
+        prepared = prepare(case)
+        if job.schedules.wanted:
+            for number in range(1, len(prepared.walks) + 1):
+                job.schedules.write(prepared.schedule(number))
+        if job.args.walk is not None:
+            _check_walk(case.name, job.args.walk, len(prepared.walks))
+            moves = prepared.moves(prepared.walks[job.args.walk - 1])
+            job.ui.say(f"{case.name}, walk {job.args.walk} of {len(prepared.walks)}:")
+            job.ui.say(printed(moves))
+        done = replay(prepared, walks=job.walks, probes=probes)
+        reached += done.actions
+        results.append(result_of(case.protocol, prepared, done, whole=job.walks is None))
+        for mismatch in done.mismatches:
+            record = prepared.schedule(mismatch.walk)
+            job.keep(case.name, mismatch.walk, mismatch.text(), record)
+        done_with(case.name)
+    if job.everything:
+        results.append(coverage_of(cases[0].protocol, reached, probes))
+        args = job.args
+        results += lockstep_results(cases[0].protocol, args.seed, args.examples, job.evidence)
+    return results
+
+
+def _by_faces(cases: Sequence[Case], job: Job, done_with: Callable[[str], None]) -> list[Result]:
+    """Every other protocol is replayed by its faces."""
+    protocol = cases[0].protocol
+    try:
+        faces = faces_of(protocol)
+    except UsageError as lacking:
+        if job.args.case or job.args.protocol:
+            raise
+        # The others are not to wait for one that is still being written.
+        return [Result(f"{protocol}-replay", protocol, INCONCLUSIVE, detail=str(lacking))]
+    mine = verticals.Replayable(faces, cases)
+    for name, rules in mine.left_out.items():
+        job.ui.say(f"left out {name}: the implementation has no switch for {rules}")
+        done_with(name)
+    results = []
+    reached: Counter[str] = Counter()
+    refused: Counter[str] = Counter()
+    for prepared in mine.prepared():
+        if job.schedules.wanted:
+            for number in range(1, len(prepared.walks) + 1):
+                job.schedules.write(verticals.schedule_of(prepared, number))
+        if job.args.walk is not None:
+            _check_walk(prepared.name, job.args.walk, len(prepared.walks))
+            moves = prepared.moves(prepared.walks[job.args.walk - 1])
+            job.ui.say(f"{prepared.name}, walk {job.args.walk} of {len(prepared.walks)}:")
+            job.ui.say("\n".join(f"{n:4}  {told(move)}" for n, move in enumerate(moves, 1)))
+        offers = prepared.offers()
+        done = faces_replay(prepared, walks=job.walks, offers=offers)
+        reached += done.actions
+        refused += offers.refused
+        results.append(verticals.replayed(protocol, prepared, done, whole=job.walks is None))
+        if done.mismatch is not None:
+            record = verticals.schedule_of(prepared, done.walk)
+            job.keep(prepared.name, done.walk, done.mismatch.text(), record)
+        done_with(prepared.name)
+    if job.everything:
+        instances = mine.instances()
+        if job.args.examples > 0 and instances:
+            found = verticals.locked(faces, instances, job.args.seed, job.args.examples)
+            if found.detail:
+                job.evidence.write_text(f"{found.name}.mismatch.txt", found.detail + "\n")
+            for each in instances:
+                refused += each.offers.refused
+            results.append(found)
+        results.append(verticals.coverage(faces, cases, reached, refused, mine.left_out))
+    return results
+
+
+def _check_walk(name: str, number: int, walks: int) -> None:
+    if not 1 <= number <= walks:
+        raise UsageError(f"{name} has walks 1 to {walks}, not {number}.")
 
 
 def prepare(case: Case, whole: int = WHOLE, part: int = PART) -> Prepared:
@@ -187,59 +290,6 @@ def lockstep_results(protocol: str, seed: int, examples: int, evidence: Evidence
     return found
 
 
-def _replayable(args: argparse.Namespace) -> tuple[Case, ...]:
-    cases = select(load_catalog(), names=args.case, protocol=args.protocol, tier=args.tier)
-    for case in cases:
-        if case.protocol != "sequencer":
-            raise UsageError(
-                f"{case.name}: there is no implementation of {case.protocol} to drive."
-            )
-    return cases
-
-
-def _tell_walk(prepared: Prepared, number: int, ui: Ui) -> None:
-    if not 1 <= number <= len(prepared.walks):
-        raise UsageError(f"{prepared.name} has walks 1 to {len(prepared.walks)}, not {number}.")
-    walk = prepared.walks[number - 1]
-    ui.say(f"{prepared.name}, walk {number} of {len(prepared.walks)}:")
-    ui.say(printed(prepared.moves(walk)))
-
-
-class _Schedules:
-    """A file of schedules that appears whole or not at all; nothing if none is wanted."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.draft = None if path is None else path.with_name(f".{path.name}.{os.getpid()}")
-
-    def __enter__(self) -> _Schedules:
-        if self.draft is not None:
-            try:
-                self._file = self.draft.open("w", encoding="utf-8", newline="\n")
-            except OSError as error:
-                raise UsageError(
-                    f"Cannot write {self.path} ({error.strerror}): name another file."
-                ) from error
-        return self
-
-    def write(self, prepared: Prepared) -> None:
-        if self.draft is not None:
-            for number in range(1, len(prepared.walks) + 1):
-                self._file.write(json.dumps(prepared.schedule(number)) + "\n")
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if self.draft is None or self.path is None:
-            return
-        self._file.close()
-        if kind is None:
-            self.draft.replace(self.path)
-        else:
-            self.draft.unlink(missing_ok=True)
-
-
-# ------------------------------------------------------------------ schedules from a file
-
-
 def _replay_file(args: argparse.Namespace, ui: Ui) -> Outcome:
     again = shlex.join(["raincheck", "generate", "--schedule", str(args.schedule)])
     records = list(read_schedules(args.schedule))
@@ -250,45 +300,20 @@ def _replay_file(args: argparse.Namespace, ui: Ui) -> Outcome:
     results = []
     for line, (record, moves) in enumerate(records, 1):
         where = f"{args.schedule}:{line}"
+        protocol = record.get("protocol", "sequencer")
+        name = f"{record.get('case', 'schedule')}:{line}"
+        if protocol != "sequencer":
+            if record.get("case") not in cases:
+                raise UsageError(f"{where}: the catalog has no case {record.get('case')!r}.")
+            results.append(play_faces(protocol, cases[record["case"]], name, record, where))
+            continue
         system = system_of(record)
         if system is None:
             if record.get("case") not in cases:
                 raise UsageError(f"{where}: the catalog has no case {record.get('case')!r}.")
             system = system_for(cases[record["case"]])
-        name = f"{record.get('case', 'schedule')}:{line}"
         results.append(play(system, name, moves, where))
     return Outcome("generate", tuple(results), again)
-
-
-def play(system: SequencerSystem, name: str, moves: Sequence[Move], where: str) -> Result:
-    """Play a schedule on the model and on the real cores side by side."""
-    pair = Pair(system, name=name)
-    try:
-        for move in moves:
-            pair.play(move)
-    except Differs as parted:
-        figures: dict[str, object] = {"steps": len(pair.moves)}
-        text = parted.mismatch.text()
-        return Result(name, "sequencer", VIOLATED, figures=figures, detail=text)
-    except (ValueError, KeyError) as error:
-        raise UsageError(f"{where}: {error}; the schedule is not one of this instance.") from error
-    return Result(name, "sequencer", HOLDS, figures={"steps": len(pair.moves)})
-
-
-def read_schedules(path: Path) -> Iterator[tuple[dict[str, Any], list[Move]]]:
-    """Yield each record of a file of schedules with its moves; raise UsageError if one is bad."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read {path} ({error}): name a file of schedules.") from error
-    if not lines:
-        raise UsageError(f"{path} is empty: name a file of schedules.")
-    for number, line in enumerate(lines, 1):
-        try:
-            record = json.loads(line)
-            yield record, [Move.from_json(step) for step in record["steps"]]
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{path}:{number} is no schedule: {error}.") from error
 
 
 def _again(args: argparse.Namespace) -> str:

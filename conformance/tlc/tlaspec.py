@@ -69,6 +69,28 @@ def check_constants(module: Path, cfg: Configuration) -> None:
             )
 
 
+_DEFINED: Final = re.compile(r"^(\w+)(?:\([^)]*\))?[ \t]*==", re.MULTILINE)
+_NEXT: Final = re.compile(
+    r"^Next[ \t]*==(.*?)(?=^\w+(?:\([^)]*\))?[ \t]*==|^[-=]{4}|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+def actions_of(code: str) -> tuple[set[str], set[str]]:
+    """Return the actions in Next, of a text without comments.
+
+    First those of a node, which name it, then those of nobody in particular.
+    """
+    defined = set(_DEFINED.findall(code))
+    body = _NEXT.search(code)
+    if body is None:
+        return set(), set()
+    called = set(re.findall(r"\b(\w+)\(", body[1])) & defined
+    named = set(_WORD.findall(body[1])) & defined
+    # A set over which Next quantifies is defined too, but is no action.
+    sets = set(re.findall(r"\\in\s+(\w+)", body[1]))
+    return called - sets, named - called - sets
+
+
 def _used(code: str) -> Iterator[str]:
     for found in _EXTENDS.finditer(code):
         yield from _WORD.findall(found[1])

@@ -8,6 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from raincheck.conformance.tlc.catalog import Case
+
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
     "model": "raincheck.model.handover",
@@ -31,6 +33,17 @@ def toy() -> Iterator[SimpleNamespace]:
         spec.loader.exec_module(module)
         setattr(made, short, module)
     made.faces = made.mapping.FACES
+    made.case = Case(
+        "handover-small",
+        "handover",
+        TOY / "MCHandover.tla",
+        TOY / "MCHandover.cfg",
+        "two nodes",
+        ("TypeOK",),
+        "holds",
+        "quick",
+        "R1",
+    )
     yield made
     for name in PLACES.values():
         parent, _, child = name.rpartition(".")

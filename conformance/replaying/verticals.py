@@ -1,0 +1,227 @@
+"""What `raincheck generate` finds about a protocol that has `Faces`: replay, coverage, lockstep."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, is_dataclass
+from typing import Any, Final
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faces import Faces, MakeCore
+from raincheck.conformance.mirror import machine_of
+from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
+from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
+from raincheck.conformance.tlc.catalog import Case
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.tlaspec import actions_of, code_of
+from raincheck.model.composed import Composed
+from raincheck.model.explore import explore
+
+from .corelockstep import Instance, Walked, lockstep
+from .cores import Cores, Mismatch, Prepared, Problem, Replay
+from .offers import Offers, guards_of, untried
+
+WHOLE: Final = 25_000
+"""A graph of at most so many states is replayed whole ..."""
+
+PART: Final = 5_000
+"""... and of a larger one the part that breadth-first search finds first, so many states."""
+
+INSTANCES: Final = 6
+"""Lockstep runs over so many instances, the largest first ..."""
+
+KNOWN: Final = 800
+"""... of each of which so many states show which inputs there are."""
+
+
+def system_for(case: Case) -> Composed[Any, Any]:
+    """Return the case's model; raise UsageError if it does not say who handles what."""
+    made: Any = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
+    for name in ("moves", "local", "nodes", "rules"):
+        if not hasattr(made, name):
+            raise UsageError(
+                f"model/{case.protocol}_system.py has no {name}: derive it from "
+                "model.composed.Composed."
+            )
+    found: Composed[Any, Any] = made
+    return found
+
+
+def cannot_be_made(faces: Faces, rules: Any) -> str:
+    """Return which rules the implementation cannot be given, or "": it has no switch for them."""
+    if not is_dataclass(rules) or isinstance(rules, type):
+        return ""
+    usual = asdict(faces.rules())
+    other = [
+        name
+        for name, value in asdict(rules).items()
+        if value != usual[name] and name not in faces.switches
+    ]
+    return ", ".join(other)
+
+
+class Replayable:
+    """A protocol's cases that its implementation can be replayed in, each prepared once."""
+
+    def __init__(self, faces: Faces, cases: Iterable[Case]) -> None:
+        self.faces = faces
+        self.left_out: dict[str, str] = {}
+        """Cases that are about another design than the implemented one, and its rules."""
+        self._systems: dict[str, Composed[Any, Any]] = {}
+        self._cases: dict[str, Case] = {}
+        for case in cases:
+            system = system_for(case)
+            if other := cannot_be_made(faces, system.rules):
+                self.left_out[case.name] = other
+            else:
+                self._systems[case.name], self._cases[case.name] = system, case
+
+    def prepared(self) -> Iterator[Prepared]:
+        """Yield each case with its walks; of a graph that is too large only a part."""
+        for name, system in self._systems.items():
+            distinct = self._cases[name].distinct or 0
+            made = None if distinct > WHOLE else Prepared(name, self.faces, system, WHOLE)
+            if made is None or not made.complete:
+                made = Prepared(name, self.faces, system, PART)
+            yield made
+
+    def instances(self) -> list[Instance]:
+        """Return the largest instances of the implemented protocol, for lockstep."""
+        usual = self.faces.rules()
+        mine = [
+            case
+            for name, case in self._cases.items()
+            if case.expected == CASE_HOLDS and self._systems[name].rules == usual
+        ]
+        mine.sort(key=lambda case: -(case.distinct or 0))
+        return [
+            Instance(case.name, system, offers_of(self.faces, system))
+            for case in mine[:INSTANCES]
+            if (system := self._systems[case.name])
+        ]
+
+
+def offers_of(faces: Faces, system: Composed[Any, Any], states: int = KNOWN) -> Offers:
+    """Return the inputs that the first so many states of the instance's graph show."""
+    graph = explore(system, limit=states, invariants={}).graph
+    # The last level was found but not looked at: all states are equally good here.
+    moves = (move for state in graph.states[:states] for move in system.moves(state))
+    return Offers(faces, system.rules, moves)
+
+
+def replayed(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = True) -> Result:
+    """Return the verdict of a replay: no mismatch, and no edge left out that was to be taken."""
+    figures: dict[str, object] = {
+        name: getattr(done, name)
+        for name in ("states", "edges", "covered", "walks", "steps", "refusals", "seconds")
+    }
+    if not prepared.complete:
+        figures["part"] = True
+    detail = done.mismatch.text() if done.mismatch else ""
+    left_out = done.missing if whole and not done.mismatch else []
+    if left_out:
+        detail = f"{len(left_out)} edges were not replayed:\n" + "\n".join(left_out[:20])
+    elif not prepared.complete and not detail:
+        detail = f"only the first {done.states} states of a larger graph"
+    bad = bool(done.mismatch or left_out)
+    return Result(done.case, protocol, VIOLATED if bad else HOLDS, figures=figures, detail=detail)
+
+
+def coverage(
+    faces: Faces,
+    cases: Sequence[Case],
+    reached: Counter[str],
+    refused: Mapping[str, int],
+    left_out: Iterable[str],
+) -> Result:
+    """Return whether every action was taken and every guard was seen false, over all cases."""
+    actions = spec_actions(cases)
+    absent = [action for action in actions if not reached[action]]
+    guards, never = guards_of(faces), untried(faces, refused)
+    figures: dict[str, object] = {
+        "actions": len(actions),
+        "reached": len(actions) - len(absent),
+        "guards": len(guards),
+        "seen_false": len(guards) - len(never),
+        "left_out": sorted(left_out),
+        "edges_by_action": dict(sorted(reached.items())),
+    }
+    lines = [f"never taken: {action}" for action in absent]
+    lines += [f"never false: {guard}" for guard in never]
+    verdict = VIOLATED if lines else HOLDS
+    name = f"{faces.protocol}-coverage"
+    return Result(name, faces.protocol, verdict, figures=figures, detail="\n".join(lines))
+
+
+def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:
+    """Return the actions of the specification that the cases are about."""
+    module = cases[0].module
+    spec = module.with_name(module.name.removeprefix("MC"))
+    try:
+        of_node, of_nobody = actions_of(code_of(spec.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise UsageError(f"Cannot read {spec} ({error.strerror}).") from error
+    return (*sorted(of_node), *sorted(of_nobody))
+
+
+def locked(faces: Faces, instances: Sequence[Instance], seed: int, runs: int) -> Result:
+    """Return what so many runs in lockstep came to."""
+    started = time.monotonic()
+    walked = lockstep(faces, instances, seed=seed, runs=runs)
+    return lock_result(faces, walked, time.monotonic() - started)
+
+
+def lock_result(faces: Faces, walked: Walked, seconds: float) -> Result:
+    """Return the result of a lockstep."""
+    figures = walked.figures() | {"seconds": round(seconds, 2)}
+    detail = "" if walked.mismatch is None else walked.mismatch.text()
+    name = f"{faces.protocol}-lockstep"
+    return Result(
+        name, faces.protocol, VIOLATED if detail else HOLDS, figures=figures, detail=detail
+    )
+
+
+# ---------------------------------------------------------------------- schedules
+
+
+def schedule_of(prepared: Prepared, number: int) -> dict[str, Any]:
+    """Return a walk as one record of a file of schedules; walks count from 1."""
+    steps = [
+        {"action": move.action, "args": [str(arg) for arg in move.args]}
+        for move in prepared.moves(prepared.walks[number - 1])
+    ]
+    return {
+        "protocol": prepared.faces.protocol,
+        "case": prepared.name,
+        "walk": number,
+        "steps": steps,
+    }
+
+
+def play(
+    faces: Faces, case: Case, steps: Sequence[Mapping[str, Any]], make: MakeCore | None = None
+) -> Mismatch | None:
+    """Play a schedule on the model and on the real cores; raise UsageError if it does not fit."""
+    system = system_for(case)
+    cores = Cores(faces, system, make)
+    (state, *_) = system.initial()
+    moves = []
+    try:
+        cores.begin(state)
+        for number, step in enumerate(steps, 1):
+            wanted = (step["action"], list(step["args"]))
+            move = next(
+                (m for m in system.moves(state) if (m.action, [str(a) for a in m.args]) == wanted),
+                None,
+            )
+            if move is None:
+                raise UsageError(f"step {number}, {wanted[0]}, is not possible in {case.name}.")
+            moves.append(move)
+            cores.perform(move)
+            state = move.target
+    except Problem as problem:
+        return Mismatch(case.name, tuple(moves), problem.problem, problem.differences)
+    return None
+

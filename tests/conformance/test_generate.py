@@ -1,0 +1,130 @@
+"""The verb generate on a protocol that has faces: its results, its evidence, its files."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from raincheck.__main__ import main
+
+
+@pytest.fixture(autouse=True)
+def catalog(toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("raincheck.conformance.generate.load_catalog", lambda: (toy.case,))
+
+
+def generate(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str
+) -> tuple[int, dict[str, Any], str]:
+    code = main(["generate", "--json", "--quiet", "--out", str(tmp_path / "out"), *words])
+    said = capsys.readouterr()
+    return code, json.loads(said.out) if said.out else {}, said.err
+
+
+def test_every_edge_every_guard_and_random_runs(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, outcome, _ = generate(capsys, tmp_path, "--examples", "20")
+
+    assert code == 0
+    found = {result["name"]: result for result in outcome["results"]}
+    assert list(found) == ["handover-small", "handover-lockstep", "handover-coverage"]
+    assert found["handover-small"]["covered"] == found["handover-small"]["edges"] > 100
+    assert found["handover-lockstep"]["examples"] == 20
+    coverage = found["handover-coverage"]
+    assert (coverage["reached"], coverage["actions"]) == (5, 5)
+    assert (coverage["seen_false"], coverage["guards"]) == (3, 3)
+    assert outcome["reproduce"] == "raincheck generate --examples 20"
+
+
+def test_a_mismatch_is_kept_and_can_be_played_again(
+    toy: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(toy.core.Handover, "_receive_thanks", lambda *_: [])
+
+    code, outcome, _ = generate(capsys, tmp_path)
+
+    assert code == 1
+    found = {result["name"]: result["verdict"] for result in outcome["results"]}
+    assert found["handover-small"] == found["handover-lockstep"] == "violated"
+    words = outcome["reproduce"].split()
+    assert words[:4] == ["raincheck", "generate", "--case", "handover-small"]
+    text = (tmp_path / "out" / "handover-small.mismatch.txt").read_text()
+    assert "thanked[a]: expected frozenset({('b', 1)}), is frozenset()" in text
+
+    # ... as the command says, and from the schedule.
+    assert generate(capsys, tmp_path, *words[2:])[0] == 1
+    schedule = tmp_path / "out" / "handover-small.schedule.jsonl"
+    assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 1
+    monkeypatch.undo()
+    monkeypatch.setattr("raincheck.conformance.generate.load_catalog", lambda: (toy.case,))
+    assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 0
+
+
+def test_all_walks_can_be_written_and_read(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    file = tmp_path / "walks.jsonl"
+    assert generate(capsys, tmp_path, "--examples", "0", "--out-schedules", str(file))[0] == 0
+
+    code, outcome, _ = generate(capsys, tmp_path, "--schedule", str(file))
+
+    assert code == 0
+    assert len(outcome["results"]) == len(file.read_text().splitlines()) > 10
+
+
+def test_a_schedule_that_does_not_fit_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    record = {"protocol": "handover", "case": "handover-small", "steps": [{"action": "Fly"}]}
+    file = tmp_path / "walks.jsonl"
+    for steps, sentence in (
+        ([{"action": "Fly"}], "'args'"),
+        ([{"action": "Fly", "args": []}], "step 1, Fly, is not possible in handover-small"),
+    ):
+        file.write_text(json.dumps({**record, "steps": steps}) + "\n")
+        code, _, said = generate(capsys, tmp_path, "--schedule", str(file))
+        assert code == 3
+        assert sentence in said
+
+
+def test_a_guard_that_is_never_false_is_a_finding(
+    toy: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    guards = ("holds[n]", "never[n]")
+    monkeypatch.setattr("raincheck.conformance.replaying.offers.guards_of", lambda _: guards)
+
+    code, outcome, _ = generate(capsys, tmp_path, "--examples", "2")
+
+    assert code == 1
+    (coverage,) = [r for r in outcome["results"] if r["name"] == "handover-coverage"]
+    assert coverage["detail"] == "never false: never[n]"
+    assert toy.case.protocol == "handover"
+
+
+def test_a_repair_that_the_implementation_cannot_undo_leaves_the_case_out(
+    toy: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from dataclasses import replace
+
+    monkeypatch.setattr(toy.mapping, "FACES", replace(toy.faces, switches={}))
+    monkeypatch.setattr(
+        toy.system, "machine", lambda _: toy.system.System(rules=toy.model.Rules(thanks=False))
+    )
+
+    _, outcome, _ = generate(capsys, tmp_path, "--examples", "2")
+
+    (coverage,) = outcome["results"]
+    assert coverage["left_out"] == ["handover-small"]
+    assert coverage["verdict"] == "violated"

@@ -1,0 +1,3 @@
+---- MODULE MCHandover ----
+EXTENDS Handover
+====
