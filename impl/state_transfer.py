@@ -73,6 +73,7 @@ class Repairs:
     hold_messages: bool = True
     next_provider: bool = True
     ask_again: bool = True
+    living_leader: bool = True
     forget_gone: bool = True
     per_requester: bool = True
     credits: bool = True
@@ -194,6 +195,8 @@ class StateTransfer:
 
     def receive_go(self, event: ReceiveGo) -> list[Effect]:
         """The group is flushed: fetch the state."""
+        if self.repairs.living_leader and event.sender in self.suspects:
+            return self._count("state_go_of_one_gone")  # DONE would reach nobody
         if self.phase == "setting":  # the state is here already, of this very cut
             self.leader = event.sender
             return []

@@ -50,6 +50,7 @@ CONSTANTS
     AppliedFirst,     \* the state is read, and set, when the application has applied all delivered
     NextProvider,     \* a provider that is gone or sends garbage is replaced
     AskAgain,         \* who waits for a leader that is gone asks the next one
+    LivingLeader,     \* GO of a leader that is known to be gone counts no more
     ForgetGone,       \* the leader does not wait for a requester that is gone
     PerRequester,     \* a provider serves several requesters
     Credits           \* the provider sends no more than the window allows
@@ -200,19 +201,22 @@ ReceiveGo(n, s) ==
     \E i \in Incoming(n, s, "Go") :
         LET m == net[s][n][i]
             r == requester[n]
-            cut == IF joined[n] THEN position[n] ELSE m.cut
+            late == LivingLeader /\ s \in suspects[n]
+            enters == ~joined[n] /\ ~late
+            cut == IF enters THEN m.cut ELSE position[n]
             tried == Tried(n, [r EXCEPT !.leader = s, !.cut = cut, !.candidates = m.providers],
                            suspects[n])
-            step == IF r.phase = "setting" THEN [Unchanged(n) EXCEPT !.me.leader = s]
+            step == IF late THEN Unchanged(n)
+                    ELSE IF r.phase = "setting" THEN [Unchanged(n) EXCEPT !.me.leader = s]
                     ELSE IF r.phase \notin {"asking", "fetching"}
                     THEN [Unchanged(n) EXCEPT !.out = One(s, [type |-> "Done",
                                                               ok |-> r.phase = "set"])]
                     ELSE [tried EXCEPT !.out = CancelBy(r, suspects[n]) \o @]
         IN  /\ Requester(n, step)
             /\ Reply(n, s, i, step.out)
-            /\ joined' = [joined EXCEPT ![n] = TRUE]
+            /\ joined' = [joined EXCEPT ![n] = @ \/ enters]
             /\ position' = [position EXCEPT ![n] = cut]
-            /\ applied' = IF joined[n] THEN applied ELSE [applied EXCEPT ![n] = cut]
+            /\ applied' = IF enters THEN [applied EXCEPT ![n] = cut] ELSE applied
             /\ UNCHANGED <<up, suspects, serving, queue, waiting, sent, flush, state, base>>
 
 \* The next part of the state.
@@ -457,6 +461,7 @@ OpenLatch ==
 SlipLatch ==
     /\ ~LatchStays
     /\ flush = "closed"
+    /\ \E n \in Node : requester[n].phase \in {"fetching", "setting"}
     /\ flush' = "open"
     /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
 
