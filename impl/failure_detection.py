@@ -85,6 +85,10 @@ class FailureDetection(Protocol):
         if question.to == self.me:
             self.outbox.send_header(self._alive(), question.source)
 
+    def was_member(self, member: Address, endpoint: Endpoint) -> bool:
+        """Whether that is somebody who was taken out because it was suspected, at its own place."""
+        return self._former.get(member) == endpoint
+
     def take(self) -> list[Suspect | Trust]:
         """Return what was found, once."""
         found, self.found = self.found, []

@@ -32,6 +32,7 @@ from .flush_events import (
     Freeze,
     InstallView,
     LatchOpened,
+    Multicast,
     OpenLatch,
     Piggyback,
     Reconciled,
@@ -120,6 +121,10 @@ class FlushLayer(Protocol):
     def handle(self, source: Address, body: FlushBody, now: float) -> None:
         """A message of FLUSH arrives, from a member of the view."""
         self._do(arrival(source, body), now)
+
+    def multicast(self, now: float) -> None:
+        """A multicast passes; raises NotEnabled while the latch is closed."""
+        self._do(Multicast(), now)
 
     def block_ok(self, now: float) -> None:
         """block() has returned; harmless when nobody has called it."""

@@ -1,51 +1,53 @@
 """The protocols of a member that is in a group, and how one hands over to the other.
 
-UNICAST, NAKACK, MEMBERSHIP and SEQUENCER know nothing of the order in which things are done; it is
-decided here, in `advance`, and always the same: control messages first, then the view change that
-this member leads, then deliveries, then a view that is complete, then FORWARDs.
-At a view change NAKACK learns the view, SEQUENCER handles InstallView, and then the application
-sees the view. JOIN_RSP takes SEQUENCER's table and NAKACK's digest in that same step.
+No protocol knows of the order in which things are done; it is decided here, in `advance`, and
+always the same: control messages first, then the end of a fetch, then deliveries, then the view
+change that this member leads or follows, then FORWARDs.
+
+A view goes up through NAKACK, UNICAST, STABLE, FLUSH, SEQUENCER, and then the application sees it.
+It is installed only behind the last delivery of the old view. JOIN_RSP takes SEQUENCER's table and
+NAKACK's digest in that same step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from random import Random
 
-from .effects import (
-    Data,
-    Deliver,
-    Effect,
-    Forward,
-    InstallView,
-    Join,
-    JoinRsp,
-    Multicast,
-    ReceiveData,
-    ReceiveForward,
-    SendForward,
-    SendJoinRsp,
-)
+from .effects import Join, JoinRsp, SendJoinRsp
+from .flush_layer import FlushLayer
+from .gms_layer import GmsLayer
 from .headers import (
     CONTROL,
-    FORWARDS,
+    STATE,
     Body,
-    ForwardBody,
-    Installed,
+    FlushCompleted,
+    InstallBody,
     JoinRspBody,
-    NewView,
+    NewViewBody,
+    NotJoinedBody,
     PlacedView,
-    Prepare,
-    Prepared,
+    Reconcile,
+    ReconcileOk,
+    StartFlush,
+    StopFlush,
+    ViewAckBody,
 )
-from .membership import Membership
-from .messages import Address, Batch, Endpoint, Run, View
+from .layer_repairs import LayerRepairs
+from .messages import Address, Endpoint, View
 from .nakack import Nakack
+from .ordering import Ordering
 from .protocol import NEVER, Outbox
 from .reports import Report, Suspected, ViewInstalled
 from .sequencer import Sequencer
+from .stable_timer import StableTimer
 from .stack_config import StackConfig
+from .state_layer import StateLayer
 from .tracing import Tracer
 from .unicast import Unicast
+
+_OF_FLUSH = (FlushCompleted, Reconcile, ReconcileOk, StopFlush)
+_OF_GMS = (NewViewBody, ViewAckBody, InstallBody, NotJoinedBody)
 
 
 class Group:
@@ -58,55 +60,114 @@ class Group:
         outbox: Outbox,
         sequencer: Sequencer,
         tracer: Tracer | None,
+        random: Random,
+        layers: LayerRepairs | None = None,
     ) -> None:
         self.me = me
         self.sequencer = sequencer
-        self.unicast = Unicast(me, config, outbox)
-        self.nakack = Nakack(me, config, outbox)
-        self.membership = Membership(me, config, outbox, self.unicast, self.nakack)
         self.reports: list[Report] = []
+        self.unicast = unicast = Unicast(me, config, outbox)
+        self.nakack = nakack = Nakack(me, config, outbox)
+        undone = layers or LayerRepairs()
+        self.stable = StableTimer(me, config, outbox, nakack, random, repairs=undone.stable)
+        self.gms = gms = GmsLayer(
+            me, config, outbox, unicast, nakack.alive, self._install, undone.gms
+        )
+        self.flush = FlushLayer(me, config, outbox, unicast, nakack, gms.piggyback, undone.flush)
+        self.ordering = Ordering(
+            config, sequencer, unicast, nakack, self.stable, self.flush, self.reports, self._welcome
+        )
+        self.state = StateLayer(
+            me, config, outbox, unicast, lambda: self.ordering.cut, undone.state
+        )
+        self.ordering.discarding = lambda: self.state.discarding
+        gms.flush, gms.state = self.flush, self.state
         self.left = False
-        self.draining = False
-        self.holding = False
+        self.asleep = False
+        """The application takes no more for now."""
+        self.wants_state = False
+        """This process asks for the group's state as it joins."""
+        self.strangers: list[tuple[Address, str]] = []
+        """Who sent what only members may send; the stack takes them to report them."""
         self.last_members: tuple[Address, ...] = ()
         self._outbox = outbox
         self._tracer = tracer
-        self._welcomes: list[tuple[Address, JoinRspBody]] = []
-        self.relayed = 0
-        """FORWARDs sequenced since the coordinator had its own turn."""
 
     @property
     def running(self) -> bool:
         """Whether this member takes part in the group."""
         return self.sequencer.running and not self.left
 
+    @property
+    def holding(self) -> bool:
+        """Whether nothing may be delivered now."""
+        return self.asleep or self.state.holding
+
     # ------------------------------------------------------------------ getting in and out
 
     def found(self, view: View, endpoints: Sequence[Endpoint], now: float) -> None:
         """Install the first view."""
-        if self._tracer is not None:
-            self._tracer.header(view)
-            self.sequencer.recorder = self._tracer
+        self._begin_trace(view)
         placed = PlacedView(view, tuple(endpoints))
-        self.sequencer.found(view)
+        self.gms.core.begin(view)
         self.nakack.install_view(view, now)
-        self._installed(placed, now)
+        self.sequencer.found(view)
+        self._begin(placed, now)
+        self.state.install(view.members, now)
 
     def _join(self, source: Address, body: JoinRspBody, now: float) -> None:
         view = body.placed.view
-        if self.sequencer.status != "joining" or self.me not in view.members:
+        if self.sequencer.status != "joining" or not self.gms.join(source, view):
             self._outbox.counters["join_rsp_refused"] += 1
             return
-        if self._tracer is not None:
-            self._tracer.header(None)
-            self.sequencer.recorder = self._tracer
+        self._begin_trace(None)
+        self.unicast.renew()  # what it has said before, nobody who admits it has heard
         self.nakack.join(view, body.bundles, now)
         rsp = JoinRsp(view, body.table, body.digest, body.clock)
         self.sequencer.handle(Join(source, rsp))
-        self._installed(body.placed, now)
+        self._begin(body.placed, now)
+        if self.wants_state:
+            self.state.joined(source, view.members)
+        else:
+            self.state.install(view.members, now)
+
+    def _begin_trace(self, first: View | None) -> None:
+        if self._tracer is not None:
+            self._tracer.header(first)
+            self.sequencer.recorder = self._tracer
+
+    def _begin(self, placed: PlacedView, now: float) -> None:
+        """Be in a first view: a founder's, or that of JOIN_RSP."""
+        self.gms.install(placed, now)
+        self.stable.install_view(placed.view, now)
+        self.flush.begin(placed.view)
+        self.last_members = placed.view.members
+        self.reports.append(ViewInstalled(placed.view))
+
+    def _install(self, placed: PlacedView, now: float) -> None:
+        """The next view, in all layers from the bottom to the top."""
+        view = placed.view
+        self.nakack.install_view(view, now)
+        self.gms.install(placed, now)
+        self.stable.install_view(view, now)
+        self.flush.install(view, now)
+        self.ordering.install(view, now)
+        self.state.install(view.members, now)
+        self.gms.admitted(view)
+        self.last_members = view.members
+        self.reports.append(ViewInstalled(view))
+
+    def _welcome(self, effect: SendJoinRsp) -> None:
+        """Make JOIN_RSP at the cut; it leaves when GMS says so."""
+        rsp = effect.rsp
+        bundles = self.nakack.delivered_digest()
+        body = JoinRspBody(self.gms.place(rsp.view), rsp.table, rsp.digest, bundles, rsp.clock)
+        self.gms.welcomes[effect.to] = body
 
     def stopped(self) -> None:
         """SEQUENCER has stopped; the others have yet to be told."""
+        self.gms.leave()
+        self.stable.leave()
         if self._tracer is not None:
             self._tracer.footer()
 
@@ -115,20 +176,16 @@ class Group:
         self.left = True
 
     @property
-    def open(self) -> bool:
-        """Whether this member may multicast now."""
-        return self.nakack.open and not self.membership.latched
-
-    @property
     def drained(self) -> bool:
-        """Whether this member may stop: nothing that it sent or sequenced is under way."""
+        """Whether this member may stop: nothing that it sent or leads is under way."""
         return (
             self.running
             and self.sequencer.status == "leaving"
             and not self.sequencer.forward_table
             and self.nakack.drained
-            and self.membership.settled
-            and not self._welcomes
+            and self.flush.quiet
+            and self.gms.settled
+            and not self.state.serving
             and not any(self.unicast.waiting(m, CONTROL) for m in self.sequencer.members)
         )
 
@@ -138,20 +195,26 @@ class Group:
         """Take what steps are possible; whether there may be more of them."""
         if self.left:
             return False
-        self._control(now)
+        while (datagram := self.unicast.consume(CONTROL, now)) is not None:
+            header, _ = datagram
+            self._on_control(header.source, header.body, now)
         if not self.running:
             return False
-        if self.membership.advance(now):
-            self._send_welcomes(now)
+        while (datagram := self.unicast.consume(STATE, now)) is not None:
+            header, _ = datagram
+            self._on_state(header.source, header.body, now)
+        self.flush.advance(now)
+        if not self.holding:
+            self.ordering.deliver(now)
+        if self.flush.quiet:
+            if self.stable.suspended:
+                self.stable.resume(now)
+        elif not self.stable.suspended:
+            self.stable.suspend()
+        settled = not self.holding or not self.nakack.deliverable
+        if self.gms.advance(now, settled):
             return True
-        if self.holding:
-            return self._take_forwards(now)
-        self._deliver(now)
-        placed = self.membership.next_view()
-        if placed is not None:
-            self._install(placed, now)
-            return True
-        return self._take_forwards(now)
+        return self.running and self.ordering.take_forwards(now)
 
     def settle(self, now: float) -> None:
         """No more steps: acknowledge, and tell what there is to tell.
@@ -160,110 +223,44 @@ class Group:
         all that has arrived.
         """
         if self.running:
-            self.nakack.stable_by_acks()
             self.nakack.acknowledge(now)
         if not self.left and self.sequencer.status != "left":
             self.unicast.acknowledge(now)
-        for member in self.membership.suspected:
-            self.reports.append(Suspected(member))
-        self.membership.suspected.clear()
-
-    def _control(self, now: float) -> None:
-        while (datagram := self.unicast.consume(CONTROL, now)) is not None:
-            header, _ = datagram
-            self._on_control(header.source, header.body, now)
+        self.reports += map(Suspected, self.gms.suspected)
+        self.gms.suspected.clear()
+        self.reports += self.flush.poll()
+        self.reports += self.state.poll()
 
     def _on_control(self, source: Address, body: Body, now: float) -> None:
-        membership = self.membership
         if isinstance(body, JoinRspBody):
             self._join(source, body, now)
+        elif isinstance(body, StartFlush):
+            if self.running and not self.knows(source):
+                self._stranger(source, body)  # who was a member is told that it is none
+            if self.running or self.me in body.participants:
+                self.gms.start_flush(source, body, now)
         elif not self.running:
             self._outbox.counters["not_a_member_yet"] += 1
-        elif isinstance(body, Prepare):
-            membership.handle_prepare(source, body, now)
-        elif isinstance(body, Prepared):
-            membership.handle_prepared(source, body, now)
-        elif isinstance(body, NewView):
-            membership.handle_new_view(source, body, now)
-        elif isinstance(body, Installed):
-            membership.handle_installed(source, body.counter)
+        elif not self.knows(source):
+            self._stranger(source, body)
+        elif isinstance(body, _OF_FLUSH):
+            self.flush.handle(source, body, now)
+        elif isinstance(body, _OF_GMS):
+            self.gms.handle(source, body, now)
 
-    def _deliver(self, now: float) -> None:
-        while (bundle := self.nakack.deliver()) is not None:
-            header = bundle.header
-            run = Run(header.sender, header.first, header.size)
-            data = Data(run, header.view, bundle.payloads, header.position, header.clock)
-            self.apply(self.sequencer.handle(ReceiveData(header.source, data)), now)
+    def _on_state(self, source: Address, body: Body, now: float) -> None:
+        if not self.knows(source):
+            self._stranger(source, body)
+        else:
+            self.state.handle(source, body, now)  # type: ignore[arg-type]
 
-    def _install(self, placed: PlacedView, now: float) -> None:
-        self.nakack.install_view(placed.view, now)
-        effects = self.sequencer.handle(InstallView(placed.view))
-        self._installed(placed, now)
-        self.apply(effects, now)
+    def knows(self, source: Address) -> bool:
+        """Whether that is a member of this view, or of one that is about to be installed."""
+        core = self.gms.core
+        return source in core.members or any(source in view.members for view in core.held)
 
-    def _installed(self, placed: PlacedView, now: float) -> None:
-        self.membership.installed(placed, now)
-        self.last_members = placed.view.members
-        self.reports.append(ViewInstalled(placed.view))
-
-    def _take_forwards(self, now: float) -> bool:
-        sequencer = self.sequencer
-        # A coordinator on its way out sequences nothing more: their senders will resend it.
-        if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
-            return False
-        taken = False
-        turn = max(1, len(sequencer.members) - 1)
-        while self.open and self.relayed < turn:
-            datagram = self.unicast.consume(FORWARDS, now)
-            if datagram is None:
-                break
-            header, payloads = datagram
-            body = header.body
-            if isinstance(body, ForwardBody) and payloads is not None:
-                run = Run(header.source, body.first, body.size)
-                forward = Forward(run, body.view, payloads, body.position, body.clock)
-                self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)
-                self.relayed += 1
-                taken = True
-        return taken
-
-    def own_turn(self) -> bool:
-        """Whether the coordinator's own messages come first now.
-
-        Under full load the window never stays open for long. If the FORWARDs of the others took
-        every place in it, the coordinator's own messages would never leave, nor could it.
-        """
-        if self.relayed < max(1, len(self.sequencer.members) - 1) or not self.open:
-            return False
-        self.relayed = 0
-        return True
-
-    def apply(self, effects: list[Effect], now: float) -> None:
-        """Carry out what SEQUENCER wants done."""
-        for effect in effects:
-            if isinstance(effect, Deliver):
-                self.reports.append(Batch(effect.messages, effect.view, effect.payloads))
-            elif isinstance(effect, Multicast):
-                self.nakack.multicast(effect.data, now)
-            elif isinstance(effect, SendForward):
-                run, view, payloads, position, clock = effect.forward
-                body = ForwardBody(run.first, run.size, view, position, clock)
-                self.unicast.send(effect.to, FORWARDS, body, now, payloads)
-            elif isinstance(effect, SendJoinRsp):
-                self._welcome(effect)
-
-    def _welcome(self, effect: SendJoinRsp) -> None:
-        """Make JOIN_RSP now; it leaves when all survivors have installed the view."""
-        rsp = effect.rsp
-        placed = self.membership.placed(rsp.view)
-        body = JoinRspBody(placed, rsp.table, rsp.digest, self.nakack.delivered_digest(), rsp.clock)
-        self._welcomes.append((effect.to, body))
-
-    def _send_welcomes(self, now: float) -> None:
-        welcomes, self._welcomes = self._welcomes, []
-        for joiner, body in welcomes:
-            if joiner in self.sequencer.members:
-                self.unicast.send(joiner, CONTROL, body, now)
+    def _stranger(self, source: Address, body: Body) -> None:
+        self.strangers.append((source, type(body).__name__))
 
     # ------------------------------------------------------------------ time, and to look at
 
@@ -271,7 +268,8 @@ class Group:
         """When something is due."""
         if self.left or self.sequencer.status == "left":
             return NEVER
-        return min(self.unicast.deadline(), self.nakack.deadline(), self.membership.deadline())
+        layers = (self.unicast, self.nakack, self.stable, self.gms, self.flush, self.state)
+        return min(layer.deadline() for layer in layers)
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
@@ -279,8 +277,8 @@ class Group:
             return
         self.unicast.handle_timer(now)
         if self.running:
-            self.nakack.handle_timer(now)
-            self.membership.handle_timer(now)
+            for layer in (self.nakack, self.stable, self.gms, self.flush, self.state):
+                layer.handle_timer(now)
 
     def missing(self, now: float) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""
@@ -291,9 +289,7 @@ class Group:
         if sequencer.in_flight and not sequencer.is_coordinator:
             found[sequencer.members[0]] = "to sequence this member's messages"
         found |= dict.fromkeys(self.nakack.lagging(), "to acknowledge multicasts")
-        found |= dict.fromkeys(self.membership.missing(), "to install the next view")
-        found |= {m: f"silent for {s:.1f} s" for m, s in self.membership.silence(now).items()}
-        return found
+        return found | self.flush.missing() | self.gms.missing(now) | self.state.missing()
 
     def buffered(self) -> int:
         """Datagrams kept in all protocols."""

@@ -58,21 +58,6 @@ class JoinRspBody(Struct, frozen=True, array_like=True, tag="J", gc=False):
     clock: Count
 
 
-class Prepare(Struct, frozen=True, array_like=True, tag="P", gc=False):
-    """A view is to come without `gone`: freeze their streams and say what you have."""
-
-    attempt: Positive
-    gone: tuple[Address, ...]
-
-
-class Prepared(Struct, frozen=True, array_like=True, tag="R", gc=False):
-    """The answer: how much of the streams of `gone` has arrived, and the last views installed."""
-
-    attempt: Positive
-    received: Digest
-    views: tuple[PlacedView, ...]
-
-
 class Fetch(NamedTuple):
     """The stream of `sender` up to `at` belongs to the old view; `holder` has it."""
 
@@ -123,19 +108,6 @@ class StopFlush(Struct, frozen=True, array_like=True, tag="T", gc=False):
     fid: Fid
 
 
-class NewView(Struct, frozen=True, array_like=True, tag="V", gc=False):
-    """Install these views, one after the other, once you have what is to be fetched."""
-
-    views: Annotated[tuple[PlacedView, ...], Meta(min_length=1)]
-    fetch: tuple[Fetch, ...]
-
-
-class Installed(Struct, frozen=True, array_like=True, tag="I", gc=False):
-    """View `counter` is installed here."""
-
-    counter: Positive
-
-
 class NewViewBody(Struct, frozen=True, array_like=True, tag="GV", gc=False):
     """NEW_VIEW: hold this view ready."""
 
@@ -162,17 +134,7 @@ class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
 
 GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody
 FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
-Body: TypeAlias = (
-    ForwardBody
-    | JoinRspBody
-    | Prepare
-    | Prepared
-    | NewView
-    | Installed
-    | StateBody
-    | FlushBody
-    | GmsBody
-)
+Body: TypeAlias = ForwardBody | JoinRspBody | StateBody | FlushBody | GmsBody
 
 # ------------------------------------------------------------------ headers
 
@@ -260,9 +222,15 @@ class Stability(Struct, frozen=True, array_like=True, tag="Z", gc=False):
 
 
 class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
-    """Please admit me; to others who are joining: I am a candidate too."""
+    """Please admit me; to others who are joining: I am a candidate too.
+
+    `stack` is what a member's stack has to have in common with the others'; `state` asks for the
+    group's state as well.
+    """
 
     source: Address
+    stack: Annotated[str, Meta(max_length=300)]
+    state: bool
 
 
 class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):

@@ -28,6 +28,8 @@ class Joining(Protocol):
         self._found_at = NEVER
         self.alone = False
         """Nobody has answered: found a group."""
+        self.wants_state = False
+        """Ask for the group's state too."""
 
     def start(self, now: float) -> None:
         """Begin to ask."""
@@ -73,7 +75,7 @@ class Joining(Protocol):
             self.alone = True
             return
         if self._request_at <= now:
-            request = JoinReq(self.me)
+            request = JoinReq(self.me, self.config.fingerprint, self.wants_state)
             for endpoint in self._hosts:
                 self.outbox.send_to(request, endpoint)
             if self.config.discovery:

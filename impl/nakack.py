@@ -42,8 +42,6 @@ class Nakack(Protocol):
         self._own = self._new_stream()
         self.window = Window()
         self._retained_bytes = 0  # of its own
-        self._told: dict[Address, Alive] = {}  # the latest acknowledgement of each member
-        self._news = True  # since `stable_by_acks` looked
         self._announce = Backoff(config.retransmit_after, config.retransmit_max)
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
 
@@ -128,7 +126,6 @@ class Nakack(Protocol):
         stream = self._streams.get(source)
         if stream is None or stream is self._own:
             return
-        self._told[source], self._news = alive, True
         if self._departed:
             self._views[source] = alive.view
             if all(self._views.get(member, 0) >= self.view for member in self._others):
@@ -181,6 +178,11 @@ class Nakack(Protocol):
             return bundle
         return None
 
+    @property
+    def deliverable(self) -> bool:
+        """Whether something that has arrived could be passed up in this view."""
+        return any(stream.ready(self.view) for stream in self._streams.values())
+
     # ------------------------------------------------------------------ what is stable
 
     def delivered_digest(self) -> Digest:
@@ -199,19 +201,6 @@ class Nakack(Protocol):
                 freed = stream.purge(at)
                 if stream is self._own:
                     self._retained_bytes -= freed
-
-    def stable_by_acks(self) -> None:
-        """In place of STABLE: purge what all members say that they have delivered."""
-        if (self._others and not self._news) or any(m not in self._told for m in self._others):
-            return
-        self._news = False
-        lowest = dict(self.delivered_digest().entries)
-        for member in self._others:
-            delivered = dict(self._told[member].delivered.entries)
-            for sender in lowest:
-                if sender != member:
-                    lowest[sender] = min(lowest[sender], delivered.get(sender, 0))
-        self.purge(Digest(tuple(lowest.items())))
 
     # ------------------------------------------------------------------ views
 
@@ -233,10 +222,9 @@ class Nakack(Protocol):
         for joiner in placed.joiners:
             if joiner != self.me:
                 self._streams[joiner] = self._new_stream()
-                self._told.pop(joiner, None)
-        self._told = {m: self._told[m] for m in self._others if m in self._told}
         for stream in self._streams.values():
             stream.told = stream.told if stream.told in members else None
+            stream.holder = None
         self.window.install(self._others, placed.joiners, self._own.delivered)
         self._ready = dict.fromkeys(members)
         if self.window.lagging():

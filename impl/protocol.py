@@ -45,6 +45,10 @@ class Outbox:
         """Send a datagram without payloads to an endpoint."""
         self._outgoing.append(Outgoing(self.codec.encode(header), (endpoint,)))
 
+    def refuse_version(self, endpoint: Endpoint) -> None:
+        """Tell who speaks another version of the wire format which one this is."""
+        self._outgoing.append(Outgoing(self.codec.refusal(), (endpoint,)))
+
     def broadcast(self, header: Header) -> None:
         """Send a datagram to whoever listens."""
         self._outgoing.append(Outgoing(self.codec.encode(header), ()))
@@ -59,6 +63,11 @@ class Outbox:
     def encode(self, header: Header, payloads: Payloads | None = None) -> bytes:
         """Return a datagram, to be sent later."""
         return self.codec.encode(header, payloads)
+
+    @property
+    def busy(self) -> bool:
+        """Whether there is something to be sent."""
+        return bool(self._outgoing)
 
     def drain(self) -> list[Outgoing]:
         """Return what is to be sent, once."""

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple, TypeAlias
 
+from .flush_events import Block, LatchOpened, Unblock
 from .messages import Address, Batch, Endpoint, View
+from .state_transfer_events import Begun, EndState, Failed, GetState, HandUp
 
 
 class Outgoing(NamedTuple):
@@ -47,7 +49,21 @@ class Suspected(NamedTuple):
     member: Address
 
 
-Report: TypeAlias = Batch | ViewInstalled | Left | Dropped | Suspected
+Report: TypeAlias = (
+    Batch
+    | ViewInstalled
+    | Left
+    | Dropped
+    | Suspected
+    | Block
+    | Unblock
+    | LatchOpened
+    | GetState
+    | EndState
+    | Begun
+    | HandUp
+    | Failed
+)
 """What `Stack.poll_reports` returns, in the order in which it happened."""
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from .flush_events import LatchOpened
 from .messages import Address, Endpoint, Run, View
 from .reports import Dropped
+from .simulated_app import Application
 from .stack import Stack
 
 
@@ -41,6 +43,8 @@ class Node:
     dropped: list[Dropped] = field(default_factory=list)
     backlog: list[bytes] = field(default_factory=list)
     sent: int = 0
+    opened: list[LatchOpened] = field(default_factory=list)
+    app: Application = field(default_factory=Application)
     history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
 
     @property

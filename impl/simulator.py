@@ -24,8 +24,10 @@ from dataclasses import replace
 from itertools import count
 from random import Random
 
+from .flush_events import Block, LatchOpened, Unblock
+from .layer_repairs import LayerRepairs
 from .messages import Address, Batch, Endpoint, Run, View, ViewId
-from .reports import Left, Outgoing, Suspected, ViewInstalled
+from .reports import Dropped, Left, Outgoing, Report, Suspected, ViewInstalled
 from .sequencer import Repairs
 from .simulated import Flight, Link, Node
 from .stack import Stack
@@ -49,6 +51,8 @@ class Simulator:
         tracer: Callable[[Address], Tracer | None] = lambda _: None,
         on_batch: Callable[[Node, Batch], None] = lambda _node, _batch: None,
         record: bool = True,
+        with_state: bool = False,
+        layers: LayerRepairs | None = None,
     ) -> None:
         self.now = 0.0
         self.nodes: dict[str, Node] = {}
@@ -59,6 +63,11 @@ class Simulator:
         self._config = config or StackConfig()
         self._manual = manual
         self.repairs = repairs
+        self.layers = layers
+        self.with_state = with_state
+        """Applications have a state, and joiners ask for it."""
+        self.blocking = False
+        """Applications have a block()."""
         self._tracer = tracer
         self._on_batch = on_batch
         self._record = record
@@ -110,7 +119,12 @@ class Simulator:
             seed=self._seed * 1000 + len(self._by_endpoint),
             tracer=self._tracer(address),
             repairs=self.repairs,
+            layers=self.layers,
         )
+        if self.blocking:
+            stack.ask_to_block()
+        if self.with_state:
+            stack.want_state(self.now)
         node = Node(name, endpoint, stack)
         if known is not None:
             node.history = [*known.history, (known.address, known.delivered, known.views)]
@@ -246,27 +260,58 @@ class Simulator:
             for out in stack.poll_datagrams():
                 self._transmit(node, out)
             for report in stack.poll_reports():
-                if isinstance(report, Batch):
-                    if self._record:
-                        run = Run(report.sender, report.first, report.count)
-                        node.delivered.append((run, report.view))
-                    self._on_batch(node, report)
-                elif isinstance(report, ViewInstalled):
-                    node.views.append(report.view)
-                elif isinstance(report, Left):
-                    node.left = report.reason
-                elif isinstance(report, Suspected):
-                    node.suspected.append(report.member)
-                else:
-                    node.dropped.append(report)
-            if not (node.backlog and stack.writable):
+                self._reported(node, report)
+            if node.app.give(stack, self.now):
+                stack.flush(self.now)
+            elif node.backlog and stack.writable:
+                self._feed(node)
+            elif not stack.busy:
                 break
-            self._feed(node)
         due = stack.deadline()
         if due is None or not node.up:
             self._timers.pop(node.name, None)
         else:
             self._timers[node.name] = due
+
+    def _reported(self, node: Node, report: Report) -> None:
+        match report:
+            case Batch():
+                if self._record:
+                    run = Run(report.sender, report.first, report.count)
+                    node.delivered.append((run, report.view))
+                if self.with_state:
+                    node.app.apply(report)
+                self._on_batch(node, report)
+            case ViewInstalled(view):
+                node.views.append(view)
+            case Left(reason):
+                node.left = reason
+            case Suspected(member):
+                node.suspected.append(member)
+            case Dropped():
+                node.dropped.append(report)
+            case Block():
+                self._block(node)
+            case Unblock():
+                node.app.blocked = False
+            case LatchOpened():
+                node.opened.append(report)
+            case _:
+                node.app.handle(node.stack, report, self.now)
+                node.stack.flush(self.now)
+
+    def _block(self, node: Node) -> None:
+        node.app.blocks += 1
+        node.app.blocked = True
+        takes, stack = node.app.block_takes(), node.stack
+
+        def returns() -> None:
+            if node.up and node.stack is stack:
+                stack.block_ok(self.now)
+                self._settle(node)
+
+        if takes is not None:
+            self.after(takes, returns)
 
     def _feed(self, node: Node) -> None:
         if node.stack.writable:

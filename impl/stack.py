@@ -39,40 +39,25 @@ first view, and `stack.sequencer` is there to look at. Tracing: give it a `traci
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from random import Random
-from typing import Any
 
+from .arrivals import Arrivals, Batch
 from .bundling import SendBuffer
-from .effects import Leave, Resend, Send, Stop
-from .errors import MessageTooLarge, NotMember, RaincheckError, WireError, WouldBlock
+from .effects import Leave, Stop
+from .errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
 from .goodbye import Goodbye
 from .group import Group
-from .headers import (
-    FORWARDS,
-    Alive,
-    DataHeader,
-    Excluded,
-    JoinHint,
-    JoinRefused,
-    JoinReq,
-    Leaving,
-    Nak,
-    UnicastAck,
-    UnicastHeader,
-)
 from .joining import Joining
-from .messages import Address, Endpoint, Payloads, View, ViewId
+from .layer_repairs import LayerRepairs
+from .messages import Address, Endpoint, View, ViewId
 from .protocol import NEVER, Outbox
-from .reports import Dropped, Left, Outgoing, Pace, Report
+from .reports import Left, Outgoing, Report
 from .sequencer import Repairs, Sequencer
 from .stack_config import StackConfig
+from .state_layer import StateLayer
 from .tracing import Tracer
 from .wire import HEADROOM, Codec
-
-_STRANGERS = 512  # connections of processes that are not members
-
-Batch = Iterable[tuple[bytes, Endpoint]]
 
 
 class Stack:
@@ -86,6 +71,7 @@ class Stack:
         seed: int = 0,
         tracer: Tracer | None = None,
         repairs: Repairs | None = None,
+        layers: LayerRepairs | None = None,
     ) -> None:
         self.address = address
         self.config = config
@@ -94,21 +80,15 @@ class Stack:
         self._outbox = Outbox(self._codec)
         self._joining = Joining(address, config, self._outbox, Random(seed))
         self.sequencer = Sequencer(address, repairs=repairs)
-        self._group = Group(address, config, self._outbox, self.sequencer, tracer)
+        self._group = Group(
+            address, config, self._outbox, self.sequencer, tracer, Random(seed + 1), layers
+        )
         self._buffer = SendBuffer(config.send_buffer)
-        self._pace = Pace(1.0)
         self._leave_asked = False
         self._goodbye = Goodbye(address, config, self._outbox)
-        self._handlers: dict[type[Any], Callable[..., None]] = {
-            Alive: self._on_alive,
-            Nak: self._on_nak,
-            UnicastAck: self._on_unicast_ack,
-            JoinReq: self._on_join_request,
-            JoinHint: self._on_join_hint,
-            JoinRefused: self._on_join_refused,
-            Excluded: self._on_excluded,
-            Leaving: self._on_leaving,
-        }
+        self._arrivals = Arrivals(
+            address, config, self._outbox, self._group, self._joining, self._goodbye, self._out
+        )
 
     # ------------------------------------------------------------------ what the user wants
 
@@ -153,22 +133,40 @@ class Stack:
 
     def hold(self) -> None:
         """Deliver nothing more for now; what arrives waits, and its senders with it."""
-        self._group.holding = True
+        self._group.asleep = True
 
     def release(self, now: float) -> None:
         """Deliver again."""
-        self._group.holding = False
+        self._group.asleep = False
         self._pump(now)
+
+    def ask_to_block(self) -> None:
+        """Report Block before a view changes, and wait for `block_ok`, which ends block()."""
+        self._group.flush.asks = True
+
+    def block_ok(self, now: float) -> None:
+        """block() has returned."""
+        self._group.flush.block_ok(now)
+        self._pump(now)
+
+    def want_state(self, now: float) -> None:
+        """Ask for the group's state: with the join, or now."""
+        if self.status == "joining":
+            self._joining.wants_state = self._group.wants_state = True
+        else:
+            self._group.state.ask(now)
+            self._pump(now)
+
+    @property
+    def state(self) -> StateLayer:
+        """What the shell answers GetState, Begun and HandUp with; call `flush` after it."""
+        return self._group.state
 
     # ------------------------------------------------------------------ what arrives
 
     def receive(self, batch: Batch, now: float) -> None:
         """Handle datagrams, each with the endpoint it came from."""
-        for datagram, endpoint in batch:
-            try:
-                self._receive(datagram, endpoint, now)
-            except WireError as problem:
-                self._drop(problem.reason, endpoint, problem.detail, now)
+        self._arrivals.receive(batch, now)
         self._pump(now)
 
     def handle_timer(self, now: float) -> None:
@@ -182,91 +180,6 @@ class Stack:
         self._group.handle_timer(now)
         self._pump(now)
 
-    def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
-        header, payloads = self._codec.decode(datagram)
-        group, source = self._group, header.source
-        if self._outbox.endpoints.get(source) == endpoint:
-            group.membership.heard(source, now)
-        if isinstance(header, DataHeader):
-            if payloads is not None and group.running:
-                group.nakack.receive_data(header, payloads, datagram, now)
-        elif isinstance(header, UnicastHeader):
-            self._on_unicast(header, payloads, endpoint, now)
-        else:
-            self._handlers[type(header)](header, endpoint, now)
-
-    def _on_unicast(
-        self, header: UnicastHeader, payloads: Payloads | None, endpoint: Endpoint, now: float
-    ) -> None:
-        group = self._group
-        if header.to != self.address or group.left:
-            self._outbox.counters["not_for_me"] += 1
-            return
-        if header.source not in self._outbox.endpoints:
-            if group.unicast.connections() >= _STRANGERS:
-                self._drop("stranger", endpoint, f"{header.source} is not known here", now)
-                return
-            self._outbox.endpoints[header.source] = endpoint
-        group.unicast.receive(header, payloads, now)
-
-    def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
-        if ack.to == self.address:
-            self._group.unicast.handle_ack(ack, now)
-
-    def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
-        if self._group.running:
-            self._group.nakack.receive_alive(alive, now)
-            self._group.membership.handle_alive(alive, endpoint)
-
-    def _on_nak(self, nak: Nak, _endpoint: Endpoint, now: float) -> None:
-        self._group.nakack.receive_nak(nak, now)
-
-    def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
-        group = self._group
-        if not group.running:
-            self._joining.handle_request(request.source, endpoint, now)
-            return
-        leader = group.membership.leader()
-        if leader != self.address:
-            host, port = self._outbox.endpoints.get(leader or self.address, ("unknown", 0))
-            self._outbox.send_to(JoinHint(self.address, host, port), endpoint)
-            return
-        refusal = group.membership.handle_join(request.source, endpoint)
-        if refusal:
-            self._outbox.send_to(JoinRefused(self.address, request.source, refusal), endpoint)
-        else:
-            self._outbox.send_to(JoinHint(self.address, "here", 0), endpoint)
-
-    def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
-        if self.status == "joining":
-            self._joining.handle_hint(hint, now)
-
-    def _on_join_refused(self, refused: JoinRefused, _endpoint: Endpoint, _now: float) -> None:
-        if refused.to == self.address and self.status == "joining":
-            self._out(f"not admitted: {refused.reason}")
-
-    def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, _now: float) -> None:
-        if self._goodbye.deadline() != NEVER and notice.to == self.address:
-            self._out("")
-        elif self._group.running:
-            self._group.membership.handle_excluded(notice)
-
-    def _on_leaving(self, notice: Leaving, endpoint: Endpoint, _now: float) -> None:
-        view = self.view
-        if view is None or not self._group.running:
-            return
-        if notice.source in view.members:
-            self._group.membership.handle_leaving(notice.source)
-        else:
-            self._outbox.send_to(Excluded(self.address, notice.source, view), endpoint)
-
-    def _drop(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> None:
-        """Count a datagram, and report it unless the same was reported a moment ago."""
-        self._outbox.counters[reason] += 1
-        times = self._pace.count(reason, now)
-        if times:
-            self._group.reports.append(Dropped(reason, endpoint, detail, times))
-
     # ------------------------------------------------------------------ what follows
 
     def _pump(self, now: float) -> None:
@@ -278,40 +191,25 @@ class Stack:
             return
         try:
             while (
-                (group.own_turn() and self._send_next(now))
+                (group.ordering.own_turn() and self._send_next(now))
                 or group.advance(now)
                 or self._send_next(now)
             ):
                 pass
         except RaincheckError as problem:
             self._out(f"{problem}; it has to join again")
-        if group.membership.excluded and group.running:
-            self._out(group.membership.excluded)
+        if group.gms.excluded and group.running:
+            self._out(group.gms.excluded)
         if group.running and self._joining.deadline() != NEVER:
             self._joining.stop()
         if self._leave_asked:
             self._leave_step(now)
         group.settle(now)
+        if group.strangers:
+            self._arrivals.report_strangers(now)
 
     def _send_next(self, now: float) -> bool:
-        """Resend, or send, the next bundle if windows and credit allow it."""
-        sequencer, group, config = self.sequencer, self._group, self.config
-        if not group.running or (not sequencer.resend and not self._buffer):
-            return False
-        if sequencer.is_coordinator:
-            if not group.open:
-                return False
-        elif group.unicast.waiting(sequencer.members[0], FORWARDS) >= config.unicast_window:
-            return False
-        if sequencer.resend:
-            group.apply(sequencer.handle(Resend()), now)
-            return True
-        count = config.credit_messages - sequencer.in_flight
-        if not sequencer.may_send or count <= 0 or sequencer.pending_bytes >= config.credit:
-            return False
-        bundle = self._buffer.take(config.max_bundle - HEADROOM, count)
-        group.apply(sequencer.handle(Send(bundle)), now)
-        return True
+        return self._group.running and self._group.ordering.send_next(self._buffer, now)
 
     def _leave_step(self, now: float) -> None:
         """Go as far as possible on the way out."""
@@ -320,7 +218,7 @@ class Stack:
             self._out("")
         elif sequencer.status == "member" and not self._buffer:
             sequencer.handle(Leave())
-            group.draining = True
+            group.ordering.draining = True
             while group.advance(now):
                 pass
         if group.drained:
@@ -342,6 +240,11 @@ class Stack:
 
     # ------------------------------------------------------------------ what goes out
 
+    @property
+    def busy(self) -> bool:
+        """Whether `poll_datagrams` or `poll_reports` have something to return."""
+        return bool(self._group.reports) or self._outbox.busy
+
     def poll_datagrams(self) -> list[Outgoing]:
         """Return the datagrams to transmit, once."""
         return self._outbox.drain()
@@ -351,8 +254,9 @@ class Stack:
         reports = self._group.reports
         if not reports:
             return []
-        self._group.reports = []
-        return reports
+        found = reports.copy()
+        reports.clear()
+        return found
 
     def deadline(self) -> float | None:
         """When `handle_timer` wants to be called; None for never."""
@@ -369,7 +273,7 @@ class Stack:
     @property
     def view(self) -> View | None:
         """The view that is installed, None before the first."""
-        return self._group.membership.view
+        return self._group.gms.view
 
     @property
     def counters(self) -> Counter[str]:
@@ -384,7 +288,7 @@ class Stack:
     @property
     def blocked(self) -> bool:
         """Whether a view change or a state transfer keeps this member from sending now."""
-        return self._group.membership.latched
+        return not self._group.flush.quiet
 
     @property
     def pending(self) -> int:

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from .errors import ConfigError
 from .messages import Endpoint
 
+PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
+"""From the bottom to the top."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackConfig:
@@ -79,6 +82,11 @@ class StackConfig:
     """A member that is silent for so long is asked whether it is alive."""
     verify_after: float = 0.2
     """A silent member that does not answer for so long either is taken for crashed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What all members' stacks must have in common: the protocols, and what they agree on."""
+        return f"{PROTOCOLS} max_bundle={self.max_bundle}"
 
     def __post_init__(self) -> None:
         """Reject what cannot work."""

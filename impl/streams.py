@@ -91,6 +91,11 @@ class Stream:
         self.retained[self.delivered] = bundle.raw
         return bundle
 
+    def ready(self, view: int) -> bool:
+        """Whether the next bundle is here and belongs to this view or an earlier one."""
+        bundle = self.buffer.get(self.delivered + 1)
+        return bundle is not None and bundle.header.view <= view
+
     def raw(self, seqno: int) -> bytes | None:
         """The datagram of a bundle that is kept here."""
         waiting = self.buffer.get(seqno)

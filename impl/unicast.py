@@ -232,6 +232,10 @@ class Unicast(Protocol):
                 self._receivers.pop((member, lane), None)
                 self._ready.pop((member, lane), None)
 
+    def renew(self) -> None:
+        """Begin all connections from here anew; what is under way on the old ones is void."""
+        self._senders.clear()
+
     def knows(self, member: Address) -> bool:
         """Whether that member has a connection to this one."""
         return any((member, lane) in self._receivers for lane in LANES)

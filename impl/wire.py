@@ -1,6 +1,6 @@
 """The wire format: one datagram is a fixed prefix, one header in msgpack, and a payload area.
 
-    prefix   "RC", version u8, flags u8 (0), group u32, datagram length u32, header length u32
+    prefix   "RC", version u8, flags u8, group u32, datagram length u32, header length u32
     header   array [tag, source, ...]: one of the structs of `headers.py`
     payloads u32 lengths (little endian) of the header's run, then the bytes (`Payloads`)
 
@@ -25,21 +25,28 @@ from .headers import (
     ForwardBody,
     Header,
     JoinRspBody,
-    NewView,
     NewViewBody,
     PlacedView,
-    Prepared,
     UnicastHeader,
 )
 from .messages import Payloads, View
 
-VERSION = 1
+VERSION = 2
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle kept free for prefix and header."""
-REASONS = ("truncated", "not_ours", "wrong_version", "other_group", "oversized", "malformed")
+REASONS = (
+    "truncated",
+    "not_ours",
+    "wrong_version",
+    "refused_version",
+    "other_group",
+    "oversized",
+    "malformed",
+)
 """Why a datagram cannot be read."""
 
+_REFUSAL = 1  # flags of a datagram that answers one of another version
 _PREFIX = struct.Struct(">2sBBIII")
 
 
@@ -69,6 +76,10 @@ class Codec:
             return prefix + encoded
         return b"".join((prefix, encoded, payloads.area()))
 
+    def refusal(self) -> bytes:
+        """Return a bare prefix, which says which version this is; every version can read it."""
+        return _PREFIX.pack(MAGIC, VERSION, _REFUSAL, self._group, _PREFIX.size, 0)
+
     def decode(self, datagram: bytes) -> Decoded:
         """Read a datagram; raises WireError if that cannot be done."""
         size = len(datagram)
@@ -79,8 +90,10 @@ class Codec:
         magic, version, flags, group, length, header_length = _PREFIX.unpack_from(datagram)
         if magic != MAGIC:
             raise WireError("not_ours", f"begins with {datagram[:4]!r}")
+        if flags == _REFUSAL and group == self._group:
+            raise WireError("refused_version", f"version {version}, this is {VERSION}")
         if version != VERSION or flags:
-            raise WireError("wrong_version", f"version {version}.{flags}, this is {VERSION}.0")
+            raise WireError("wrong_version", f"version {version}, this is {VERSION}")
         if group != self._group:
             raise WireError("other_group", f"group {group:08x}, this is {self._group:08x}")
         if length != size:
@@ -105,8 +118,6 @@ def _check(header: Header) -> None:
         views: tuple[PlacedView, ...] = ()
         if isinstance(body, JoinRspBody | NewViewBody):
             views = (body.placed,)
-        elif isinstance(body, NewView | Prepared):
-            views = body.views
         elif isinstance(body, FlushCompleted):
             views = body.piggyback
         for view, endpoints in views:

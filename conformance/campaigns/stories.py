@@ -119,7 +119,8 @@ class Story:
 
     def another(self) -> str:
         """Some member that does not coordinate."""
-        return self.lots.choice(self.members()[1:])
+        members = self.members()
+        return self.lots.choice(members[1:] or members)
 
     def crash(self, name: str) -> None:
         """End its process, if that leaves two others."""

@@ -2,7 +2,7 @@
 
 import pytest
 
-from raincheck.impl.group import Group
+from raincheck.impl.ordering import Ordering
 from raincheck.impl.simulator import Simulator
 from raincheck.impl.stack_config import StackConfig
 
@@ -48,11 +48,11 @@ def test_the_coordinator_can_leave_under_full_load() -> None:
 
 
 def test_without_its_turn_the_coordinator_would_starve(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(group: Group) -> bool:
-        group.relayed = 0
+    def never(ordering: Ordering) -> bool:
+        ordering._relayed = 0
         return False
 
-    monkeypatch.setattr(Group, "own_turn", never)
+    monkeypatch.setattr(Ordering, "own_turn", never)
     group = loaded()
 
     group.send("a", [b"mine"])

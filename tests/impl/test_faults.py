@@ -8,19 +8,26 @@ import pytest
 
 from raincheck.conformance.campaigns.promises import Broken, Log, check
 from raincheck.conformance.campaigns.stories import TROUBLES, Story, campaign
+from raincheck.impl.flush import Repairs as FlushRepairs
+from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.messages import Address, Batch, Run, View, ViewId
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.simulator import Link, Node, Simulator
 from raincheck.impl.stack_config import StackConfig
 
 
-@pytest.mark.parametrize("trouble", sorted({*TROUBLES} - {"participant crashes"}))
+@pytest.mark.parametrize("trouble", TROUBLES)
 def test_promises_hold_and_everything_is_delivered_when_the_trouble_is_over(trouble: str) -> None:
     assert campaign(range(1, 3), trouble) == {}
 
 
-def test_a_membership_without_flush_is_not_virtually_synchronous() -> None:
-    assert campaign(range(3), "participant crashes", enough=1) != {}
+@pytest.mark.parametrize("trouble", ["coordinator crashes half heard", "next leader crashes"])
+def test_without_reconciliation_views_are_not_virtually_synchronous(trouble: str) -> None:
+    def undo(story: Story) -> None:
+        story.group.layers = LayerRepairs(flush=FlushRepairs(reconcile=False))
+
+    [broken] = campaign(range(30), trouble, undo, enough=1).values()
+    assert broken.startswith(("virtual synchrony", "total order", "integrity", "gap"))
 
 
 @pytest.mark.slow

@@ -2,16 +2,17 @@
 
 import pytest
 
-from raincheck.impl.membership import Membership
+from raincheck.impl.gms import Repairs
+from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.messages import View
 from raincheck.impl.simulator import Link, Simulator
 
 STEPS = range(1, 40)
 
 
-def clashes(steps: int) -> list[tuple[View, View]]:
+def clashes(steps: int, layers: LayerRepairs | None = None) -> list[tuple[View, View]]:
     """Views that share a number, where the coordinator is cut off and dies while d joins."""
-    group = Simulator(1)
+    group = Simulator(1, layers=layers)
     group.start("a", "b", "c", founders=True)
     group.send("b", [b"one", b"two"])
     start = group.datagrams
@@ -35,7 +36,7 @@ def test_a_coordinator_that_dies_leaves_no_view_of_its_own(steps: int) -> None:
     assert clashes(steps) == []
 
 
-def test_a_leader_that_installs_first_would(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Membership, "latched", property(lambda _: False))
+def test_a_leader_that_installs_first_would() -> None:
+    undone = LayerRepairs(gms=Repairs(install_when="first"))
 
-    assert any(clashes(steps) for steps in STEPS)
+    assert any(clashes(steps, undone) for steps in STEPS)

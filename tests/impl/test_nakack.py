@@ -67,8 +67,17 @@ class Net:
     def deliver(self, me):
         while (bundle := self.ends[me].deliver()) is not None:
             self.delivered[me].append((bundle.header.source, bundle.header.seqno))
-        self.ends[me].stable_by_acks()
+        self.ends[me].purge(self.stable())
         self.ends[me].acknowledge(self.now)
+
+    def stable(self):
+        """What all have delivered, as STABLE would find out."""
+        members = next(iter(self.ends.values())).members
+        ends = [self.ends[me] for me in members if me in self.ends]
+        if len(ends) < len(members):
+            return Digest()  # somebody has not voted
+        digests = [dict(end.delivered_digest().entries) for end in ends]
+        return Digest(tuple((m, min(d.get(m, 0) for d in digests)) for m in sorted(digests[0])))
 
     def pass_time(self, seconds, **how):
         self.now += seconds

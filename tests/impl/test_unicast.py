@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from raincheck.impl.headers import CONTROL, FORWARDS, Installed, UnicastAck
+from raincheck.impl.headers import CONTROL, FORWARDS, UnicastAck, ViewAckBody
 from raincheck.impl.messages import Address
 from raincheck.impl.protocol import Outbox
 from raincheck.impl.stack_config import StackConfig
@@ -32,7 +32,7 @@ class Pair:
 
     def send(self, *numbers, lane=FORWARDS):
         for number in numbers:
-            self.ends[A].send(B, lane, Installed(number), self.now)
+            self.ends[A].send(B, lane, ViewAckBody(number), self.now)
 
     def carry(self, lost=lambda _: False, consume=True):
         for me, other in ((A, B), (B, A)):

@@ -10,23 +10,32 @@ from hypothesis import strategies as st
 from raincheck.impl.errors import WireError
 from raincheck.impl.headers import (
     Alive,
+    AreYouAlive,
     DataHeader,
     Excluded,
     Fetch,
+    Fid,
+    FlushCompleted,
     ForwardBody,
-    Installed,
+    InstallBody,
     JoinHint,
     JoinRefused,
     JoinReq,
     JoinRspBody,
     Leaving,
     Nak,
-    NewView,
+    NewViewBody,
+    NotJoinedBody,
     PlacedView,
-    Prepare,
-    Prepared,
+    Reconcile,
+    ReconcileOk,
+    Stability,
+    StableDigest,
+    StartFlush,
+    StopFlush,
     UnicastAck,
     UnicastHeader,
+    ViewAckBody,
 )
 from raincheck.impl.messages import Address, Digest, Payloads, View, ViewId
 from raincheck.impl.wire import REASONS, Codec
@@ -35,6 +44,7 @@ A, B = Address("a", 0), Address("b", 3)
 VIEW = View(ViewId(4, A), (A, B), (B,))
 PLACED = PlacedView(VIEW, (("10.0.0.1", 7), ("10.0.0.2", 8)))
 DIGEST = Digest(((A, 5), (B, 0)))
+FID = Fid(4, A, 2)
 CODEC = Codec("orders", 60_000)
 
 
@@ -44,14 +54,22 @@ def in_unicast(body):
 
 HEADERS = [
     in_unicast(JoinRspBody(PLACED, ((A, 5),), DIGEST, DIGEST, 77)),
-    in_unicast(Prepare(1, (A,))),
-    in_unicast(Prepared(1, DIGEST, (PLACED,))),
-    in_unicast(NewView((PLACED,), (Fetch(A, 5, B),))),
-    in_unicast(Installed(4)),
+    in_unicast(StartFlush(FID, (A, B))),
+    in_unicast(FlushCompleted(FID, DIGEST, (PLACED,))),
+    in_unicast(Reconcile(FID, (Fetch(A, 5, B),))),
+    in_unicast(ReconcileOk(FID)),
+    in_unicast(StopFlush(FID)),
+    in_unicast(NewViewBody(PLACED)),
+    in_unicast(ViewAckBody(4)),
+    in_unicast(InstallBody(4)),
+    in_unicast(NotJoinedBody(4)),
     UnicastAck(A, B, 1, 1, 5, 4, ((6, 7),)),
     Nak(A, B, ((1, 2), (4, 4))),
     Alive(A, 4, 10, True, DIGEST),
-    JoinReq(A),
+    AreYouAlive(A, B),
+    StableDigest(A, VIEW.id, DIGEST, DIGEST),
+    Stability(A, VIEW.id, DIGEST),
+    JoinReq(A, "stack", False),
     JoinHint(A, "10.0.0.1", 7),
     JoinRefused(A, B, "no"),
     Excluded(A, B, View(ViewId(5, A), (A,))),
@@ -106,8 +124,9 @@ def test_the_reason_says_what_is_wrong():
     good = DATAGRAMS[-1]
 
     assert reason_for(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n") == "not_ours"
-    assert reason_for(good[:2] + b"\x02" + good[3:]) == "wrong_version"
-    assert reason_for(Codec("invoices", 60_000).encode(JoinReq(A))) == "other_group"
+    assert reason_for(good[:2] + b"\x63" + good[3:]) == "wrong_version"
+    assert reason_for(CODEC.refusal()) == "refused_version"
+    assert reason_for(Codec("invoices", 60_000).encode(JoinReq(A, "stack", False))) == "other_group"
     assert reason_for(good + bytes(60_000)) == "oversized"
     assert reason_for(good[:12] + b"\xff\xff\xff\xff" + good[16:]) == "malformed"
 
@@ -119,13 +138,13 @@ def test_the_reason_says_what_is_wrong():
         Leaving(Address("a", -1)),
         Leaving(Address("x" * 65, 0)),
         Nak(A, B, ((0, 2),)),
-        UnicastHeader(A, B, 3, 1, 1, Installed(1)),
+        UnicastHeader(A, B, 3, 1, 1, ViewAckBody(1)),
         Excluded(A, B, View(ViewId(5, A), ())),
         Excluded(A, B, View(ViewId(5, A), (A, A))),
         Excluded(A, B, View(ViewId(5, B), (A,))),
         Excluded(A, B, View(ViewId(5, A), (A,), (B,))),
-        in_unicast(NewView((), ())),
-        in_unicast(NewView((PlacedView(VIEW, ()),), ())),
+        in_unicast(NewViewBody(PlacedView(VIEW, ()))),
+        in_unicast(FlushCompleted(FID, DIGEST, (PlacedView(VIEW, ()),))),
         DataHeader(A, 3, B, 10, 4, 4, 100, 55),
     ],
 )
@@ -148,7 +167,7 @@ def test_random_bytes_are_refused(junk):
     )
 )
 def test_any_msgpack_in_a_good_prefix_is_read_or_refused(value):
-    frame = CODEC.encode(JoinReq(A))
+    frame = CODEC.encode(JoinReq(A, "stack", False))
     body = msgspec.msgpack.encode(value)
     total = (16 + len(body)).to_bytes(4, "big") + len(body).to_bytes(4, "big")
     assert outcome(frame[:8] + total + body) in ("read", "malformed")

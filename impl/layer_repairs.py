@@ -1,0 +1,17 @@
+"""The repairs of the layers below SEQUENCER, so that a test can undo any of them. Not public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from . import flush, gms, stable, state_transfer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRepairs:
+    """One set of switches for each layer that has some."""
+
+    stable: stable.Repairs = field(default_factory=stable.Repairs)
+    gms: gms.Repairs = field(default_factory=gms.Repairs)
+    flush: flush.Repairs = field(default_factory=flush.Repairs)
+    state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)
