@@ -13,15 +13,19 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.replaying.facemutants import of_protocol, try_faces, undone_by_faces
 from raincheck.conformance.replaying.group import MakeCore
 from raincheck.conformance.replaying.lockstep import lockstep
 from raincheck.conformance.replaying.mutants import Mutant, core_maker, load_mutants, write_spec
 from raincheck.conformance.replaying.pair import Differs, Pair, instance
 from raincheck.conformance.replaying.replay import Prepared, replay
+from raincheck.conformance.replaying.undoing import RUNS, Undone, undo_sequencer
+from raincheck.conformance.replaying.undoing import table as undo_table
+from raincheck.conformance.replaying.verticals import spec_actions
 from raincheck.conformance.tlc.catalog import HOLDS as CATALOG_HOLDS
 from raincheck.conformance.tlc.catalog import Case, load_catalog, select
 from raincheck.conformance.tlc.cfgfile import read_cfg
@@ -30,7 +34,8 @@ from raincheck.model.explore import explore
 
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
-from .generate import ACTIONS, prepare, system_for
+from .generate import prepare
+from .mirror import machine_of
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 
 EXAMPLES: Final = 100
@@ -44,23 +49,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which mutants."""
     parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants.toml (default: all)")
     parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
+    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol's")
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="only undo each repair of the implementations, and print after how many runs it shows",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=RUNS,
+        metavar="N",
+        help=f"so many runs of lockstep a repair's absence may take to be found (default {RUNS})",
+    )
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Try each mutant and print who noticed it."""
-    mutants = chosen(load_mutants(), args.mutant, quick=args.quick)
-    again = shlex.join(
-        ["raincheck", "mutate", *args.mutant]
-        + (["--quick"] if args.quick else [])
-        + (["--seed", str(args.seed)] if args.seed != 1 else [])
-    )
-    if args.dry_run:
-        for mutant in mutants:
-            ui.announce(f"{mutant.name}: {mutant.shows}")
-        return Outcome("mutate", (), again)
-    evidence = Evidence("mutate", args.out)
     catalog = load_catalog()
     cases = {case.name: case for case in catalog}
+    protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
+    if args.protocol and args.protocol not in protocols:
+        raise UsageError(f"The catalog has no protocol {args.protocol}: {', '.join(protocols)}.")
+    wanted = (args.protocol,) if args.protocol else protocols
+    mutants = [
+        mutant
+        for mutant in chosen(load_mutants(), args.mutant, quick=args.quick)
+        if mutant.protocol(cases) in wanted
+    ]
+    again = _again(args)
+    if args.dry_run:
+        for mutant in mutants:
+            if not args.undo or mutant.undo:
+                ui.announce(f"{mutant.name}: {mutant.shows}")
+        return Outcome("mutate", (), again)
+    evidence = Evidence("mutate", args.out)
+    switches = (
+        []
+        if args.mutant
+        else undone_by_faces(
+            wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick, every=args.undo
+        )
+    )
+    if args.undo:
+        rows = [
+            row
+            for protocol in wanted
+            for row in undone_rows(protocol, mutants, cases, switches, args.seed)
+        ]
+        text = undo_table(rows)
+        ui.say(text)
+        outcome = Outcome("mutate", tuple(row.result() for row in rows), again)
+        evidence.write_text("undone.txt", text + "\n")
+        evidence.finish(outcome)
+        return outcome
     graphs: dict[str, Prepared] = {}
     results = []
     with ui.progress(len(mutants), "mutate") as steps:
@@ -69,8 +111,19 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 if name not in cases:
                     raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")
             mine = [cases[name] for name in mutant.cases]
+            protocol = mutant.protocol(cases)
             if mutant.of_spec:
                 result = try_spec(mutant, mine)
+            elif protocol != "sequencer":
+                theirs = mine or of_protocol(catalog, protocol)
+                row = try_faces(
+                    mutant, protocol, theirs, seed=args.seed, runs=args.runs, both=not args.quick
+                )
+                killers = [str(row.result().figures["killed_by"])] if row.found else []
+                detail = "" if killers else "survives: neither replay nor lockstep notices it"
+                verdict = HOLDS if killers else VIOLATED
+                began = time.monotonic() - row.seconds
+                result = _result(mutant, verdict, began, killers, detail, protocol)
             else:
                 for case in mine:
                     if case.name not in graphs:
@@ -81,8 +134,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             if result.verdict != HOLDS:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
             steps.advance(1, mutant.name)
+    results += [row.result() for row in switches]
     if not args.mutant and not args.quick:
-        results += [properties_broken(catalog, mutants, results), actions_reached(catalog)]
+        for protocol in wanted:
+            found = properties_broken(catalog, mutants, results, protocol)
+            results += [found, actions_reached(catalog, protocol)]
     outcome = Outcome("mutate", tuple(results), again)
     evidence.write_text("mutants.txt", table(mutants, results))
     evidence.finish(outcome)
@@ -127,7 +183,9 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
         else:
             survived.append(f"{case.name} still holds {mutant.breaks}")
     verdict = VIOLATED if survived else HOLDS
-    return _result(mutant, verdict, started, killers, "\n".join(survived))
+    of = next(iter(cases), None)
+    name = of.protocol if of else "sequencer"
+    return _result(mutant, verdict, started, killers, "\n".join(survived), name)
 
 
 def try_implementation(
@@ -181,20 +239,31 @@ def _played(mutant: Mutant, make: MakeCore) -> list[str]:
 
 
 def _result(
-    mutant: Mutant, verdict: str, started: float, killers: list[str], detail: str
+    mutant: Mutant,
+    verdict: str,
+    started: float,
+    killers: list[str],
+    detail: str,
+    protocol: str = "sequencer",
 ) -> Result:
     figures: dict[str, object] = {
         "killed_by": ", ".join(killers),
         "seconds": round(time.monotonic() - started, 1),
     }
     text = f"{mutant.shows}\n{detail}".rstrip()
-    return Result(mutant.name, "sequencer", verdict, figures=figures, detail=text)
+    return Result(mutant.name, protocol, verdict, figures=figures, detail=text)
 
 
 def properties_broken(
-    catalog: Iterable[Case], mutants: Iterable[Mutant], results: Iterable[Result]
+    catalog: Iterable[Case],
+    mutants: Iterable[Mutant],
+    results: Iterable[Result],
+    protocol: str = "sequencer",
 ) -> Result:
-    """Return whether each property of the catalog can be broken: by a mutant, or by a case."""
+    """Return whether each property of the protocol can be broken: by a mutant, or by a case."""
+    cases = {case.name: case for case in catalog}
+    mutants = [mutant for mutant in mutants if mutant.protocol(cases) == protocol]
+    catalog = [case for case in cases.values() if case.protocol == protocol]
     killed = {result.name for result in results if result.verdict == HOLDS}
     by_mutant = {mutant.breaks: mutant.name for mutant in mutants if mutant.name in killed}
     # A case whose expected answer is a violation breaks its property without further damage.
@@ -212,24 +281,59 @@ def properties_broken(
     }
     detail = "\n".join(f"no mutant breaks {name}" for name in lacking)
     verdict = VIOLATED if lacking else HOLDS
-    return Result("sequencer-properties", "sequencer", verdict, figures=figures, detail=detail)
+    return Result(f"{protocol}-properties", protocol, verdict, figures=figures, detail=detail)
 
 
-def actions_reached(catalog: Iterable[Case]) -> Result:
+def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Result:
     """Return whether each action is taken somewhere in the graphs of the small repaired cases."""
     reached: Counter[str] = Counter()
-    for case in select(catalog, protocol="sequencer"):
+    cases = select(catalog, protocol=protocol)
+    for case in cases:
         if case.expected == CATALOG_HOLDS and (case.distinct or SMALL + 1) <= SMALL:
-            reached.update(explore(system_for(case), invariants={}).graph.action_counts())
-    absent = [action for action in ACTIONS if not reached[action]]
+            model = machine_of(protocol, read_cfg(case.cfg).constants, str(case.cfg))
+            reached.update(explore(model, invariants={}).graph.action_counts())
+    actions = spec_actions(cases)
+    absent = [action for action in actions if not reached[action]]
     figures: dict[str, object] = {
-        "actions": len(ACTIONS),
-        "reached": len(ACTIONS) - len(absent),
+        "actions": len(actions),
+        "reached": len(actions) - len(absent),
         "edges_by_action": dict(sorted(reached.items())),
     }
     detail = "\n".join(f"no small case reaches {action}" for action in absent)
     verdict = VIOLATED if absent else HOLDS
-    return Result("sequencer-actions", "sequencer", verdict, figures=figures, detail=detail)
+    return Result(f"{protocol}-actions", protocol, verdict, figures=figures, detail=detail)
+
+
+def undone_rows(
+    protocol: str,
+    mutants: Iterable[Mutant],
+    cases: Mapping[str, Case],
+    switches: Iterable[Undone],
+    seed: int,
+) -> list[Undone]:
+    """Return the protocol's rows of the table."""
+    if protocol != "sequencer":
+        return [row for row in switches if row.protocol == protocol]
+    return [
+        undo_sequencer(
+            mutant,
+            [prepare(cases[name]) for name in mutant.cases],
+            _played(mutant, core_maker(mutant)),
+            seed=seed,
+        )
+        for mutant in mutants
+        if mutant.undo and mutant.protocol(cases) == protocol
+    ]
+
+
+def _again(args: argparse.Namespace) -> str:
+    words = ["raincheck", "mutate", *args.mutant]
+    words += ["--quick"] if args.quick else []
+    words += ["--protocol", args.protocol] if args.protocol else []
+    words += ["--undo"] if args.undo else []
+    words += ["--runs", str(args.runs)] if args.runs != RUNS else []
+    words += ["--seed", str(args.seed)] if args.seed != 1 else []
+    return shlex.join(words)
 
 
 def table(mutants: Iterable[Mutant], results: Iterable[Result]) -> str:

@@ -37,6 +37,7 @@ def shaped(value: Any, wanted: Any) -> Any:
     return _shaper(wanted)(value)
 
 
+@lru_cache(maxsize=4096)
 def fields_of(kind: type) -> dict[str, Any]:
     """Return the types of a record's fields, in order: a NamedTuple, a Struct or a dataclass."""
     known = hints_of(kind, include_extras=True)

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any, Final
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.tlc.catalog import spec_folder
+from raincheck.conformance.tlc.catalog import Case, spec_folder
 from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
 from raincheck.impl.sequencer import Repairs, Sequencer
@@ -37,6 +37,7 @@ _KEYS: Final = frozenset(
         "quick",
         "shows",
         "schedule",
+        "protocol",
     }
 )
 
@@ -56,6 +57,14 @@ class Mutant:
     quick: bool = False
     schedule: tuple[Move, ...] = ()
     """Moves that show it, for what lockstep meets too rarely."""
+    named: str = ""
+    """The protocol, where neither the cases nor the file tell it."""
+
+    def protocol(self, cases: Mapping[str, Case]) -> str:
+        """Return whose mutant it is: as it says, or the protocol of its cases or of its file."""
+        known = [cases[name].protocol for name in self.cases if name in cases]
+        file = Path(self.file).stem if self.file.startswith("impl/") else ""
+        return self.named or next(iter(known), "") or file or "sequencer"
 
     @property
     def of_spec(self) -> bool:
@@ -98,6 +107,7 @@ def _mutant(table: dict[str, Any], path: Path) -> Mutant:
             table.get("property", ""),
             table.get("quick", False),
             tuple(map(Move.from_json, table.get("schedule", ()))),
+            table.get("protocol", ""),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error} is missing or wrong.") from error

@@ -87,7 +87,7 @@ class Replayable:
                 made = Prepared(name, self.faces, system, PART)
             yield made
 
-    def instances(self) -> list[Instance]:
+    def instances(self, most: int | None = INSTANCES) -> list[Instance]:
         """Return the largest instances of the implemented protocol, for lockstep."""
         usual = self.faces.rules()
         mine = [
@@ -98,7 +98,7 @@ class Replayable:
         mine.sort(key=lambda case: -(case.distinct or 0))
         return [
             Instance(case.name, system, offers_of(self.faces, system))
-            for case in mine[:INSTANCES]
+            for case in mine[:most]
             if (system := self._systems[case.name])
         ]
 
@@ -224,4 +224,3 @@ def play(
     except Problem as problem:
         return Mismatch(case.name, tuple(moves), problem.problem, problem.differences)
     return None
-

@@ -1,0 +1,126 @@
+"""Damage to any protocol's implementation by its faces: an edited source, a repair undone."""
+
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faces import faces_of
+from raincheck.conformance.replaying.corelockstep import Instance
+from raincheck.conformance.replaying.cores import Prepared
+from raincheck.conformance.replaying.damage import damaged_faces, without
+from raincheck.conformance.replaying.facemutants import try_faces, undone_by_faces
+from raincheck.conformance.replaying.mutants import Mutant
+from raincheck.conformance.replaying.undoing import Undone, table, undo
+
+
+def mutant(**fields: Any) -> Mutant:
+    given: dict[str, Any] = {
+        "name": "deaf",
+        "shows": "THANKS is heard.",
+        "file": "impl/handover.py",
+        "edits": (("self.thanked.add((event.sender, event.turn))", "pass"),),
+    }
+    return Mutant(**{**given, **fields})
+
+
+HARMLESS = mutant(edits=(("self.turn = 0", "self.turn = 0 + 0"),))
+
+
+def test_an_edited_source_is_noticed_by_replay_and_lockstep(toy: SimpleNamespace) -> None:
+    row = try_faces(mutant(), "handover", [toy.case])
+
+    assert row.found
+    assert row.replayed.startswith("handover-small walk ")
+    assert 1 <= row.runs <= 10
+
+
+def test_what_changes_nothing_survives(toy: SimpleNamespace) -> None:
+    row = try_faces(HARMLESS, "handover", [toy.case], runs=10)
+
+    assert not row.found
+    assert row.result().verdict == "violated"
+    assert "nobody notices in 10 runs" in row.result().detail
+
+
+def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
+    before = dict(sys.modules)
+
+    made = damaged_faces("handover", mutant())
+
+    assert faces_of("handover") is toy.faces
+    assert made is not toy.faces
+    assert type(made.make_core(toy.model.Rules(), toy.model.Local("a", ("b",)))) is not (
+        toy.core.Handover
+    )
+    assert {name: sys.modules.get(name) for name in before} == before
+
+
+def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
+    assert toy.faces.protocol == "handover"
+    with pytest.raises(UsageError, match="occurs 0 times"):
+        damaged_faces("handover", mutant(edits=(("nowhere", ""),)))
+    with pytest.raises(UsageError, match="no Python"):
+        damaged_faces("handover", mutant(edits=(("class Handover:", "class"),)))
+    with pytest.raises(UsageError, match=r"does not use impl/nothing\.py"):
+        damaged_faces("handover", mutant(file="impl/nothing.py"))
+    assert faces_of("handover") is toy.faces
+
+
+def test_each_repair_undone_is_found_within_so_many_runs(toy: SimpleNamespace) -> None:
+    rows = undone_by_faces(["handover", "sequencer"], [toy.case], runs=50)
+
+    assert [row.repair for row in rows] == ["fresh_only", "thanks"]
+    for row in rows:
+        assert row.protocol == "handover"
+        assert row.replayed
+        assert 1 <= row.runs <= 50
+    assert undone_by_faces(["handover"], [toy.case], runs=50, quick=True)[0].replayed == ""
+
+
+def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
+    idle = replace(
+        toy.faces, make_core=lambda _, local: toy.faces.make_core(toy.model.Rules(), local)
+    )
+    case = Prepared("handover-small", toy.faces, toy.system.machine({}))
+    instances = [Instance(case.name, case.system, case.offers())]
+
+    row = undo(idle, {"thanks": False}, without(idle, {"thanks": False}), [case], instances, runs=5)
+
+    assert (row.found, row.tried) == (False, 5)
+    with pytest.raises(UsageError, match="has no switch luck: it has fresh_only, thanks"):
+        without(idle, {"luck": False})
+
+
+def test_the_table_says_how_many_runs() -> None:
+    rows = [
+        Undone("handover", "thanks", "handover-small walk 2 step 4", 2, 7, 7),
+        Undone("handover", "luck", tried=50),
+    ]
+
+    assert table(rows).splitlines() == [
+        "protocol  repair undone  found by replay of            walks  lockstep runs  seed",
+        "handover  thanks         handover-small walk 2 step 4  2      7              1",
+        "handover  luck           -                             -      not in 50      1",
+    ]
+
+
+def test_the_verb_prints_the_table(
+    toy: SimpleNamespace,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("raincheck.conformance.mutate.load_catalog", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.mutate.load_mutants", lambda: ())
+
+    assert main(["mutate", "--undo", "--out", str(tmp_path / "out")]) == 0
+
+    said = capsys.readouterr().out
+    assert "handover  thanks" in said
+    assert "raincheck mutate --undo" in said
+    assert "handover  fresh_only" in (tmp_path / "out" / "undone.txt").read_text()
