@@ -158,7 +158,7 @@ class Faces:
 
 @lru_cache(maxsize=64)
 def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(fields_of(kind).items())
+    return tuple(fields_of(cast("Any", kind)).items())
 
 
 def contents(effect: Any) -> tuple[str, dict[str, Any]]:
