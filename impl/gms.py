@@ -60,7 +60,7 @@ from .gms_events import (
     Suspended,
     Trust,
 )
-from .gms_views import Repairs, next_view, prevails, unfinished
+from .gms_views import Repairs, next_view, prevails, replaced, unfinished
 from .messages import Address, View
 
 __all__ = ["Gms", "Repairs"]
@@ -167,13 +167,12 @@ class Gms:
         self._guard("ReceiveJoin", "Leader(n) = n", self.leader == self.me, self.leader)
         if self.refuses(joiner) is not None:
             return []
-        for member in self.members:
-            if member.node == joiner.node and member.incarnation < joiner.incarnation:
-                self._is_gone(member)  # its process has been replaced
+        for member in replaced(self.members, [joiner]):
+            self._is_gone(member)
         # A member that asks has not had its JOIN_RSP yet; it says so when it is flushed.
         present = joiner in self.members and joiner not in self.gone
         if not present or not self.repairs.idempotent_join:
-            self.joining.add(joiner)
+            self._queue(joiner)
         return []
 
     def _receive_leave(self, event: ReceiveLeave) -> list[Effect]:
@@ -216,7 +215,7 @@ class Gms:
         self._guard("BeginChange", 'phase[n] = "idle"', self.phase == "idle", self.phase)
         self._guard("BeginChange", "Leader(n) = n", self.leader == self.me, self.leader)
         self._guard("BeginChange", "Wanted(n)", self.wanted, False)
-        self.gone |= self.suspects
+        self.gone |= self.suspects | replaced(self.members, self.joining)
         self.suspects = set()
         self.phase = "flushing"
         if not self.repairs.flush:
@@ -292,7 +291,6 @@ class Gms:
         self.phase = "idle"
         self.proposal = None
         self.transfer = False
-        self.promised = None
         return [Resume()] if self.repairs.flush else []
 
     # ------------------------------------------------------------------ following a leader
@@ -358,7 +356,7 @@ class Gms:
         self._guard("ReceiveNotJoined", "Running(n)", self.running, self.status)
         if sender in self.members and self.view is not None and self.view.id.counter == counter:
             self._is_gone(sender)
-            self.joining.add(sender)
+            self._queue(sender)
         return []
 
     # ------------------------------------------------------------------ getting out
@@ -410,6 +408,12 @@ class Gms:
         else:
             self.held = tuple(v for v in self.held if v.id.counter > view.id.counter)
         return [Install(view)]
+
+    def _queue(self, joiner: Address) -> None:
+        """Of each node the latest life is admitted."""
+        same = {a for a in self.joining if a.node == joiner.node}
+        if all(a.incarnation <= joiner.incarnation for a in same):
+            self.joining = self.joining - same | {joiner}
 
     def _is_gone(self, member: Address) -> None:
         self.gone.add(member)

@@ -41,6 +41,12 @@ def _seniority(view: View, proposed: View) -> int:
     return view.members.index(leader) if leader in view.members else len(view.members)
 
 
+def replaced(members: Iterable[Address], joining: Iterable[Address]) -> set[Address]:
+    """Return the members of whose node a later life asks to be admitted."""
+    latest = {joiner.node: joiner.incarnation for joiner in joining}
+    return {m for m in members if m.incarnation < latest.get(m.node, 0)}
+
+
 def next_view(
     repairs: Repairs,
     me: Address,

@@ -1,0 +1,68 @@
+------------------------------- MODULE MCGms -------------------------------
+(***************************************************************************)
+(* Gms, made finite: who may do what, and how often. Each case is a .cfg   *)
+(* beside this file; catalog.toml lists them with what must hold.          *)
+(***************************************************************************)
+EXTENDS Gms
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Crashers,         \* the nodes that may crash
+    MaxCrashes,       \* how many nodes may be down by crashing at one time
+    Leavers,          \* the nodes that may leave
+    Returners,        \* the nodes that may come back, once
+    Impatient,        \* JOIN may be sent again at any time; else only where no leader has it
+    Requesters,       \* the nodes at which a state transfer may be wanted
+    Senders,          \* the nodes whose applications multicast
+    MaxSaid,          \* how many multicasts each of them sends
+    MaxViews,         \* no change begins in a view of this number
+    WrongSuspects     \* pairs of nodes: the first may suspect the second though it is alive
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCRequestJoin ==
+    /\ RequestJoin
+    /\ \A a \in joinReq' \ joinReq :
+         Impatient \/ ~\E n \in Node : Running(n) /\ a \in joining[n] \cup Members(view[n])
+
+MCBeginChange(n) == Counter(view[n]) < MaxViews /\ BeginChange(n)
+
+MCSuspect(n, a) == (Alive(a) => <<n, a[1]>> \in WrongSuspects) /\ Suspect(n, a)
+
+MCCrash(n) ==
+    /\ n \in Crashers
+    /\ Cardinality({p \in Node : status[p] = "crashed"}) < MaxCrashes
+    /\ Crash(n)
+
+MCLeave(n) == n \in Leavers /\ Leave(n)
+
+MCRestart(n) == n \in Returners /\ incarnation[n] = 0 /\ Restart(n)
+
+MCRequestTransfer(n) == n \in Requesters /\ ~transfer[n] /\ RequestTransfer(n)
+
+MCMulticast ==
+    /\ Multicast
+    /\ \A n \in Node : Len(stream'[n]) > Len(stream[n]) =>
+         n \in Senders /\ Cardinality({i \in DOMAIN stream'[n] : stream'[n][i].news = 0}) <= MaxSaid
+
+MCReceiveAlive(n, m) == ~AccurateSuspicion /\ ReceiveAlive(n, m)
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCBeginChange(n) \/ Suspended(n) \/ InstallView(n) \/ Finish(n)
+          \/ MCRequestTransfer(n) \/ MCLeave(n) \/ MCCrash(n) \/ MCRestart(n)
+          \/ \E a \in Addresses(n) : MCSuspect(n, a) \/ Trust(n, a)
+          \/ \E s \in Node :
+                \/ ReceiveJoin(n, s) \/ ReceiveLeave(n, s) \/ ReceivePrepare(n, s)
+                \/ ReceiveNewView(n, s) \/ ReceiveViewAck(n, s) \/ ReceiveInstall(n, s)
+                \/ ReceiveJoinRsp(n, s) \/ ReceiveNotJoined(n, s)
+                \/ MCReceiveAlive(n, s) \/ ReceiveExcluded(n, s)
+    \/ MCRequestJoin
+    \/ FlushAgain
+    \/ ReceiveStop
+    \/ MCMulticast
+    \/ Deliver
+
+MCSpec == Init /\ [][MCNext]_vars /\ FairHandlers /\ WF_vars(MCRequestJoin)
+
+=============================================================================
