@@ -6,6 +6,7 @@ order. A joiner takes nothing from it before JOIN_RSP. A chunk's bytes stand in 
 
 from __future__ import annotations
 
+import zlib
 from typing import Annotated, TypeAlias
 
 from msgspec import Meta, Struct
@@ -41,7 +42,7 @@ class StateRequest(Struct, frozen=True, array_like=True, tag="SR", gc=False):
 
 
 class StateChunk(Struct, frozen=True, array_like=True, tag="SC", gc=False):
-    """CHUNK: part `number` of the state at `cut`; `crc` is that of all bytes up to its end."""
+    """CHUNK: part `number` of the state at `cut`; `crc` covers all of it, see `checksum`."""
 
     transfer: _Number
     number: _Number
@@ -49,6 +50,12 @@ class StateChunk(Struct, frozen=True, array_like=True, tag="SC", gc=False):
     crc: _Crc
     last: bool
     payload: bytes
+
+
+def checksum(transfer: int, number: int, cut: int, last: bool, payload: bytes) -> int:
+    """CRC-32 of a chunk: of what it says that it is, and of its bytes."""
+    what = b"%d %d %d %d" % (transfer, number, cut, last)
+    return zlib.crc32(payload, zlib.crc32(what))
 
 
 class StateCredit(Struct, frozen=True, array_like=True, tag="SW", gc=False):

@@ -39,6 +39,7 @@ from .state_bodies import (
     StateGo,
     StateRefuse,
     StateRequest,
+    checksum,
 )
 from .state_transfer import Repairs, StateTransfer
 from .state_transfer_events import (
@@ -233,7 +234,8 @@ class StateLayer(Protocol):
     def _event(self, source: Address, body: StateBody) -> Event:
         match body:
             case StateChunk(transfer, number, cut, crc, last, payload):
-                return ReceiveChunk(source, transfer, number, cut, crc, last, payload)
+                sound = crc == checksum(transfer, number, cut, last, payload)
+                return ReceiveChunk(source, transfer, number, cut, sound, last, payload)
             case StateCredit(transfer, upto):
                 return ReceiveCredit(source, transfer, upto)
             case StateAsk():
@@ -258,7 +260,8 @@ _Message: TypeAlias = (
 def _body(message: _Message) -> StateBody:
     """Return the body of a message."""
     match message:
-        case SendChunk(_, transfer, number, cut, crc, last, payload):
+        case SendChunk(_, transfer, number, cut, _, last, payload):
+            crc = checksum(transfer, number, cut, last, payload)
             return StateChunk(transfer, number, cut, crc, last, payload)
         case SendCredit(_, transfer, upto):
             return StateCredit(transfer, upto)

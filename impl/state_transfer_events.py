@@ -62,13 +62,13 @@ class ReadFailed(NamedTuple):
 
 
 class ReceiveChunk(NamedTuple):
-    """CHUNK `number` of the state; `crc` is that of all bytes up to the end of this chunk."""
+    """CHUNK `number` of the state; it is `sound` if its checksum is right."""
 
     sender: Address
     transfer: int
     number: int
     cut: int
-    crc: int
+    sound: bool
     last: bool
     payload: bytes
 
@@ -173,7 +173,7 @@ class SendChunk(NamedTuple):
     transfer: int
     number: int
     cut: int
-    crc: int
+    sound: bool
     last: bool
     payload: bytes
 

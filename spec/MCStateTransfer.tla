@@ -47,7 +47,7 @@ MCDeliver(n) ==
 
 MCGarble(s, n) ==
     /\ s \in Garblers
-    /\ \A i \in DOMAIN net[s][n] : net[s][n][i].type = "Chunk" => net[s][n][i].payload.by # None
+    /\ \A i \in DOMAIN net[s][n] : net[s][n][i].type = "Chunk" => net[s][n][i].sound
     /\ Garble(s, n)
 
 MCNext ==

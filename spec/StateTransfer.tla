@@ -24,8 +24,8 @@
 (* What the group delivers is one sequence, the same for all (SEQUENCER),  *)
 (* so a number says what a member has delivered: its position. What a      *)
 (* chunk's bytes say is who wrote them, which part they are, and how many  *)
-(* messages the application had applied when it was asked for them. A      *)
-(* checksum without collisions is the sequence of what it was made of.     *)
+(* messages the application had applied when it was asked for them. Its    *)
+(* checksum covers all of a chunk; it is right if the chunk is `sound`.    *)
 (* Addresses are of one life: who crashes does not come back.              *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
@@ -43,7 +43,7 @@ CONSTANTS
 
     \* Repairs.
     CheckCut,         \* a requester takes a chunk only of the cut behind which its messages begin
-    CheckChunk,       \* ... and only the next one, if the checksum of all so far is right
+    CheckChunk,       \* ... and only the next one, if its checksum is right
     TransferIds,      \* ... and only of the transfer that it asked for last
     OneReading,       \* when another provider is asked, the chunks of the one before are forgotten
     HoldMessages,     \* no message is delivered between GO and the moment when the state is set
@@ -59,7 +59,7 @@ VARIABLES
     up,               \* the process runs
     suspects,         \* [n]: whom it knows to be gone
     requester,        \* [n]: the part of a requester, a record (see Idle)
-    serving,          \* [n]: whom it sends its state: transfer, next chunk, credit, checksum
+    serving,          \* [n]: whom it sends its state: transfer, next chunk, credit
     queue,            \* [n]: who asked it, as the leader, for a transfer
     waiting,          \* [n]: the requesters without whose DONE it does not resume
 
@@ -106,7 +106,6 @@ Idle ==
      candidates |-> <<>>,  \* whom it can still ask
      cut |-> 0,            \* where its messages begin
      next |-> 1,           \* the next chunk
-     crc |-> <<>>,         \* the checksum of those before
      taken |-> 0,          \* how many of them the application has taken
      granted |-> 0]        \* up to which chunk the provider may send
 
@@ -154,7 +153,7 @@ Tried(n, r, gone) ==
               begun |-> FALSE]
         ELSE [me |-> [r EXCEPT !.phase = "fetching", !.provider = Head(left),
                                !.candidates = Tail(left), !.attempt = @ + 1, !.next = 1,
-                               !.crc = <<>>, !.taken = 0, !.granted = Window],
+                               !.taken = 0, !.granted = Window],
               out |-> One(Head(left), [type |-> "Request", transfer |-> r.attempt + 1,
                                        upto |-> Window]),
               begun |-> OneReading]
@@ -225,13 +224,12 @@ ReceiveChunk(n, s) ==
         LET m == net[s][n][i]
             r == requester[n]
             mine == s = r.provider /\ m.transfer = r.attempt
-            crc == Append(r.crc, m.payload)
             good == /\ CheckCut => m.cut = r.cut
-                    /\ CheckChunk => m.number = r.next /\ m.crc = crc
+                    /\ CheckChunk => m.number = r.next /\ m.sound
                     /\ Credits => m.number <= r.granted
             step == IF r.phase # "fetching" \/ (TransferIds /\ ~mine) THEN Unchanged(n)
                     ELSE IF ~good THEN Rejected(n, r, suspects[n])
-                    ELSE [me |-> [r EXCEPT !.next = @ + 1, !.crc = crc,
+                    ELSE [me |-> [r EXCEPT !.next = @ + 1,
                                            !.phase = IF m.last THEN "setting" ELSE @],
                           out |-> <<>>, begun |-> FALSE]
             taken == r.phase = "fetching" /\ (TransferIds => mine) /\ good
@@ -296,7 +294,7 @@ ReceiveRequest(n, s) ==
     \E i \in Incoming(n, s, "Request") :
         LET m == net[s][n][i]
             old == IF s \in DOMAIN serving[n] THEN serving[n][s].transfer ELSE 0
-            new == [transfer |-> m.transfer, next |-> 1, upto |-> m.upto, crc |-> <<>>]
+            new == [transfer |-> m.transfer, next |-> 1, upto |-> m.upto]
             others == IF PerRequester THEN serving[n] ELSE <<>>
             unable == requester[n].phase \in {"fetching", "setting", "failed"}
         IN  /\ serving' = IF s \in suspects[n] \/ unable \/ old >= m.transfer THEN serving
@@ -315,12 +313,11 @@ Read(n, r) ==
     /\ LET s == serving[n][r]
            last == s.next = Chunks
            payload == [by |-> n, number |-> s.next, at |-> applied[n]]
-           crc == Append(s.crc, payload)
        IN  /\ serving' = [serving EXCEPT ![n] =
                              IF last THEN Drop(@, {r})
-                             ELSE [@ EXCEPT ![r].next = @ + 1, ![r].crc = crc]]
+                             ELSE [@ EXCEPT ![r].next = @ + 1]]
            /\ Post(n, One(r, [type |-> "Chunk", transfer |-> s.transfer, number |-> s.next,
-                              cut |-> position[n], crc |-> crc, last |-> last,
+                              cut |-> position[n], sound |-> TRUE, last |-> last,
                               payload |-> payload]))
     /\ UNCHANGED <<up, suspects, requester, queue, waiting, groupVars, appVars>>
 
@@ -469,7 +466,7 @@ SlipLatch ==
 Garble(s, n) ==
     /\ \E i \in DOMAIN net[s][n] :
           /\ net[s][n][i].type = "Chunk"
-          /\ net' = [net EXCEPT ![s][n][i].payload.by = None]
+          /\ net' = [net EXCEPT ![s][n][i].sound = FALSE, ![s][n][i].payload.by = None]
     /\ UNCHANGED <<up, localVars, groupVars, appVars>>
 
 -----------------------------------------------------------------------------

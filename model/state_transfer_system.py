@@ -1,0 +1,254 @@
+"""The whole system of state transfer: the members of `state_transfer.py`, composed.
+
+The twin of `Next` in `spec/StateTransfer.tla` and of the bounds in `spec/MCStateTransfer.tla`:
+UNICAST, the applications, the group's messages and FLUSH, and how often the environment may act.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from . import state_transfer as node
+from . import state_transfer_events as ev
+from .composed import Composed, Move
+from .machine import Value
+from .network import receivable, take
+from .state_transfer import HANDLERS, Local, Rules
+from .state_transfer_promises import invariants
+from .state_transfer_state import Constants, Part, Post, State, constants_of, variables
+
+T = TypeVar("T")
+
+
+def machine(values: Mapping[str, Value]) -> StateTransferSystem:
+    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    return StateTransferSystem(constants_of(values))
+
+
+class StateTransferSystem(Composed[State, Local]):
+    """The bounded instance as a machine for the explorer."""
+
+    name = "state_transfer"
+    handlers = HANDLERS
+
+    def __init__(self, constants: Constants) -> None:
+        """Take the instance's constants."""
+        self.constants = constants
+        self.rules: Rules = constants.rules
+        self.nodes = constants.nodes
+        self.index = {n: i for i, n in enumerate(constants.nodes)}
+        self._invariants = invariants(constants)
+
+    @property
+    def invariants(self) -> Mapping[str, Callable[[State], bool]]:
+        """The spec's invariants, by name."""
+        return self._invariants
+
+    def variables(self, state: State) -> dict[str, Value]:
+        """Return the state in the variables of `StateTransfer.tla`."""
+        return variables(self.constants, state)
+
+    def local(self, state: State, node: str) -> Local:
+        """Return a member's local state."""
+        return state.locals[self.index[node]]
+
+    def initial(self) -> Iterator[State]:
+        """The founders are members; nobody has asked for anything."""
+        c = self.constants
+        members = tuple(n for n in c.nodes if n in c.founders)
+        zero, empty = tuple(0 for _ in c.nodes), tuple(() for _ in c.nodes)
+        yield State(
+            locals=tuple(Local(n, members) for n in c.nodes),
+            up=tuple(True for _ in c.nodes),
+            net=tuple(empty for _ in c.nodes),
+            sent=0,
+            flush="open",
+            joined=tuple(n in c.founders for n in c.nodes),
+            position=zero,
+            applied=zero,
+            chunks=empty,
+            state=empty,
+            base=zero,
+        )
+
+    # ------------------------------------------------------------------ steps
+
+    def moves(self, state: State) -> Iterator[Move[State]]:
+        """Every enabled action, in about the order of `MCNext`."""
+        for i, name in enumerate(self.nodes):
+            if state.up[i]:
+                yield from self._member_moves(state, i, name)
+        yield from self._group_moves(state)
+
+    def _member_moves(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        if name in c.requesters and me.phase == "idle":
+            yield from self.act(state, name, ev.Ask())
+        if c.window < c.chunks:
+            yield from self.act(state, name, ev.Take())
+        if name in c.impatient:
+            yield from self.act(state, name, ev.TimeOut())
+        if self._may_begin(state, i):
+            yield from self.act(state, name, ev.Begin(state.position[i]), (name,))
+        ready = not c.applied_first or state.applied[i] == state.position[i]
+        if ready:
+            for ok in (False, True) if name in c.fail_set else (True,):
+                yield from self._state_set(state, i, ok)
+        for to, serving in me.serving:
+            if ready:
+                yield from self._read(state, i, to, serving.next)
+            if name in c.refusers:
+                yield from self.act(state, name, ev.ReadFailed(to))
+        for j, other in enumerate(self.nodes):
+            if not state.up[j] and other not in me.suspects:
+                yield from self.act(state, name, ev.Suspect(other))
+            yield from self._receive(state, i, j)
+        if name in c.crashers and state.up.count(False) < c.max_crashes:
+            yield Move("Crash", (name,), self._crashed(state, i))
+
+    def _receive(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
+        channel, name, sender = state.net[j][i], self.nodes[i], self.nodes[j]
+        for place in receivable(channel, self.constants.fifo_unicast):
+            message, left = take(channel, place)
+            taken = state._replace(net=_set(state.net, j, i, left))
+            action = f"Receive{message.kind}"
+            fields = message.fields
+            if action == "ReceiveGo":
+                if not state.joined[i] and not self._late(state, i, sender):
+                    cut = fields[0]  # a joiner's messages begin here
+                    taken = taken._replace(
+                        joined=_with(taken.joined, i, True),
+                        position=_with(taken.position, i, cut),
+                        applied=_with(taken.applied, i, cut),
+                    )
+                fields = (taken.position[i], *fields[1:])
+            yield from self.act(taken, name, ev.INPUTS[action](sender, *fields), (name, sender))
+
+    def _late(self, state: State, i: int, sender: str) -> bool:
+        return self.rules.living_leader and sender in state.locals[i].suspects
+
+    def _may_begin(self, state: State, i: int) -> bool:
+        return (
+            self._is_leader(state, i)
+            and state.flush == "closed"
+            and (
+                not self.constants.flushed
+                or (
+                    self._all_know(state)
+                    and all(
+                        at == state.sent
+                        for at, up, joined in zip(
+                            state.position, state.up, state.joined, strict=True
+                        )
+                        if up and joined
+                    )
+                )
+            )
+        )
+
+    def _state_set(self, state: State, i: int, ok: bool) -> Iterator[Move[State]]:
+        for move in self.act(state, self.nodes[i], ev.StateSet(ok)):
+            target = move.target
+            if ok:
+                target = target._replace(
+                    state=_with(target.state, i, target.chunks[i]),
+                    base=_with(target.base, i, target.applied[i]),
+                )
+            yield move._replace(target=target)
+
+    def _read(self, state: State, i: int, to: str, number: int) -> Iterator[Move[State]]:
+        name = self.nodes[i]
+        payload = Part(name, number, state.applied[i])
+        last = number == self.constants.chunks
+        event = ev.Read(to, number, state.position[i], last, payload)
+        yield from self.act(state, name, event, (name, to))
+
+    def carried(
+        self, state: State, node: str, local: Local, outputs: tuple[Any, ...]
+    ) -> State | None:
+        """The member has changed; its messages are under way, its application has its chunks."""
+        i = self.index[node]
+        net, chunks = state.net, state.chunks
+        for output in outputs:
+            match output:
+                case ev.Begun():
+                    chunks = _with(chunks, i, ())
+                case ev.HandUp(payload, _):
+                    chunks = _with(chunks, i, (*chunks[i], payload))
+                case ev.GetState() | ev.EndState() | ev.Failed() | ev.Resume():
+                    pass
+                case _:
+                    j = self.index[output.to]
+                    if state.up[j]:
+                        kind = type(output).__name__.removeprefix("Send")
+                        net = _set(net, i, j, (*net[i][j], Post(kind, tuple(output)[1:])))
+        return state._replace(locals=_with(state.locals, i, local), net=net, chunks=chunks)
+
+    # ------------------------------------------------------------------ the environment
+
+    def _group_moves(self, state: State) -> Iterator[Move[State]]:
+        c, nodes = self.constants, range(len(self.nodes))
+        here = [i for i in nodes if state.up[i] and state.joined[i]]
+        for i in nodes:
+            name, at = self.nodes[i], state.position[i]
+            if i in here and at < state.sent and not node.holding(self.rules, state.locals[i]):
+                target = state._replace(position=_with(state.position, i, at + 1))
+                if not c.inbox:
+                    target = target._replace(applied=_with(state.applied, i, state.applied[i] + 1))
+                yield Move("Deliver", (name,), target)
+            if state.up[i] and state.applied[i] < at:
+                applied = _with(state.applied, i, state.applied[i] + 1)
+                yield Move("Apply", (name,), state._replace(applied=applied))
+            if name in c.garblers:
+                yield from self._garble(state, i)
+        if state.sent < c.max_sent and here and (not c.flushed or state.flush == "open"):
+            yield Move("Send", (), state._replace(sent=state.sent + 1))
+        leaders = [state.locals[i] for i in nodes if self._is_leader(state, i)]
+        if state.flush == "open":
+            if any(me.queue for me in leaders):
+                yield Move("CloseLatch", (), state._replace(flush="closed"))
+            return
+        if self._all_know(state) and any(not me.queue and not me.waiting for me in leaders):
+            yield Move("OpenLatch", (), state._replace(flush="open"))
+        if not c.latch_stays and any(me.phase in ("fetching", "setting") for me in state.locals):
+            yield Move("SlipLatch", (), state._replace(flush="open"))
+
+    def _garble(self, state: State, i: int) -> Iterator[Move[State]]:
+        for j in range(len(self.nodes)):
+            channel = state.net[i][j]
+            chunks = [k for k, m in enumerate(channel) if m.kind == "Chunk"]
+            if any(not channel[k].fields[3] for k in chunks):
+                continue
+            for k in chunks:
+                transfer, number, cut, _, last, payload = channel[k].fields
+                part = payload._replace(by=node.NONE)
+                damaged = Post("Chunk", (transfer, number, cut, False, last, part))
+                net = _set(state.net, i, j, _with(channel, k, damaged))
+                yield Move("Garble", (self.nodes[i], self.nodes[j]), state._replace(net=net))
+
+    def _crashed(self, state: State, i: int) -> State:
+        me = state.locals[i]
+        return state._replace(
+            up=_with(state.up, i, False),
+            locals=_with(state.locals, i, Local(me.node, me.members, me.suspects)),
+            net=tuple(_with(row, i, ()) for row in state.net),
+        )
+
+    def _is_leader(self, state: State, i: int) -> bool:
+        me = state.locals[i]
+        return state.up[i] and node.leader_without(me.members, me.suspects) == me.node
+
+    def _all_know(self, state: State) -> bool:
+        gone = {n for n, up in zip(self.nodes, state.up, strict=True) if not up}
+        return all(gone <= me.suspects for me, up in zip(state.locals, state.up, strict=True) if up)
+
+
+def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
+    return (*row[:i], value, *row[i + 1 :])
+
+
+def _set(
+    net: tuple[tuple[tuple[Post, ...], ...], ...], i: int, j: int, channel: tuple[Post, ...]
+) -> tuple[tuple[tuple[Post, ...], ...], ...]:
+    return _with(net, i, _with(net[i], j, channel))
