@@ -10,6 +10,11 @@ the inbox; when `inbox` bytes are in it the stack is told to hold deliveries, so
 more, the windows of the senders close, and their `send` waits: a slow consumer slows the group
 down, it never grows anybody's memory. Signs of life go on meanwhile.
 
+Views and states. When the membership changes all members stop for a moment: they deliver what was
+sent, and then see the new view. `block=` and `unblock=` are called around that; an application that
+has neither needs to do nothing, its `send` just waits. With `get_state=` and `set_state=` a joiner
+is given the application's state, and then the messages behind it.
+
 Take messages in one task, by `async for message in channel` or by `channel.batches()`, not both.
 Do not block the loop longer than `suspect_after` (1 s): the others would take this member for dead.
 """
@@ -23,6 +28,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Seque
 from types import TracebackType
 from typing import Any
 
+from .callbacks import Callbacks
 from .connect import ChannelConfig
 from .driver import Driver
 from .errors import NotMember, RaincheckError, WaitTimeout
@@ -47,6 +53,7 @@ class Channel:
         self._driver = Driver(stack, transport, self._reported, writer)
         self._stack = stack
         self._inbox = Inbox(config.inbox, hold=stack.hold, release=self._driver.release)
+        self._callbacks = Callbacks(config, stack, self._driver, self._inbox)
         self._view: View | None = None
         self._view_readers: list[deque[View]] = []
         self._left: Left | None = None
@@ -73,9 +80,33 @@ class Channel:
         self._driver.start()
         try:
             await self._until(lambda: self._view is not None, "joining", self._config.timeout)
+            if self._config.set_state is not None and self.address in self.view.joiners:
+                await self._state_arrived(self._config.timeout)
         except BaseException:
-            await self._driver.close()
+            await self._close()
             raise
+
+    async def _state_arrived(self, timeout: float | None) -> None:
+        what = "waiting for the group's state"
+        await self._until(lambda: self._callbacks.desk.outcome is not None, what, timeout)
+        await self._callbacks.desk.arrived()
+
+    async def fetch_state(self, *, timeout: float | None = None) -> None:
+        """Get the group's state once more: set_state is called, and the group waits meanwhile.
+
+        Raises StateNotTransferred when no member could give it.
+        """
+        if self._stack.state.core.phase in ("asking", "fetching", "setting"):
+            raise RaincheckError(f"{self.address} is being given the group's state already")
+        self._callbacks.desk.ask()
+        self._driver.run(self._stack.want_state)
+        await self._state_arrived(timeout)
+
+    async def _close(self) -> None:
+        try:
+            await self._callbacks.close()
+        finally:
+            await self._driver.close()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was sent is delivered first, then the others are told.
@@ -102,7 +133,7 @@ class Channel:
                 await self._until(lambda: self._left is not None, "leaving", timeout)
         finally:
             self._end(Left())
-            await self._driver.close()
+            await self._close()
 
     async def __aenter__(self) -> Channel:
         return self
@@ -235,6 +266,8 @@ class Channel:
                 self.on_view(report.view)
         elif isinstance(report, Left):
             self._end(report)
+        else:
+            self._callbacks.reported(report)
 
     def _end(self, left: Left) -> None:
         if self._left is None:

@@ -8,18 +8,23 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from .errors import ConfigError
 from .messages import Address, Endpoint
 from .stack import Stack
 from .stack_config import StackConfig
+from .state_desk import GetStateCall, SetStateCall
 from .tcp import TcpTransport
 from .tracing import Tracer, TraceWriter
 from .transport import Transport, parse_endpoint, resolve, resolve_all
 from .udp import MulticastTransport, UdpTransport
+
+Callback: TypeAlias = Callable[[], Awaitable[None] | None]
+"""A function of the application without arguments, or a coroutine function."""
 
 TRANSPORTS = ("udp", "multicast", "tcp")
 DEFAULT_GROUP = "239.192.7.7:45588"
@@ -60,6 +65,15 @@ class ChannelConfig:
     """Names of all nodes of the run, as far as they are known, for the trace's header."""
     seed: int | None = None
     """For what the stack draws by lot; None takes the incarnation."""
+    block: Callback | None = None
+    """Called, and awaited, before the group stops for a view change or a state transfer: complete
+    what is half done. It may still send; what is sent later waits until `unblock`."""
+    unblock: Callback | None = None
+    """Called when the group goes on."""
+    get_state: GetStateCall | None = None
+    """Gives the application's state to a member that joins; see `state_desk`."""
+    set_state: SetStateCall | None = None
+    """Takes the group's state as this member joins, before any message; connecting waits for it."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -101,6 +115,14 @@ class ChannelConfig:
 
     async def make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
         """Make the stack that goes with an open transport, and the writer of its trace."""
+        stack, writer = await self._make_stack(transport)
+        if self.block is not None:
+            stack.ask_to_block()
+        if self.set_state is not None:
+            stack.want_state(0.0)
+        return stack, writer
+
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
         address = self.address(transport.endpoint)
         config = await self.stack_config(transport)
         seed = address.incarnation if self.seed is None else self.seed

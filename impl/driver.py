@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Sequence
 from time import monotonic
 
+from .flush_events import LatchOpened
 from .reports import Dropped, Left, Report, Suspected
 from .stack import Stack
 from .tracing import TraceWriter
@@ -72,6 +73,15 @@ class Driver:
     def trace_lost(self) -> int:
         """Records that the trace lacks since it could not be written any more."""
         return 0 if self._writer is None else self._writer.lost
+
+    def run(self, step: Callable[[float], None]) -> None:
+        """Do something to the stack at this time, and what follows from it."""
+
+        def stepped(now: float) -> None:
+            step(now)
+            self.stack.flush(now)
+
+        self._run(stepped)
 
     def release(self) -> None:
         """Have the stack deliver again."""
@@ -140,7 +150,14 @@ class Driver:
                     report.times, host, port, report.reason, report.detail,
                 )  # fmt: skip
             elif isinstance(report, Suspected):
-                _log.warning("%s suspects %s: silent for too long", stack.address, report.member)
+                _log.warning("%s suspects %s: %s", stack.address, report.member, report.why)
+            elif isinstance(report, LatchOpened):
+                _log.warning(
+                    "%s goes on without the others (open_latch_after), which may cost virtual "
+                    "synchrony; it waited for %s",
+                    stack.address,
+                    ", ".join(f"{member} {what}" for member, what in report.waiting),
+                )
             self._report(report)
         deadline = stack.deadline()
         if deadline is not None and deadline < self._armed:

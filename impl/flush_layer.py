@@ -74,7 +74,7 @@ class FlushLayer(Protocol):
         """Whether the application has a block() to be called."""
         self.suspended: Suspended | None = None
         """The flush that this member asked for is done; the stack takes it from here."""
-        self.unanswered: list[Address] = []
+        self.unanswered: dict[Address, str] = {}
         """Participants that let a flush wait for too long; the stack takes them from here."""
         self._unicast = unicast
         self._nakack = nakack
@@ -154,9 +154,9 @@ class FlushLayer(Protocol):
     def handle_timer(self, now: float) -> None:
         if self._patience_at <= now:
             # Only who does not answer START_FLUSH or RECONCILE is waited for here.
-            late = [member for member in self.core.waiting() if member != self.me]
+            late = {m: what for m, what in self.core.waiting().items() if m != self.me}
             self.counters["flush_unanswered"] += len(late)
-            self.unanswered += late
+            self.unanswered |= late
             self._patience_at = now + self.config.flush_timeout
         if self._open_at <= now:
             self.counters["latch_opened"] += 1

@@ -66,6 +66,7 @@ from .headers import (
 )
 from .messages import Address, Endpoint, View
 from .protocol import Outbox, Protocol
+from .reports import Suspected as SuspectedReport
 from .stack_config import StackConfig
 from .state_layer import StateLayer
 from .unicast import Unicast
@@ -93,7 +94,7 @@ class GmsLayer(Protocol):
         self.state: StateLayer
         self.view: View | None = None
         """The view installed last, kept when this member is out."""
-        self.suspected: list[Address] = []
+        self.suspected: list[SuspectedReport] = []
         """Newly; the stack takes them to report them."""
         self.excluded = ""
         """Why this member is out."""
@@ -229,12 +230,12 @@ class GmsLayer(Protocol):
             if found.member not in self.core.members:
                 continue
             if isinstance(found, Suspect):
-                self.suspected.append(found.member)
+                self.suspected.append(SuspectedReport(found.member))
             self._do(found, now)
-        unanswered, self.flush.unanswered = self.flush.unanswered, []
-        for member in unanswered:
+        unanswered, self.flush.unanswered = self.flush.unanswered, {}
+        for member, what in unanswered.items():
             if member in self.core.members and member not in self.core.gone:
-                self.suspected.append(member)
+                self.suspected.append(SuspectedReport(member, f"it failed {what}"))
                 self._do(Suspect(member), now)
 
     def _finish(self, now: float) -> bool:

@@ -38,7 +38,7 @@ from .messages import Address, Endpoint, View
 from .nakack import Nakack
 from .ordering import Ordering
 from .protocol import NEVER, Outbox
-from .reports import Report, Suspected, ViewInstalled
+from .reports import Report, ViewInstalled
 from .sequencer import Sequencer
 from .stable_timer import StableTimer
 from .stack_config import StackConfig
@@ -226,7 +226,7 @@ class Group:
             self.nakack.acknowledge(now)
         if not self.left and self.sequencer.status != "left":
             self.unicast.acknowledge(now)
-        self.reports += map(Suspected, self.gms.suspected)
+        self.reports += self.gms.suspected
         self.gms.suspected.clear()
         self.reports += self.flush.poll()
         self.reports += self.state.poll()

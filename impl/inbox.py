@@ -32,6 +32,8 @@ class Inbox:
         self._batches: deque[Batch] = deque()
         self._current: Iterator[Message] = iter(())
         self._arrived = Signal()
+        self._idle = Signal()
+        self._handed = False  # the application has something that it may not be done with
         self._held = False
         self._may_hold = True
         self._end: str | None = None
@@ -82,8 +84,15 @@ class Inbox:
             await self._let_go()
         return await self._take()
 
+    async def consumed(self) -> None:
+        """Wait until the application has taken everything, and has come back for more."""
+        while self._batches or self._handed:
+            await self._idle.wait()
+
     async def _take(self) -> Batch | None:
+        self._handed = False
         while not self._batches:
+            self._idle.fire()
             if self._end is not None:
                 if self._end:
                     raise NotMember(self._end)
@@ -91,6 +100,7 @@ class Inbox:
             await self._arrived.wait()
             self._turn_ends = monotonic() + TURN
         batch = self._batches.popleft()
+        self._handed = True
         self.size -= batch.size
         if self._held and self.size <= self._limit // 2:
             self._held = False

@@ -44,9 +44,10 @@ class Dropped(NamedTuple):
 
 
 class Suspected(NamedTuple):
-    """A member has been silent for too long."""
+    """A member is taken for gone: it was silent for too long, or `why`."""
 
     member: Address
+    why: str = "silent for too long"
 
 
 Report: TypeAlias = (

@@ -286,7 +286,7 @@ class Simulator:
                 node.views.append(view)
             case Left(reason):
                 node.left = reason
-            case Suspected(member):
+            case Suspected(member, _):
                 node.suspected.append(member)
             case Dropped():
                 node.dropped.append(report)

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from raincheck.impl.messages import View as View
     from raincheck.impl.messages import ViewId as ViewId
     from raincheck.impl.stack_config import StackConfig as StackConfig
+    from raincheck.impl.state_desk import StateInterrupted as StateInterrupted
+    from raincheck.impl.state_desk import StateNotTransferred as StateNotTransferred
 
 __version__ = "0.1.0"
 
@@ -47,6 +49,8 @@ _HOME = {
     "View": "messages",
     "ViewId": "messages",
     "StackConfig": "stack_config",
+    "StateInterrupted": "state_desk",
+    "StateNotTransferred": "state_desk",
 }
 
 __all__ = sorted(_HOME)

@@ -1,0 +1,249 @@
+"""The application's callbacks over real sockets: block and unblock, get_state and set_state."""
+
+import asyncio
+from collections.abc import AsyncIterator, Coroutine, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import pytest
+
+from raincheck.impl.channel import Channel
+from raincheck.impl.errors import NotMember, RaincheckError
+from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.state_desk import StateNotTransferred
+
+pytestmark = pytest.mark.sockets
+
+LIMIT = 30.0
+FAST = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=2.0)
+
+
+def run(body: Coroutine[Any, Any, None]) -> None:
+    """Run a test's coroutine, but not for ever."""
+
+    async def limited() -> None:
+        async with asyncio.timeout(LIMIT):
+            await body
+
+    asyncio.run(limited())
+
+
+@asynccontextmanager
+async def group(*members: dict[str, Any]) -> AsyncIterator[list[Channel]]:
+    """Connect members a, b, c … one after the other, with these settings; they leave backwards."""
+    async with AsyncExitStack() as exits:
+        channels: list[Channel] = []
+        for name, settings in zip("abcdef", members, strict=False):
+            hosts = [channel.endpoint for channel in channels]
+            connecting = join(name, hosts, **settings)
+            channels.append(await exits.enter_async_context(connecting))
+        yield channels
+
+
+def join(name: str, hosts: list[Any], **settings: Any) -> Any:
+    """Connect one member."""
+    settings = {"stack": FAST} | settings
+    return Channel.connect("test", name=name, incarnation=0, initial_hosts=hosts, **settings)
+
+
+async def open_channel(connecting: Any) -> Channel:
+    """Connect, as a coroutine."""
+    channel: Channel = await connecting
+    return channel
+
+
+async def take(channel: Channel, count: int) -> list[bytes]:
+    """Take so many messages."""
+    return [(await anext(channel)).payload for _ in range(count)]
+
+
+# ------------------------------------------------------------------ block and unblock
+
+
+def test_block_and_unblock_stand_around_a_view_change_and_block_may_send() -> None:
+    async def body() -> None:
+        calls: list[str] = []
+
+        async def block() -> None:
+            calls.append("block")
+            await asyncio.sleep(0)
+            await b.send(b"the last word")
+
+        async with group({}, {"block": block, "unblock": lambda: calls.append("unblock")}) as (
+            a,
+            b,
+        ):
+            assert calls == []
+            async with join("c", [a.endpoint]) as c:
+                assert (await take(a, 1), await take(b, 1)) == ([b"the last word"],) * 2
+                await c.send(b"hello")
+                assert await take(a, 1) == await take(b, 1) == [b"hello"]
+                assert calls == ["block", "unblock"]
+                assert len(a.view.members) == 3
+
+    run(body())
+
+
+def test_an_error_in_block_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        def block() -> None:
+            raise ZeroDivisionError
+
+        async with group({}, {"block": block}) as (a, b), join("c", [a.endpoint]) as c:
+            await c.send(b"hello")
+            assert await take(b, 1) == [b"hello"]
+
+    run(body())
+    assert "block() or unblock() failed; the member goes on" in caplog.text
+
+
+def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        stack = StackConfig(
+            join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=2.0,
+            flush_timeout=0.5,
+        )  # fmt: skip
+
+        async with AsyncExitStack() as exits:
+            a = await exits.enter_async_context(join("a", [], stack=stack))
+            b = await join("b", [a.endpoint], stack=stack, block=asyncio.Event().wait)
+            joining = asyncio.create_task(open_channel(join("c", [a.endpoint], stack=stack)))
+            named = "b.0 to answer START_FLUSH: its block() may not have returned"
+            while named not in a.missing:
+                await asyncio.sleep(0.01)
+            c = await exits.enter_async_context(await joining)
+            assert [member.node for member in c.view.members] == ["a", "c"]
+            assert a.counters["flush_unanswered"] == 1
+            with pytest.raises(NotMember, match="excluded from the group"):
+                await anext(b)
+            await b.leave()
+
+    run(body())
+    assert (
+        "a.0 suspects b.0: it failed to answer START_FLUSH: its block() may not have returned"
+        in caplog.text
+    )
+
+
+# ------------------------------------------------------------------ get_state and set_state
+
+
+class Counter:
+    """An application: it adds up what it is told."""
+
+    def __init__(self, padding: int = 0) -> None:
+        self.total = 0
+        self.padding = padding
+        self.pieces = 0
+
+    def get_state(self) -> Iterator[bytes]:
+        yield b"%d " % self.total
+        for _ in range(self.padding):
+            yield bytes(10_000)
+
+    async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
+        whole = b""
+        async for chunk in chunks:
+            self.pieces += 1
+            whole += chunk
+        self.total = int(whole.split(b" ")[0])
+
+    def settings(self) -> dict[str, Any]:
+        return {"get_state": self.get_state, "set_state": self.set_state}
+
+    async def work(self, channel: Channel) -> None:
+        async for message in channel:
+            self.total += int(message.payload)
+
+
+def test_a_joiner_has_the_state_and_then_the_messages_behind_it() -> None:
+    async def body() -> None:
+        apps = [Counter(padding=300) for _ in range(3)]  # 3 MB: more than all windows
+        async with group(apps[0].settings(), apps[1].settings()) as (a, b):
+            tasks = [asyncio.create_task(apps[0].work(a)), asyncio.create_task(apps[1].work(b))]
+
+            async def load() -> None:
+                for number in range(1000):
+                    await a.send(b"%d" % number)
+
+            loading = asyncio.create_task(load())
+            await asyncio.sleep(0)
+            async with join("c", [a.endpoint, b.endpoint], **apps[2].settings()) as c:
+                assert apps[2].pieces > 30
+                tasks.append(asyncio.create_task(apps[2].work(c)))
+                await loading
+                await b.send(b"7")
+                while len({app.total for app in apps}) > 1 or apps[0].total != 499_507:
+                    await asyncio.sleep(0.01)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    run(body())
+
+
+def test_a_founder_waits_for_no_state() -> None:
+    async def body() -> None:
+        app = Counter()
+        async with group(app.settings()) as (a,):
+            assert a.view.members == (a.address,)
+            assert app.pieces == 0
+
+    run(body())
+
+
+def test_a_provider_that_fails_is_replaced_by_another() -> None:
+    async def body() -> None:
+        good, bad, mine = Counter(), Counter(), Counter()
+        good.total = 42
+
+        def fails() -> bytes:
+            raise ZeroDivisionError
+
+        broken = bad.settings() | {"get_state": fails}
+        async with group(broken, {"get_state": good.get_state}) as (a, b):
+            ahead = [asyncio.create_task(app.work(c)) for app, c in ((bad, a), (good, b))]
+            async with join("c", [a.endpoint], **mine.settings()):
+                assert mine.total == 42
+            for task in ahead:
+                task.cancel()
+            await asyncio.gather(*ahead, return_exceptions=True)
+
+    run(body())
+
+
+def test_where_nobody_has_a_state_connecting_fails_in_a_sentence_and_the_group_goes_on() -> None:
+    async def body() -> None:
+        async with group({}, {}) as (a, b):
+            with pytest.raises(StateNotTransferred, match="no member could give it"):
+                await join("c", [a.endpoint], **Counter().settings())
+            await a.send(b"hello")
+            assert await take(b, 1) == [b"hello"]
+
+    run(body())
+
+
+def test_a_member_may_fetch_the_state_again() -> None:
+    async def body() -> None:
+        apps = [Counter(), Counter()]
+        async with group(*(app.settings() for app in apps)) as (a, b):
+            work = asyncio.create_task(apps[0].work(a))
+            reads = asyncio.create_task(apps[1].work(b))
+            await a.send(b"5")
+            while apps[1].total != 5:
+                await asyncio.sleep(0.01)
+            apps[1].total = -1  # lost its mind
+            await b.fetch_state(timeout=10)
+            assert apps[1].total == 5
+            again = asyncio.create_task(b.fetch_state(timeout=10))
+            await asyncio.sleep(0)
+            with pytest.raises(RaincheckError, match="already"):
+                await b.fetch_state(timeout=10)
+            await again
+            for task in (work, reads):
+                task.cancel()
+            await asyncio.gather(work, reads, return_exceptions=True)
+
+    run(body())
