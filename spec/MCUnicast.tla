@@ -19,10 +19,10 @@ MCTalk == 1 .. MaxConnections
 
 MCSend(n, p) == n \in Senders /\ said[n] < MaxSaid /\ Send(n, p)
 
-MCForget(n, a) ==
+MCForget(n, p) ==
     /\ n \in Forgetters
-    /\ a \in DOMAIN senders[n] => connections[n] < MaxConnections
-    /\ Forget(n, a)
+    /\ AddressesOf(p, senders[n]) # {} => connections[n] < MaxConnections
+    /\ Forget(n, p)
 
 MCCrash(n) == n \in Crashers /\ incarnation[n] = 0 /\ Crash(n)
 
@@ -30,10 +30,9 @@ MCRestart(n) == n \in Returners /\ Restart(n)
 
 MCNext ==
     \/ \E n \in Node :
-          \/ \E p \in Node : MCSend(n, p) \/ Receive(n, p) \/ ReceiveAck(n, p)
-          \/ \E a \in DOMAIN receivers[n] : Consume(n, a) \/ Acknowledge(n, a)
-          \/ \E a \in DOMAIN senders[n] : Retransmit(n, a)
-          \/ \E a \in DOMAIN senders[n] \cup DOMAIN receivers[n] : MCForget(n, a)
+          \/ \E p \in Node :
+                \/ MCSend(n, p) \/ Receive(n, p) \/ Consume(n, p)
+                \/ Acknowledge(n, p) \/ ReceiveAck(n, p) \/ Retransmit(n, p) \/ MCForget(n, p)
           \/ MCCrash(n) \/ MCRestart(n)
     \/ Lose
 

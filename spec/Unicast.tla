@@ -78,6 +78,9 @@ Reaches(a) == Incarnations => up[a[1]] /\ Address(a[1]) = a
 \* What a datagram says of its connection.
 Wire(connection) == IF ConnectionIds = "none" THEN 1 ELSE connection
 
+\* The addresses of node p in a table.
+AddressesOf(p, table) == {a \in DOMAIN table : a[1] = p}
+
 Min(x, y) == IF x < y THEN x ELSE y
 Max(x, y) == IF x > y THEN x ELSE y
 
@@ -181,30 +184,30 @@ Receive(n, s) ==
                                                  !.arrived = Reached(@, DOMAIN all)]) @@ @]
     /\ UNCHANGED <<lifeVars, said, connections, senders, closed, delivered>>
 
-\* The layer above takes the next message of a connection (U2).
-Consume(n, a) ==
+\* The layer above takes the next message of p (U2).
+Consume(n, p) ==
     /\ up[n]
-    /\ a \in DOMAIN receivers[n]
-    /\ LET r == receivers[n][a]
-           k == r.consumed + 1
-           rest == [i \in DOMAIN r.buffer \ {k} |-> r.buffer[i]]
-       IN  /\ r.consumed < r.arrived
-           /\ receivers' = [receivers EXCEPT ![n][a] =
-                               [r EXCEPT !.consumed = k, !.buffer = rest, !.owed = TRUE]]
-           /\ delivered' = [delivered EXCEPT ![n] =
-                               Append(@, [from |-> a, message |-> r.buffer[k]])]
+    /\ \E a \in AddressesOf(p, receivers[n]) :
+         LET r == receivers[n][a]
+             k == r.consumed + 1
+             rest == [i \in DOMAIN r.buffer \ {k} |-> r.buffer[i]]
+         IN  /\ r.consumed < r.arrived
+             /\ receivers' = [receivers EXCEPT ![n][a] =
+                                 [r EXCEPT !.consumed = k, !.buffer = rest, !.owed = TRUE]]
+             /\ delivered' = [delivered EXCEPT ![n] =
+                                 Append(@, [from |-> a, message |-> r.buffer[k]])]
     /\ UNCHANGED <<lifeVars, said, connections, senders, closed, link>>
 
-\* The acknowledgement that is owed leaves (U3, U6).
-Acknowledge(n, a) ==
+\* The acknowledgement that is owed to p leaves (U3, U6).
+Acknowledge(n, p) ==
     /\ up[n]
-    /\ a \in DOMAIN receivers[n]
-    /\ LET r == receivers[n][a]
-       IN  /\ r.owed
-           /\ receivers' = [receivers EXCEPT ![n][a].owed = FALSE]
-           /\ link' = IF Reaches(a)
-                      THEN [link EXCEPT ![n][a[1]] = Put(@, <<Ack(n, a, r)>>, MayReorder)]
-                      ELSE link
+    /\ \E a \in AddressesOf(p, receivers[n]) :
+         LET r == receivers[n][a]
+         IN  /\ r.owed
+             /\ receivers' = [receivers EXCEPT ![n][a].owed = FALSE]
+             /\ link' = IF Reaches(a)
+                        THEN [link EXCEPT ![n][p] = Put(@, <<Ack(n, a, r)>>, MayReorder)]
+                        ELSE link
     /\ UNCHANGED <<lifeVars, said, connections, senders, closed, delivered>>
 
 \* An acknowledgement of s arrives at n: what has arrived there need not be kept, what is
@@ -234,29 +237,29 @@ ReceiveAck(n, s) ==
                                                ![n][s] = Put(@, datagrams, MayReorder)]
     /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
 
-\* The timer: the oldest message not acknowledged leaves again, and if it is still behind the
-\* window, as a probe (U4, U7).
-Retransmit(n, a) ==
+\* The timer: the oldest message to p not acknowledged leaves again, and if it is still behind
+\* the window, as a probe (U4, U7).
+Retransmit(n, p) ==
     /\ Timer
     /\ up[n]
-    /\ a \in DOMAIN senders[n]
-    /\ LET s == senders[n][a]
-           k == s.acked + 1
-       IN  /\ k <= s.seqno
-           /\ k <= s.out \/ Probe
-           /\ senders' = [senders EXCEPT ![n][a].out = Max(@, k)]
-           /\ Transmit(n, a, s, <<k>>)
+    /\ \E a \in AddressesOf(p, senders[n]) :
+         LET s == senders[n][a]
+             k == s.acked + 1
+         IN  /\ k <= s.seqno
+             /\ k <= s.out \/ Probe
+             /\ senders' = [senders EXCEPT ![n][a].out = Max(@, k)]
+             /\ Transmit(n, a, s, <<k>>)
     /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
 
-\* The membership says that the process at that address is gone (U9).
-Forget(n, a) ==
+\* The membership says that a process of p is gone (U9).
+Forget(n, p) ==
     /\ up[n]
-    /\ a \in DOMAIN senders[n] \cup DOMAIN receivers[n]
-    /\ senders' = [senders EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
-    /\ receivers' = [receivers EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
-    /\ closed' = IF RememberClosed /\ a \in DOMAIN receivers[n]
-                 THEN [closed EXCEPT ![n] = (a :> receivers[n][a].connection) @@ @]
-                 ELSE closed
+    /\ \E a \in AddressesOf(p, senders[n]) \cup AddressesOf(p, receivers[n]) :
+         /\ senders' = [senders EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
+         /\ receivers' = [receivers EXCEPT ![n] = [b \in DOMAIN @ \ {a} |-> @[b]]]
+         /\ closed' = IF RememberClosed /\ a \in DOMAIN receivers[n]
+                      THEN [closed EXCEPT ![n] = (a :> receivers[n][a].connection) @@ @]
+                      ELSE closed
     /\ UNCHANGED <<lifeVars, said, connections, delivered, link>>
 
 -----------------------------------------------------------------------------
@@ -306,10 +309,9 @@ Init ==
 
 Next ==
     \/ \E n \in Node :
-          \/ \E p \in Node : Send(n, p) \/ Receive(n, p) \/ ReceiveAck(n, p)
-          \/ \E a \in DOMAIN receivers[n] : Consume(n, a) \/ Acknowledge(n, a)
-          \/ \E a \in DOMAIN senders[n] : Retransmit(n, a)
-          \/ \E a \in DOMAIN senders[n] \cup DOMAIN receivers[n] : Forget(n, a)
+          \/ \E p \in Node :
+                \/ Send(n, p) \/ Receive(n, p) \/ Consume(n, p)
+                \/ Acknowledge(n, p) \/ ReceiveAck(n, p) \/ Retransmit(n, p) \/ Forget(n, p)
           \/ Crash(n) \/ Restart(n)
     \/ Lose
 
@@ -336,9 +338,9 @@ ReceiveLatest(n, p) ==
 Fair(n, p) ==
     /\ SF_vars(ReceiveOldest(p, n))
     /\ SF_vars(ReceiveLatest(n, p))
-    /\ WF_vars(Consume(p, Address(n)))
-    /\ WF_vars(Acknowledge(p, Address(n)))
-    /\ WF_vars(Retransmit(n, Address(p)))
+    /\ WF_vars(Consume(p, n))
+    /\ WF_vars(Acknowledge(p, n))
+    /\ WF_vars(Retransmit(n, p))
 
 \* Nobody has to send, forget, crash or come back.
 Fairness == \A n, p \in Node : n # p => Fair(n, p)
