@@ -144,7 +144,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 
     nodes = state.locals
     return {
-        "up": per_node(state.up),
+        "up": _of_bools(names, state.up),
         "suspects": per_node(tuple(me.suspects for me in nodes)),
         "requester": per_node(tuple(map(_requester, nodes))),
         "serving": per_node(tuple(map(_serving, nodes))),
@@ -153,7 +153,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "net": per_node(tuple(per_node(tuple(map(_channel, row))) for row in state.net)),
         "sent": state.sent,
         "flush": state.flush,
-        "joined": per_node(state.joined),
+        "joined": _of_bools(names, state.joined),
         "position": per_node(state.position),
         "applied": per_node(state.applied),
         "chunks": per_node(tuple(map(_parts, state.chunks))),
@@ -164,6 +164,11 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 
 @lru_cache(maxsize=200_000)
 def _function(names: tuple[str, ...], values: tuple[Value, ...]) -> Value:
+    return function(zip(names, values, strict=True))
+
+
+def _of_bools(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
+    # Not from the cache: to Python TRUE is 1.
     return function(zip(names, values, strict=True))
 
 
