@@ -49,9 +49,6 @@ from .state_transfer_events import (
 
 __all__ = ["HANDLERS", "INPUTS", "Local", "Rules", "Serving"]
 
-NONE = "none"
-"""Nobody."""
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -71,7 +68,7 @@ class Rules:
     forget_gone: bool = True
     per_requester: bool = True
     credits: bool = True
-    window: int = 16
+    window: int = 2
 
 
 class Serving(NamedTuple):
@@ -92,9 +89,9 @@ class Local(NamedTuple):
     members: tuple[str, ...]
     suspects: frozenset[str] = frozenset()
     phase: str = "idle"
-    leader: str = NONE
+    leader: str | None = None
     attempt: int = 0
-    provider: str = NONE
+    provider: str | None = None
     candidates: tuple[str, ...] = ()
     cut: int = 0
     next: int = 1
@@ -111,9 +108,9 @@ Step: TypeAlias = tuple[Local, tuple[Output, ...]]
 # ------------------------------------------------------------------ the requester
 
 
-def leader_without(members: tuple[str, ...], gone: frozenset[str]) -> str:
+def leader_without(members: tuple[str, ...], gone: frozenset[str]) -> str | None:
     """Return the first member that is not gone."""
-    return next((m for m in members if m not in gone), NONE)
+    return next((m for m in members if m not in gone), None)
 
 
 def holding(rules: Rules, me: Local) -> bool:
@@ -183,7 +180,11 @@ def take(rules: Rules, me: Local, _event: Take) -> Answer:
         return refused
     me = me._replace(taken=me.taken + 1)
     upto = me.taken + rules.window
-    if me.phase == "fetching" and upto - me.granted >= max(1, rules.window // 2):
+    if (
+        me.phase == "fetching"
+        and me.provider is not None
+        and upto - me.granted >= max(1, rules.window // 2)
+    ):
         return Accepted(me._replace(granted=upto), (SendCredit(me.provider, me.attempt, upto),))
     return Accepted(me)
 
@@ -360,8 +361,8 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answer:
 
 def _asked(me: Local) -> Step:
     leader, cancel = leader_without(me.members, me.suspects), _cancel(me)
-    if leader == NONE:
-        return me._replace(phase="failed", leader=NONE), (*cancel, Failed())
+    if leader is None:
+        return me._replace(phase="failed", leader=None), (*cancel, Failed())
     return me._replace(phase="asking", leader=leader), (*cancel, SendAsk(leader))
 
 
@@ -392,13 +393,13 @@ def _rejected(rules: Rules, me: Local) -> Step:
 
 
 def _cancel(me: Local) -> tuple[Output, ...]:
-    if me.phase != "fetching" or me.provider in me.suspects:
+    if me.phase != "fetching" or me.provider is None or me.provider in me.suspects:
         return ()
     return (SendCancel(me.provider, me.attempt),)
 
 
 def _done(me: Local, ok: bool) -> tuple[Output, ...]:
-    if me.leader == NONE or me.leader in me.suspects:
+    if me.leader is None or me.leader in me.suspects:
         return ()
     return (SendDone(me.leader, ok),)
 

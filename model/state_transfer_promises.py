@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from .state_transfer import NONE
 from .state_transfer_state import Constants, State
 
 
@@ -28,7 +27,7 @@ def same_cut(constants: Constants, state: State) -> bool:
         after = set(range(state.base[i] + 1, state.applied[i] + 1))
         known = set(range(1, state.applied[i] + 1))
         whole = len(parts) == constants.chunks and all(
-            part.number == number and part.by == parts[0].by != NONE
+            part.number == number and part.by is not None and part.by == parts[0].by
             for number, part in enumerate(parts, 1)
         )
         within = [set(range(1, part.at + 1)) for part in parts]

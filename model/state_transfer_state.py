@@ -41,9 +41,12 @@ class Constants:
 
 
 class Part(NamedTuple):
-    """What a chunk's bytes say: who wrote them, which part it is, how many messages are in it."""
+    """What a chunk's bytes say: who wrote them, which part it is, how many messages are in it.
 
-    by: str
+    Nobody wrote what was damaged.
+    """
+
+    by: str | None
     number: int
     at: int
 
@@ -176,9 +179,9 @@ def _of_bools(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
 def _requester(me: Local) -> Value:
     return record(
         phase=me.phase,
-        leader=me.leader,
+        leader=me.leader or "none",
         attempt=me.attempt,
-        provider=me.provider,
+        provider=me.provider or "none",
         candidates=me.candidates,
         cut=me.cut,
         next=me.next,
@@ -207,7 +210,7 @@ def _channel(channel: tuple[Post, ...]) -> Value:
 
 
 def _part(part: Part) -> Value:
-    return record(by=part.by, number=part.number, at=part.at)
+    return record(by=part.by or "none", number=part.number, at=part.at)
 
 
 @lru_cache(maxsize=200_000)

@@ -222,7 +222,7 @@ class StateTransferSystem(Composed[State, Local]):
                 continue
             for k in chunks:
                 transfer, number, cut, _, last, payload = channel[k].fields
-                part = payload._replace(by=node.NONE)
+                part = payload._replace(by=None)
                 damaged = Post("Chunk", (transfer, number, cut, False, last, part))
                 net = _set(state.net, i, j, _with(channel, k, damaged))
                 yield Move("Garble", (self.nodes[i], self.nodes[j]), state._replace(net=net))
