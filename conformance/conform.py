@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.deliveries import delivery_files
 from raincheck.conformance.traces.explaintrace import describe, describe_problem
+from raincheck.conformance.traces.facedrun import SEQUENCER, check_others, sorted_out
 from raincheck.conformance.traces.findings import (
     HOLDS,
     INCONCLUSIVE,
@@ -125,20 +126,31 @@ def _check(
         return log_results(log, time.monotonic() - started), log.problems
     if session is None:
         with ui.progress(None, "events") as steps:
-            verdicts = check_paths(args.paths, steps.advance)
+            mixed = sorted_out(trace_files(args.paths))
+            verdicts = check_paths(mixed.sequencer, steps.advance) if mixed.sequencer else []
+            verdicts += check_others(mixed, steps.advance)
     else:
+        from raincheck.conformance.spark.facedpipeline import check_others as others_on_spark
         from raincheck.conformance.spark.pipeline import check_paths as on_spark_paths
 
-        verdicts = on_spark_paths(session, args.paths)
+        mixed = sorted_out(trace_files(args.paths))
+        verdicts = on_spark_paths(session, mixed.sequencer) if mixed.sequencer else []
+        verdicts += others_on_spark(session, mixed)
     seconds = time.monotonic() - started
     results: list[Result] = []
     for verdict in verdicts:
         results += run_results(verdict, args.strict, seconds)
         if verdict.findings:
             text = "\n\n".join(describe(finding) for finding in verdict.findings)
-            name = "".join(c if c.isalnum() or c in "-_." else "_" for c in verdict.run)
+            name = "".join(c if c.isalnum() or c in "-_." else "_" for c in result_name(verdict))
             evidence.write_text(f"{name}.findings.txt", text + "\n")
     return results, [problem for verdict in verdicts for problem in verdict.problems]
+
+
+def result_name(verdict: RunVerdict) -> str:
+    """The run's name; beside SEQUENCER's other protocols of it have their own results."""
+    name = verdict.run
+    return name if verdict.protocol == SEQUENCER else f"{name}: {verdict.protocol}"
 
 
 def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:
@@ -160,7 +172,9 @@ def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list
     if not detail and verdict.problems:
         detail = describe_problem(verdict.problems[0])
     results = [
-        Result(verdict.run, verdict.protocol, verdict.verdict, figures=figures, detail=detail)
+        Result(
+            result_name(verdict), verdict.protocol, verdict.verdict, figures=figures, detail=detail
+        )
     ]
     return results + [_property(verdict, promise, strict) for promise in verdict.promises]
 

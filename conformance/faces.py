@@ -27,8 +27,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias
 
 from raincheck.model.composed import Handler
 
@@ -98,6 +97,8 @@ class Faces:
     """core -> Local. By default each field of Local is the core's attribute of that name."""
     event_of: Callable[[Any], Any] | None = None
     """model input -> core event. By default the type of that name in `events`."""
+    input_of: Callable[[Any], Any] | None = None
+    """core event -> model input, the reverse; only traces ask. By default by the fields' names."""
     output_of: Callable[[Any], Any] | None = None
     """core effect -> model output, or None if the model has none. By default the one of that name;
     of an effect `Control(to, body)` the one named as the body, with its fields."""
@@ -120,7 +121,7 @@ class Faces:
         return self.local(
             *(
                 None if name in self.uncompared else shaped(getattr(core, name), wanted)
-                for name, wanted in _fields(cast("Any", self.local))
+                for name, wanted in fields_of(self.local).items()
             )
         )
 
@@ -154,11 +155,6 @@ class Faces:
     def arrival(self, message: str) -> str:
         """Return the action by which a message of that name arrives."""
         return self.arrives.get(message, f"Receive{message}")
-
-
-@lru_cache(maxsize=64)
-def _fields(kind: type[Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple(fields_of(cast("Any", kind)).items())
 
 
 def contents(effect: Any) -> tuple[str, dict[str, Any]]:

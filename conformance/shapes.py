@@ -19,6 +19,7 @@ from functools import lru_cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, Union, cast, get_args, get_origin
 from typing import get_type_hints as hints_of
 
+from raincheck.impl.plain import field_names, in_order, is_record, plain
 from raincheck.model.values import Fcn, ModelValue, function
 
 __all__ = ["ShapeError", "fields_of", "frozen", "named", "plain", "shaped"]
@@ -37,29 +38,22 @@ def shaped(value: Any, wanted: Any) -> Any:
     return _shaper(wanted)(value)
 
 
-@lru_cache(maxsize=4096)
 def fields_of(kind: type) -> dict[str, Any]:
     """Return the types of a record's fields, in order: a NamedTuple, a Struct or a dataclass."""
+    return _hints(kind)
+
+
+@lru_cache(maxsize=4096)
+def _hints(kind: Any) -> dict[str, Any]:
     known = hints_of(kind, include_extras=True)
-    return {name: known[name] for name in _names(kind)}
+    return {name: known[name] for name in field_names(kind)}
 
 
 def named(value: Any) -> dict[str, Any]:
     """Return a record's fields and their values; raise ShapeError if it is no record."""
-    if not (names := _names(type(value))) and not _is_record(type(value)):
+    if not (names := field_names(type(value))) and not is_record(type(value)):
         raise ShapeError(f"{value!r} is no record")
     return {name: getattr(value, name) for name in names}
-
-
-def _names(kind: type) -> tuple[str, ...]:
-    for known in ("_fields", "__struct_fields__", "__dataclass_fields__"):
-        if hasattr(kind, known):
-            return tuple(getattr(kind, known))
-    return ()
-
-
-def _is_record(kind: Any) -> bool:
-    return any(hasattr(kind, n) for n in ("_fields", "__struct_fields__", "__dataclass_fields__"))
 
 
 def frozen(value: Any) -> Any:
@@ -67,36 +61,10 @@ def frozen(value: Any) -> Any:
     if isinstance(value, str | bytes) or not isinstance(value, Collection):
         return value
     if isinstance(value, Mapping):
-        return tuple(sorted(((frozen(k), frozen(v)) for k, v in value.items()), key=_order))
+        return tuple(sorted(((frozen(k), frozen(v)) for k, v in value.items()), key=in_order))
     if isinstance(value, set | frozenset):
         return frozenset(map(frozen, value))
     return tuple(map(frozen, value))
-
-
-def plain(value: Any) -> Any:
-    """Return the value as JSON writes it: sets sorted, mappings as sorted pairs."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, ModelValue):
-        return value.name
-    if _is_record(type(value)):
-        return [plain(each) for each in named(value).values()]
-    if isinstance(value, str) or not isinstance(value, Collection):
-        return value
-    if isinstance(value, Mapping):
-        return sorted(([plain(k), plain(v)] for k, v in value.items()), key=_order)
-    if isinstance(value, set | frozenset):
-        return sorted(map(plain, value), key=_order)
-    return [plain(each) for each in value]
-
-
-def _order(value: Any) -> Any:
-    """Sort what cannot be compared (None beside a number) by how it reads."""
-    if isinstance(value, list | tuple):
-        return (1, [_order(each) for each in value])
-    if isinstance(value, bool | int | float):
-        return (0, float(value), "")
-    return (0, float("-inf") if value is None else float("inf"), str(value))
 
 
 @lru_cache(maxsize=4096)
@@ -121,7 +89,7 @@ def _shaper(wanted: Any) -> _Shaper:
         return _enum(kind)
     if kind in _ATOMS:
         return _atom(kind)
-    if _is_record(kind):
+    if is_record(kind):
         return _named(kind)
     if kind is tuple and args and args[-1] is not Ellipsis:
         return _fixed(tuple(map(_shaper, args)) if args != ((),) else ())
@@ -208,7 +176,7 @@ def _instance(kind: type) -> _Shaper:
 
 def _union(alternatives: tuple[_Shaper, ...], wanted: Any) -> _Shaper:
     exact = {kind: _shaper(kind) for kind in get_args(wanted) if isinstance(kind, type)}
-    records = {kind.__name__: shaper for kind, shaper in exact.items() if _is_record(kind)}
+    records = {kind.__name__: shaper for kind, shaper in exact.items() if is_record(kind)}
 
     def shape(value: Any) -> Any:
         kind = type(value)
@@ -233,9 +201,9 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
 
     def shape(value: Any) -> Any:
         if isinstance(value, Mapping):
-            value = sorted(value.items(), key=_order)
+            value = sorted(value.items(), key=in_order)
         elif isinstance(value, set | frozenset):
-            value = value if made in (set, frozenset) else sorted(value, key=_order)
+            value = value if made in (set, frozenset) else sorted(value, key=in_order)
         elif not isinstance(value, list | tuple | deque):
             raise ShapeError(f"{value!r} is no {kind.__name__}")
         try:
@@ -271,13 +239,13 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 
 def _named(kind: type) -> _Shaper:
     # The fields' shapers are looked up when first used, so that a type may hold itself.
-    names = _names(kind)
+    names = field_names(kind)
     items: dict[str, _Shaper] = {}
 
     def shape(value: Any) -> Any:
         if not items:
             items.update((name, _shaper(each)) for name, each in fields_of(kind).items())
-        if _is_record(type(value)):
+        if is_record(type(value)):
             value = named(value)
         elif isinstance(value, str) and names == _ADDRESS:
             value = (value, 0)

@@ -225,8 +225,11 @@ class TraceWriter:
         buffer: int = _BUFFER,
         problem: Callable[[str], None] = lambda _: None,
         open_file: Callable[[Path], IO[bytes]] | None = None,
+        protocol: str = "",
     ) -> None:
-        self.path = folder / f"{run}.{me.node}.{me.incarnation}.jsonl"
+        """`protocol` is part of the file's name, where it is not SEQUENCER's."""
+        parts = (run, me.node, str(me.incarnation), *([protocol] if protocol else []))
+        self.path = folder / f"{'.'.join(parts)}.jsonl"
         self.lost = 0
         self._problem = problem
         self._encode = msgspec.json.Encoder().encode

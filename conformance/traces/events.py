@@ -141,11 +141,11 @@ class Crash(msgspec.Struct, tag_field="kind", tag="crash", kw_only=True, omit_de
 
 Record = Header | Event | Footer | Crash
 
-_decoder = msgspec.json.Decoder(Record)
+DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)
 _encoder = msgspec.json.Encoder()
 
-decode = _decoder.decode
-decode_lines = _decoder.decode_lines
+decode = DECODER.decode
+decode_lines = DECODER.decode_lines
 encode = _encoder.encode
 
 

@@ -6,14 +6,14 @@ its number and the reason; what is read comes in order, in batches of consecutiv
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
 
 from raincheck.conformance.errors import UsageError
 
-from .events import FORMAT_VERSION, Header, Record, decode, decode_lines
+from .events import DECODER, FORMAT_VERSION, Header, Record
 
 CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
@@ -66,17 +66,19 @@ def files_in(
     return list(found)
 
 
-def read_records(path: Path, report: Report) -> Iterator[Batch]:
+def read_records(
+    path: Path, report: Report, decoder: msgspec.json.Decoder[Any] = DECODER
+) -> Iterator[Batch]:
     """Yield the file's records in order; report each line that is not one."""
     if path.suffix == ".parquet":
         from .traceparquet import read_parquet
 
-        yield from read_parquet(path, report)
+        yield from read_parquet(path, report, decoder)
         return
     line = 1
     try:
         for line, block in _blocks(path, report):
-            yield from _decode_block(path, line, block, report)
+            yield from _decode_block(path, line, block, report, decoder)
     except OSError as error:
         reason = f"cannot be read any further ({error.strerror or error})"
         report(Problem(str(path), line, reason))
@@ -138,11 +140,13 @@ def _lines(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
 
 
-def _decode_block(path: Path, line: int, block: bytes, report: Report) -> Iterator[Batch]:
+def _decode_block(
+    path: Path, line: int, block: bytes, report: Report, decoder: msgspec.json.Decoder[Any]
+) -> Iterator[Batch]:
     """Decode all lines at once; only if one of them is bad, line by line."""
     if block.endswith(b"\n"):
         try:
-            records: list[Record] = decode_lines(block)
+            records: list[Record] = decoder.decode_lines(block)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             pass
         else:
@@ -156,7 +160,7 @@ def _decode_block(path: Path, line: int, block: bytes, report: Report) -> Iterat
     for number, text in enumerate(lines[:-1] if ended else lines, start=line):
         reason = ""
         try:
-            good.append(decode(text))
+            good.append(decoder.decode(text))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
             reason = _reason(text, error)
             if not ended and number == line + len(lines) - 1:

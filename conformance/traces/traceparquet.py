@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .events import Event, Record, decode, encode
+from .events import DECODER, Event, Record, encode
 from .tracefile import Batch, Problem, Report
 
 SCHEMA = pa.schema(
@@ -52,7 +52,9 @@ def write_parquet(path: Path, records: Iterable[Record]) -> int:
     return total + len(rows)
 
 
-def read_parquet(path: Path, report: Report) -> Iterator[Batch]:
+def read_parquet(
+    path: Path, report: Report, decoder: msgspec.json.Decoder[Any] = DECODER
+) -> Iterator[Batch]:
     """Yield the records in the order of their rows; a row's number stands for its line."""
     try:
         file = pq.ParquetFile(path)
@@ -67,19 +69,25 @@ def read_parquet(path: Path, report: Report) -> Iterator[Batch]:
             return
         try:
             for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
-                yield from _records(path, line, batch.to_pylist(), report)
+                yield from _records(path, line, batch.to_pylist(), report, decoder)
                 line += batch.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = f"cannot be read any further ({str(error).splitlines()[0]})"
             report(Problem(str(path), line, reason))
 
 
-def _records(path: Path, line: int, rows: list[dict[str, Any]], report: Report) -> Iterator[Batch]:
+def _records(
+    path: Path,
+    line: int,
+    rows: list[dict[str, Any]],
+    report: Report,
+    decoder: msgspec.json.Decoder[Any],
+) -> Iterator[Batch]:
     good: list[Record] = []
     first = line
     for number, row in enumerate(rows, start=line):
         try:
-            good.append(decode(_json(row)))
+            good.append(decoder.decode(_json(row)))
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
             if good:
                 yield Batch(first, good)

@@ -1,0 +1,79 @@
+"""A protocol's `Faces` as the recorder of its traces needs them (`impl/recording.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from raincheck.impl.messages import Address
+from raincheck.impl.plain import plain
+from raincheck.impl.recording import Parcel
+from raincheck.impl.tracing import Record
+
+from .faces import Faces
+from .shapes import named, shaped
+
+
+@dataclass(frozen=True, slots=True)
+class FromFaces:
+    """Records in the model's words, whatever the implementation calls things."""
+
+    faces: Faces
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name."""
+        return self.faces.protocol
+
+    def variables(self, core: Any) -> Record:
+        """The core's state as the model's."""
+        local = self.faces.core_local(core)
+        return {
+            name: plain(value)
+            for name, value in local._asdict().items()
+            if name not in self.faces.uncompared
+        }
+
+    def args(self, event: Any) -> Record:
+        """The event as the model's input."""
+        return {name: plain(value) for name, value in self._input(event)._asdict().items()}
+
+    def sent(self, effect: Any) -> Iterable[Parcel]:
+        """The messages that the effect is."""
+        for output in self.faces.model_outputs([effect]):
+            name = type(output).__name__
+            if name in self.faces.channels:
+                fields = output._asdict()
+                to = getattr(effect, "to", fields.pop("to"))
+                fields.pop("to", None)
+                content = {field: plain(value) for field, value in fields.items()}
+                for each in _addresses(to):
+                    yield Parcel(name, each, content, self.faces.channels[name])
+
+    def arrived(self, event: Any) -> Parcel | None:
+        """The message that arrives by this event."""
+        action = type(event).__name__
+        for name, channel in self.faces.channels.items():
+            if self.faces.arrival(name) == action:
+                kind = next(each for each in self.faces.outputs if each.__name__ == name)
+                made = self._input(event)._asdict()
+                content = {f: plain(made[f]) for f in kind._fields if f != "to" and f in made}
+                (sender,) = _addresses(event.sender)
+                return Parcel(name, sender, content, channel)
+        return None
+
+    def _input(self, event: Any) -> Any:
+        if self.faces.input_of is not None:
+            return self.faces.input_of(event)
+        wanted = self.faces.inputs[type(event).__name__]
+        fields = {k: v for k, v in named(event).items() if k not in self.faces.extra}
+        return shaped(fields, wanted)
+
+
+def _addresses(to: Any) -> list[Address]:
+    if isinstance(to, str):
+        return [Address(to, 0)]
+    if isinstance(to, tuple) and len(to) == 2 and isinstance(to[0], str) and type(to[1]) is int:
+        return [Address(*to)]
+    return [each for one in to for each in _addresses(one)]

@@ -1,0 +1,438 @@
+"""Part (a) for any protocol with `Faces`: one file of a trace against the model's handlers.
+
+Law of this file: it sees one node's records alone. It folds the handlers over them, compares what
+was sent and what changed, and keeps what part (b) needs (`facednet.py`). Nothing is dropped in
+silence: a record that cannot be used is put into quarantine with the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import msgspec
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faces import DATAGRAM, Faces, faces_of
+from raincheck.conformance.shapes import ShapeError, fields_of, plain, shaped
+from raincheck.model.machine import Refused
+
+from .events import FORMAT_VERSION
+from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
+from .tracefile import Problem, Report, read_records
+
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+Address = tuple[str, Natural]
+
+
+class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
+    """Whose file it is, and the local state in which it begins."""
+
+    version: int
+    run: str
+    protocol: str
+    node: str
+    incarnation: Natural
+    nodes: tuple[str, ...]
+    constants: dict[str, Any] = {}
+    initial: Any = None
+
+
+class Sent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A message that the event sent."""
+
+    id: list[Any]
+    to: Address
+    message: str
+    content: dict[str, Any]
+
+
+class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
+    """One event that the core handled."""
+
+    run: str
+    protocol: str
+    node: str
+    incarnation: Natural
+    index: Natural
+    action: str
+    args: dict[str, Any]
+    received: list[Any] | None = None
+    sent: tuple[Sent, ...] = ()
+    changed: dict[str, Any] = {}
+
+
+class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
+    """No event is missing at the end."""
+
+    run: str
+    node: str
+    incarnation: Natural
+    index: Natural
+
+
+DECODER: Final = msgspec.json.Decoder(Header | Event | Footer)
+
+
+class End(msgspec.Struct, frozen=True):
+    """One end of a message: its id, the event, and a digest of what is in it."""
+
+    id: str
+    index: int
+    digest: str
+    fifo: bool = False
+
+
+class FileReport(msgspec.Struct, kw_only=True):
+    """What one file says."""
+
+    run: str
+    protocol: str
+    node: str
+    incarnation: int
+    path: str
+    nodes: tuple[str, ...] = ()
+    events: int = 0
+    conforming: int = 0
+    complete: bool = False
+    findings: list[Finding] = []
+    actions: dict[str, int] = {}
+    sent: list[End] = []
+    received: list[End] = []
+
+    @property
+    def who(self) -> Address:
+        """Whose file it is."""
+        return (self.node, self.incarnation)
+
+
+class _Unusable(Exception):
+    """The record cannot be used; the text says why."""
+
+
+def check_file(path: Path, report: Report) -> FileReport | None:
+    """Check one file; None if it has no header that can be used."""
+    checker: _Checker | None = None
+    for batch in read_records(path, report, DECODER):
+        for line, record in enumerate(batch.records, batch.line):
+            try:
+                if checker is None:
+                    checker = _Checker(path, _header(record, line))
+                else:
+                    checker.take(record, line)
+            except (_Unusable, ShapeError) as problem:
+                report(Problem(str(path), line, str(problem)))
+                if checker is None:
+                    return None
+    return None if checker is None else checker.done()
+
+
+def _header(record: Any, line: int) -> Header:
+    if not isinstance(record, Header) or line != 1:
+        raise _Unusable("the first record is not a header: nothing in this file can be checked")
+    if record.version != FORMAT_VERSION:
+        raise _Unusable(f"version {record.version}: this reader knows version {FORMAT_VERSION}")
+    if record.node not in record.nodes:
+        raise _Unusable(f"node {record.node!r} is not among the header's nodes")
+    return record
+
+
+class _Checker:
+    """The fold over one file."""
+
+    def __init__(self, path: Path, header: Header) -> None:
+        try:
+            self.faces = faces_of(header.protocol)
+        except UsageError as lacking:
+            raise _Unusable(f"protocol {header.protocol!r}: {lacking}") from lacking
+        try:
+            self.rules = self.faces.rules(**header.constants)
+        except TypeError as error:
+            raise _Unusable(f"constants: {error}") from error
+        self.path = path
+        self.header = header
+        self.report = FileReport(
+            run=header.run,
+            protocol=header.protocol,
+            node=header.node,
+            incarnation=header.incarnation,
+            path=str(path),
+            nodes=header.nodes,
+        )
+        self.local = initial_local(self.faces, header.initial)
+        self.broken = False
+        """Whether the fold has stopped: from here on nobody knows the state."""
+        self.last = 0
+        self.ended = False
+        self._counts: dict[tuple[bool, str], int] = {}
+        begins = self.faces.begins
+        if begins is not None and not begins(self.rules, self.local):
+            self._find("a node does not begin like this", line=1)
+
+    def done(self) -> FileReport:
+        """Return the report; without a footer events may be missing at the end."""
+        self.report.complete = self.ended
+        return self.report
+
+    def take(self, record: Any, line: int) -> None:
+        """Check the next record."""
+        mine = (self.header.run, self.header.node, self.header.incarnation)
+        if isinstance(record, Header):
+            raise _Unusable("a second header")
+        if (record.run, record.node, record.incarnation) != mine:
+            raise _Unusable("a record of another run, node or incarnation than the header's")
+        if self.ended:
+            raise _Unusable("a record after the footer")
+        if isinstance(record, Footer):
+            self.ended = True
+            if record.index > self.last:
+                self._missing(self.last + 1, record.index, line)
+            return
+        if record.protocol != self.header.protocol:
+            raise _Unusable(f"an event of {record.protocol!r}")
+        if record.index <= self.last:
+            raise _Unusable(f"index {record.index} came before")
+        wanted = self.faces.inputs.get(record.action)
+        if wanted is None:
+            raise _Unusable(f"{self.header.protocol} has no action {record.action!r}")
+        event = _within("args", shaped, record.args, wanted)
+        sent = [_within("sent", self._sent_end, each) for each in record.sent]
+        received = _within("received", self._received_end, record, event)
+        if record.index > self.last + 1:
+            self._missing(self.last + 1, record.index - 1, line)
+        self.last = record.index
+        self.report.events += 1
+        counts = self.report.actions
+        counts[record.action] = counts.get(record.action, 0) + 1
+        self.report.sent += [msgspec.structs.replace(end, index=record.index) for end in sent]
+        if received is not None:
+            self.report.received.append(received)
+        if not self.broken:
+            self._step(record, event, line)
+            if not self.broken:
+                self.report.conforming = record.index
+
+    # ------------------------------------------------------------------ one step
+
+    def _step(self, record: Event, event: Any, line: int) -> None:
+        try:
+            answer = self.faces.handlers[record.action](self.rules, self.local, event)
+        except Exception as error:  # noqa: BLE001 - an input that no run has may be anything
+            self._find(f"the model cannot answer: {type(error).__name__}: {error}", record, line)
+            return
+        if isinstance(answer, Refused):
+            conjuncts = tuple(
+                FalseConjunct(text, {name: plain(value) for name, value in values.items()})
+                for text, values in answer.conjuncts
+            )
+            reason = f"{record.action} is not enabled"
+            self._find(reason, record, line, conjuncts=conjuncts)
+            return
+        differences = [
+            *self._changes(record, answer.local),
+            *self._messages(record, answer.outputs),
+        ]
+        if differences:
+            self._find("not what the model does", record, line, differences=tuple(differences))
+            return
+        self.local = answer.local
+
+    def _changes(self, record: Event, after: Any) -> Iterator[Difference]:
+        known = fields_of(self.faces.local)
+        before = self.local
+        for name in record.changed:
+            if name not in known or name in self.faces.uncompared:
+                yield Difference(name, None, record.changed[name])
+        for name, wanted in known.items():
+            if name in self.faces.uncompared:
+                continue
+            old, new = getattr(before, name), getattr(after, name)
+            if name in record.changed:
+                try:
+                    recorded = shaped(record.changed[name], wanted)
+                except ShapeError:
+                    yield Difference(name, plain(new), record.changed[name])
+                    continue
+                if recorded != new:
+                    yield Difference(name, plain(new), record.changed[name])
+            elif old != new:
+                yield Difference(name, plain(new), "unchanged")
+
+    def _messages(self, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
+        expected = [each for output in outputs for each in parcels(self.faces, output)]
+        recorded = [(each.message, each.to, each.content) for each in record.sent]
+        for place in range(max(len(expected), len(recorded))):
+            name = f"sent[{place + 1}]"
+            if place >= len(recorded):
+                yield Difference(name, _told(expected[place]), None)
+            elif place >= len(expected):
+                yield Difference(name, None, list(recorded[place]))
+            elif not self._same(expected[place], recorded[place]):
+                yield Difference(name, _told(expected[place]), list(recorded[place]))
+
+    def _same(self, output: tuple[Any, Any], recorded: tuple[str, Address, dict[str, Any]]) -> bool:
+        made, to = output
+        message, receiver, content = recorded
+        kind = type(made)
+        if message != kind.__name__ or plain(to) not in (receiver[0], list(receiver)):
+            return False
+        kinds = fields_of(kind)
+        if content.keys() != kinds.keys() - {"to"}:
+            return False
+        try:
+            return all(shaped(content[n], kinds[n]) == getattr(made, n) for n in content)
+        except ShapeError:
+            return False
+
+    # ------------------------------------------------------------------ both ends of messages
+
+    def _sent_end(self, sent: Sent) -> End:
+        kind = next((k for k in self.faces.outputs if k.__name__ == sent.message), None)
+        channel = self.faces.channels.get(sent.message)
+        if kind is None or channel is None:
+            raise ShapeError(f"{self.header.protocol} has no message {sent.message!r}")
+        me = (self.header.node, self.header.incarnation)
+        digest = self._digest(sent.message, me, sent.content)
+        return self._end(sent.id, (*me, *sent.to), sent.message, digest, incoming=False)
+
+    def _received_end(self, record: Event, event: Any) -> End | None:
+        message = next(
+            (name for name in self.faces.channels if self.faces.arrival(name) == record.action),
+            None,
+        )
+        if message is None:
+            if record.received is not None:
+                raise ShapeError(f"{record.action} consumes no message")
+            return None
+        if record.received is None:
+            raise ShapeError(f"{record.action} consumes a message, and none is named")
+        ends = record.received[1:5]
+        if len(ends) < 4:
+            raise ShapeError(f"{record.received} is no id of a message")
+        digest = _digest(event._asdict(), self._common(message))
+        me = [self.header.node, self.header.incarnation]
+        end = self._end(record.received, (*ends[:2], *me), message, digest, incoming=True)
+        sender = plain(getattr(event, "sender", ends[:2]))
+        if sender not in (ends[0], ends[:2]):
+            raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
+        return msgspec.structs.replace(end, index=record.index)
+
+    def _end(
+        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: str, *, incoming: bool
+    ) -> End:
+        """The end of that message; raise ShapeError if its id is not the one it must have."""
+        channel = self.faces.channels[message]
+        if channel == DATAGRAM:
+            if name[:5] != [message, *ends]:
+                raise ShapeError(f"{name} is not the id of a {message} between {ends}")
+            return End(json_text(name[:5]), 0, digest)
+        if name[:5] != [channel, *ends] or len(name) != 6:
+            raise ShapeError(f"{name} is not an id of channel {channel!r} between {ends}")
+        key = (incoming, json_text(name[:5]))
+        count = self._counts.get(key, 0) + 1
+        self._counts[key] = name[5] if type(name[5]) is int else count
+        if name[5] != count and not self.broken:
+            reason = f"message {count} of the channel is next, and this is {name[5]}"
+            self._find(f"{json_text(name)}: {reason}", index=self.last + 1)
+        return End(json_text(name), 0, digest, fifo=True)
+
+    def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
+        """What a message and the event by which it arrives have in common."""
+        kind = next(k for k in self.faces.outputs if k.__name__ == message)
+        wanted = self.faces.inputs[self.faces.arrival(message)]
+        there = fields_of(kind).keys()
+        names = tuple(n for n in fields_of(wanted) if n in there and n != "to")
+        return message, names
+
+    def _digest(self, message: str, _sender: Address, content: dict[str, Any]) -> str:
+        wanted = fields_of(self.faces.inputs[self.faces.arrival(message)])
+        common = self._common(message)
+        return _digest({n: shaped(content.get(n), wanted[n]) for n in common[1]}, common)
+
+    # ------------------------------------------------------------------ findings
+
+    def _missing(self, low: int, high: int, line: int) -> None:
+        self._find(f"events {low} to {high} are missing", line=line, verdict=INCONCLUSIVE)
+
+    def _find(
+        self,
+        reason: str,
+        record: Event | None = None,
+        line: int = 0,
+        *,
+        index: int = 0,
+        verdict: str = VIOLATED,
+        conjuncts: tuple[FalseConjunct, ...] = (),
+        differences: tuple[Difference, ...] = (),
+    ) -> None:
+        self.broken = True
+        self.report.findings.append(
+            Finding(
+                verdict=verdict,
+                part="records" if verdict == INCONCLUSIVE else "local",
+                reason=reason,
+                run=self.header.run,
+                node=self.header.node,
+                incarnation=self.header.incarnation,
+                index=record.index if record is not None else index or self.last,
+                action=record.action if record is not None else "",
+                path=str(self.path),
+                line=line,
+                conjuncts=conjuncts,
+                differences=differences,
+            )
+        )
+
+
+def initial_local(faces: Faces, initial: Any) -> Any:
+    """Return the header's state as the model's Local; what is never compared has its default."""
+    if not isinstance(initial, dict):
+        raise ShapeError("initial: the header must say in which state the node begins")
+    defaults = getattr(faces.local, "_field_defaults", {})
+    values = {}
+    for name, wanted in fields_of(faces.local).items():
+        if name in faces.uncompared:
+            values[name] = defaults.get(name)
+        elif name in initial:
+            values[name] = _within(f"initial.{name}", shaped, initial[name], wanted)
+        else:
+            raise ShapeError(f"initial: {name} is missing")
+    if unknown := sorted(initial.keys() - values.keys()):
+        raise ShapeError(f"initial: there is no {unknown[0]}")
+    return faces.local(**values)
+
+
+def parcels(faces: Faces, output: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield a network message once for each of its receivers, with the receiver."""
+    if type(output).__name__ not in faces.channels:
+        return
+    to = output.to
+    alone = isinstance(to, str) or hasattr(to, "_fields")
+    for each in [to] if alone else sorted(to):
+        yield output, each
+
+
+def _told(output: tuple[Any, Any]) -> list[Any]:
+    made, to = output
+    fields = {name: plain(value) for name, value in made._asdict().items() if name != "to"}
+    return [type(made).__name__, plain(to), fields]
+
+
+def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> str:
+    message, names = common
+    text = json_text([message, *(plain(values[name]) for name in names)])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def json_text(value: Any) -> str:
+    """Return the value as JSON, always the same for the same value."""
+    return msgspec.json.encode(value).decode()
+
+
+def _within(where: str, make: Callable[..., Any], *given: Any) -> Any:
+    try:
+        return make(*given)
+    except ShapeError as error:
+        raise ShapeError(f"{where}: {error}") from error

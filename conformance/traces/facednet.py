@@ -1,0 +1,165 @@
+"""Part (b) for any protocol with `Faces`: what is between the nodes, and the run's verdict.
+
+A FIFO channel's messages arrive as they were sent, each once and in order, but for the last ones;
+a datagram that arrives was sent. Neither arrives before it was sent: the order of events, each
+node's own and each message's, must have no circle. What rests on a file that is not there or not
+whole is inconclusive.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from .checker import RunVerdict
+from .faced import Address, End, FileReport
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
+from .tracefile import Problem
+
+
+def judge(
+    run: str,
+    protocol: str,
+    reports: Iterable[FileReport],
+    crashed: Collection[Address],
+    problems: Iterable[Problem],
+) -> RunVerdict:
+    """Put together what the files say of one protocol of one run; every engine ends here."""
+    by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
+    problems = sorted(problems)
+    found = [finding for report in by_who.values() for finding in report.findings]
+    found += _between(by_who)
+    found += _records(run, by_who, crashed)
+    # Through JSON and back, so that a finding does not show which engine it came through.
+    findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
+    # There are no clocks here: what a node did wrong comes before what others saw of it.
+    findings.sort(key=lambda each: (each.verdict != VIOLATED, each.part != "local", each.place()))
+    verdict = HOLDS
+    if any(finding.verdict == VIOLATED for finding in findings):
+        verdict = VIOLATED
+    elif findings or problems or not any(report.events for report in by_who.values()):
+        verdict = INCONCLUSIVE
+    actions: dict[str, int] = {}
+    for report in by_who.values():
+        for action, count in report.actions.items():
+            actions[action] = actions.get(action, 0) + count
+    return RunVerdict(
+        run=run,
+        protocol=protocol,
+        verdict=verdict,
+        findings=findings,
+        problems=problems,
+        promises=[],
+        files=len(by_who),
+        events=sum(report.events for report in by_who.values()),
+        conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
+        actions=dict(sorted(actions.items())),
+    )
+
+
+def _records(
+    run: str, reports: Mapping[Address, FileReport], crashed: Collection[Address]
+) -> Iterable[Finding]:
+    """What is missing: the end of a file, or a node's files."""
+    for who, report in reports.items():
+        if not report.complete and who not in crashed:
+            yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
+    named = {node for report in reports.values() for node in report.nodes}
+    for node in sorted(named - {node for node, _ in reports}):
+        yield Finding(
+            verdict=INCONCLUSIVE,
+            part="records",
+            reason=f"there is no file of node {node}",
+            run=run,
+            node=node,
+            incarnation=0,
+        )
+
+
+def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
+    """Compare both ends of every message, then look for a circle."""
+    # Of a datagram that was sent several times the first sending counts.
+    sent: dict[tuple[str, str], tuple[Address, End]] = {}
+    names: dict[str, End] = {}
+    for who, report in reports.items():
+        for end in report.sent:
+            sent.setdefault(_key(end), (who, end))
+            if end.fifo:
+                names.setdefault(end.id, end)
+    origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
+    for who, report in reports.items():
+        for end in report.received:
+            known = sent.get(_key(end))
+            if known is not None:
+                origins.setdefault((who, end.index), []).append((known[0], known[1].index))
+                continue
+            if end.fifo and end.id in names:
+                yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
+                continue
+            sender = _sender(end)
+            if sender in reports and reports[sender].complete:
+                yield _finding(report, f"{end.id} was never sent", VIOLATED, end)
+            else:
+                reason = f"{end.id}: the records of {sender[0]}.{sender[1]} do not show its sending"
+                yield _finding(report, reason, INCONCLUSIVE, end)
+    yield from _circle(reports, origins)
+
+
+def _key(end: End) -> tuple[str, str]:
+    return end.id, end.digest
+
+
+def _sender(end: End) -> Address:
+    _, node, incarnation, *_ = msgspec.json.decode(end.id)
+    return (str(node), int(incarnation))
+
+
+def _circle(
+    reports: Mapping[Address, FileReport],
+    origins: Mapping[tuple[Address, int], list[tuple[Address, int]]],
+) -> Iterable[Finding]:
+    """Let each node go on as far as what it receives was sent; who cannot end is in a circle."""
+    needs = {
+        who: deque(end for end in report.received if (who, end.index) in origins)
+        for who, report in reports.items()
+    }
+    waiting: dict[Address, list[Address]] = {}
+    ready = list(reports)
+    while ready:
+        who = ready.pop()
+        while needs[who]:
+            end = needs[who][0]
+            blocked = next(
+                (
+                    sender
+                    for sender, index in origins[who, end.index]
+                    if needs[sender] and needs[sender][0].index <= index
+                ),
+                None,
+            )
+            if blocked is not None:
+                waiting.setdefault(blocked, []).append(who)
+                break
+            needs[who].popleft()
+            ready += waiting.pop(who, [])
+        if not needs[who]:
+            ready += waiting.pop(who, [])
+    for who, left in needs.items():
+        if left:
+            reason = f"{left[0].id} was received before it was sent"
+            yield _finding(reports[who], reason, VIOLATED, left[0])
+
+
+def _finding(report: FileReport, reason: str, verdict: str, end: End | None = None) -> Finding:
+    return Finding(
+        verdict=verdict,
+        part="records" if end is None else "network",
+        reason=reason,
+        run=report.run,
+        node=report.node,
+        incarnation=report.incarnation,
+        index=end.index if end is not None else report.events,
+        path=report.path,
+    )
