@@ -11,7 +11,7 @@ import asyncio
 import logging
 import signal
 import sys
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from raincheck.impl.channel import Connecting
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
+from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
@@ -37,6 +38,7 @@ class TracedConfig(ChannelConfig):
     traces: Path
     damage: Damage = field(default_factory=Damage)
     repairs: Repairs = field(default_factory=Repairs)
+    layers: LayerRepairs = field(default_factory=LayerRepairs)
     writers: list[TraceWriter] = field(default_factory=list)
 
     def _flush(self) -> None:
@@ -56,7 +58,9 @@ class TracedConfig(ChannelConfig):
         tracer = Tracer(self.run, address, self.nodes, writer)
         config = await self.stack_config(transport)
         seed = self.seed or 0
-        stack = Stack(address, config, seed=seed, tracer=tracer, repairs=self.repairs)
+        stack = Stack(
+            address, config, seed=seed, tracer=tracer, repairs=self.repairs, layers=self.layers
+        )
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
         return stack, writer
 
@@ -98,7 +102,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--rate", type=float, default=0.0, help="messages per second; 0: as fast as can be")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
     add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
-    add("--undo", default="", metavar="REPAIR,...", help="repairs of the spec to undo: for tests")
+    add(
+        "--undo",
+        default="",
+        metavar="REPAIR,...",
+        help="repairs to undo, for tests: own_table, flush.reconcile",
+    )
     add("--join-timeout", type=float, default=20.0, help="seconds until joining is given up")
     add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
     add("--seed", type=int, default=1)
@@ -106,12 +115,22 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def repairs(text: str) -> Repairs:
-    """Undo the repairs that are named; joiners then take whatever comes first."""
-    names = [name for name in text.split(",") if name]
+    """Undo SEQUENCER's repairs that are named; joiners then take whatever comes first."""
+    names = [name for name in text.split(",") if name and "." not in name]
     undone: dict[str, Any] = {name: False for name in names if name != "join_policy"}
     if "join_policy" in names:
         undone["join_policy"] = "any"
     return Repairs(**undone)
+
+
+def layers(text: str) -> LayerRepairs:
+    """Undo the repairs of other layers, named as "flush.reconcile"."""
+    undone: dict[str, dict[str, bool]] = {}
+    for layer, dot, repair in (name.partition(".") for name in text.split(",")):
+        if dot:
+            undone.setdefault(layer, {})[repair] = False
+    whole = LayerRepairs()
+    return replace(whole, **{n: replace(getattr(whole, n), **off) for n, off in undone.items()})
 
 
 def config(args: argparse.Namespace) -> TracedConfig:
@@ -137,6 +156,7 @@ def config(args: argparse.Namespace) -> TracedConfig:
         nodes=tuple(args.nodes.split(",")),
         damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
         repairs=repairs(args.undo),
+        layers=layers(args.undo),
     )
 
 

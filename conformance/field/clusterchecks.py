@@ -1,7 +1,8 @@
 """What the traces and delivery logs of a cluster's run say about it.
 
-This first stack has no FLUSH: nobody discharges the assumption VirtualSynchrony. What rests on it
-is looked at and shown, and fails no run; everything else has to hold.
+The traces are held against the specification and its properties; the logs of what the applications
+were given are judged on their own, by what any system must keep that claims total order over
+virtually synchronous views.
 """
 
 from collections.abc import Iterable
@@ -12,16 +13,30 @@ from typing import Any
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.deliveries import read_rows
+from raincheck.conformance.traces.properties_local import check_deliveries
 from raincheck.conformance.traces.tracefile import Problem
 
 from .clustermembers import Member
 from .clusterrecord import Record
 
-RESTING = ("TotalOrder", "UniformTotalOrder", "Agreement", "UniformAgreement")
-"""Properties that rest on VirtualSynchrony."""
-FIRM = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
-"""What holds without it. Trace: each member's events and the network relation."""
-NOT_DISCHARGED = "assumption VirtualSynchrony not discharged"
+UNIFORM = ("UniformTotalOrder", "UniformAgreement")
+"""Properties that speak of crashed members too. They need delivery that waits for stability, which
+nobody promises: they are shown, and fail no run."""
+FIRM = (
+    "Trace",
+    "TotalOrder",
+    "Agreement",
+    "VirtualSynchrony",
+    "Integrity",
+    "Fifo",
+    "InView",
+    "GapFree",
+    "Validity",
+    "Logs",
+)
+"""What has to hold. Trace: each member's events and the network relation. Logs: what the delivery
+logs say by themselves."""
+NOT_PROMISED = "not promised"
 
 _SHOWN = 3  # findings in a detail
 
@@ -85,7 +100,21 @@ def judge(record: Record, folder: Path, check: bool = True) -> Judged:
     _judge_logs(judged, folder)
     if check:
         _judge_traces(judged, folder)
+        _judge_by_logs_alone(judged, folder)
     return judged
+
+
+def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:
+    """Black box: total order, agreement, one view per message, nothing twice, nothing made up."""
+    logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
+    if not logs:
+        _add(judged, "Logs", INCONCLUSIVE)
+        return
+    for promise in check_deliveries(logs).properties:
+        _add(judged, "Logs", promise.verdict)
+        if promise.verdict != HOLDS:
+            why = promise.reason or promise.witness
+            judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
 
 
 def _judge_traces(judged: Judged, folder: Path) -> None:
@@ -102,7 +131,7 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
             _add(judged, promise.name, promise.verdict)
             if promise.verdict == VIOLATED:
                 judged.witnesses[promise.name] = promise.witness
-                if promise.name not in RESTING:
+                if promise.name not in UNIFORM:
                     judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
 
 
@@ -208,7 +237,7 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
         figures: dict[str, object] = {"runs": sum(counts.values())}
         figures |= {word: count for word, count in counts.items() if word != HOLDS}
         found.append(Result(name, "sequencer", verdict, HOLDS, figures))
-    for name in RESTING:
+    for name in UNIFORM:
         counts = _counts(runs, name)
         if not counts:
             continue
@@ -220,7 +249,7 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
             "seeds_violated": seeds,
             "witness": next((j.witnesses[name] for j in runs if name in j.witnesses), None),
         }
-        found.append(Result(name, "sequencer", NOT_DISCHARGED, NOT_DISCHARGED, figures))
+        found.append(Result(name, "sequencer", NOT_PROMISED, NOT_PROMISED, figures))
     return tuple(found)
 
 
