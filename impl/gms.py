@@ -151,6 +151,14 @@ class Gms:
         """Whether `InstallView` is enabled."""
         return self.running and self.phase == "installing" and not self.waiting
 
+    def unknown_to(self, counter: int) -> tuple[Address, ...]:
+        """The members that a leader in view number `counter` cannot know, and does not leave out.
+
+        Whoever has joined with a view that it has not installed yet.
+        """
+        view = self.view
+        return view.joiners if view is not None and counter < view.id.counter else ()
+
     def refuses(self, joiner: Address) -> Address | None:
         """The member because of which a process cannot be admitted: a later life of its node."""
         later = [
@@ -311,7 +319,7 @@ class Gms:
             return [SendExcluded(sender, self.view)]
         self.promised = sender
         self.suspects.discard(sender)
-        self.gone |= {m for m in self.members if m not in participants}
+        self.gone |= set(self.members) - set(participants) - set(self.unknown_to(counter))
         self.suspects -= self.gone
         return [Prepared(sender, self.view, self.held)]
 

@@ -147,7 +147,9 @@ class GmsLayer(Protocol):
         effects = self.core.handle(event)
         self._carry_out(effects, now)
         if any(isinstance(effect, Prepared) for effect in effects):
-            self.flush.handle(source, body, now)
+            # FLUSH must not take those for left out whom a leader that is behind cannot know.
+            everybody = (*body.participants, *self.core.unknown_to(body.fid.view))
+            self.flush.handle(source, StartFlush(body.fid, everybody), now)
         elif not effects:
             self.counters["start_refused"] += 1
         self._tell(now)

@@ -476,6 +476,10 @@ Finish(n) ==
 -----------------------------------------------------------------------------
 (* Those who follow it *)
 
+\* A leader that is behind does not know who has joined with the view of n, and does not
+\* leave it out.
+Unknown(n, a, counter) == counter < Counter(view[n]) /\ a \in view[n].joiners
+
 \* PREPARE: from now on only this leader's views are taken, and who is left out is gone.
 \* The answer says which views n has. A joiner that is told to be a member has had no
 \* JOIN_RSP; it says so, and takes none that is late.
@@ -484,7 +488,7 @@ ReceivePrepare(n, s) ==
     /\ \E i \in Incoming(n, s, "PREPARE") :
          LET m    == channel[s][n][i]
              rest == Taken(n, s, i)
-             out  == {a \in Members(view[n]) : a \notin m.participants}
+             out  == {a \in Members(view[n]) : a \notin m.participants /\ ~Unknown(n, a, m.counter)}
              heeded == m.from \notin gone[n] /\ Address(n) \in m.participants
              Know(v) == m.from \in Members(v)
          IN  CASE status[n] = "joining" /\ Readmit ->

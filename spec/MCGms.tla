@@ -16,7 +16,8 @@ CONSTANTS
     Senders,          \* the nodes whose applications multicast
     MaxSaid,          \* how many multicasts each of them sends
     MaxViews,         \* no change begins in a view of this number
-    WrongSuspects     \* pairs of nodes: the first may suspect the second though it is alive
+    Doubters,         \* the nodes that may suspect one that is alive
+    Sides             \* ... if it is on another side: sets of nodes
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
@@ -27,7 +28,9 @@ MCRequestJoin ==
 
 MCBeginChange(n) == Counter(view[n]) < MaxViews /\ BeginChange(n)
 
-MCSuspect(n, a) == (Alive(a) => <<n, a[1]>> \in WrongSuspects) /\ Suspect(n, a)
+MCSuspect(n, a) ==
+    /\ Alive(a) => n \in Doubters /\ \E side \in Sides : n \in side /\ a[1] \notin side
+    /\ Suspect(n, a)
 
 MCCrash(n) ==
     /\ n \in Crashers
