@@ -90,6 +90,7 @@ class Group:
         self.strangers: list[tuple[Address, str]] = []
         """Who sent what only members may send; the stack takes them to report them."""
         self.last_members: tuple[Address, ...] = ()
+        self._asked_for = 0
         self._outbox = outbox
         self._tracer = tracer
 
@@ -171,6 +172,12 @@ class Group:
         if self._tracer is not None:
             self._tracer.footer()
 
+    def ask_for_acknowledgements(self, now: float) -> None:
+        """Once this member has multicast its last: do not wait until they come by themselves."""
+        if self._asked_for != self.nakack.highest and self.nakack.lagging():
+            self._asked_for = self.nakack.highest
+            self.nakack.announce(now)
+
     def leave(self) -> None:
         """Be out of the group."""
         self.left = True
@@ -237,7 +244,8 @@ class Group:
         elif isinstance(body, StartFlush):
             if self.running and not self.knows(source):
                 self._stranger(source, body)  # who was a member is told that it is none
-            if self.running or self.me in body.participants:
+            joining = self.sequencer.status == "joining" and self.me in body.participants
+            if self.running or joining:
                 self.gms.start_flush(source, body, now)
         elif not self.running:
             self._outbox.counters["not_a_member_yet"] += 1

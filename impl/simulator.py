@@ -30,6 +30,7 @@ from .messages import Address, Batch, Endpoint, Run, View, ViewId
 from .reports import Dropped, Left, Outgoing, Report, Suspected, ViewInstalled
 from .sequencer import Repairs
 from .simulated import Flight, Link, Node
+from .simulated_app import Application
 from .stack import Stack
 from .stack_config import StackConfig
 from .tracing import Tracer
@@ -68,6 +69,8 @@ class Simulator:
         """Applications have a state, and joiners ask for it."""
         self.blocking = False
         """Applications have a block()."""
+        self.application: Callable[[], Application] = Application
+        """Makes the application of each life of a node."""
         self._tracer = tracer
         self._on_batch = on_batch
         self._record = record
@@ -125,7 +128,7 @@ class Simulator:
             stack.ask_to_block()
         if self.with_state:
             stack.want_state(self.now)
-        node = Node(name, endpoint, stack)
+        node = Node(name, endpoint, stack, app=self.application())
         if known is not None:
             node.history = [*known.history, (known.address, known.delivered, known.views)]
         self.nodes[name] = node

@@ -221,6 +221,8 @@ class Stack:
             group.ordering.draining = True
             while group.advance(now):
                 pass
+        if sequencer.status == "leaving" and not sequencer.forward_table:
+            group.ask_for_acknowledgements(now)
         if group.drained:
             sequencer.handle(Stop(drained=True))
             group.stopped()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
+from raincheck.impl.simulated_app import Application
 from raincheck.impl.simulator import Link, Node, Simulator
 from raincheck.impl.stack_config import StackConfig
 
@@ -38,6 +39,9 @@ class Story:
             multicast_window=lots.choice([8, 64]),
         )
         self.group = Simulator(seed, link=link, config=config)
+        self.group.with_state = lots.random() < 0.5
+        self.group.blocking = lots.random() < 0.5
+        self.group.application = self._application
         size = members or lots.choice([3, 3, 4, 4, 5, 5, 6, 7, 8, 10])
         self.names = "abcdefghij"[:size]
         self.quiet: set[str] = set()
@@ -83,6 +87,13 @@ class Story:
                 raise Broken(f"progress: {node.name} has not left")
         if not any(node.messages for node in group.up):
             raise Broken("progress: nobody has delivered anything")
+
+    def _application(self) -> Application:
+        """One with a state of some size, and a block() that may take its time."""
+        lots = self.lots
+        app = Application(padding=lots.choice([0, 10_000, 300_000]))
+        app.block_takes = lambda: lots.choice([0.0, 0.0, 0.001, 0.1])
+        return app
 
     def _rests(self) -> bool:
         try:

@@ -1,5 +1,9 @@
 """Nothing waits for a timer that need not, and nothing is sent again while its answer may come."""
 
+from itertools import pairwise
+
+import pytest
+
 from raincheck.impl.protocol import Backoff
 from raincheck.impl.simulated import Link
 from raincheck.impl.simulator import Simulator
@@ -24,6 +28,39 @@ def test_three_senders_wait_for_nothing_but_the_network():
     assert all(len(times) >= 1498 for times in waits.values())
     assert max(waits["a"]) < 0.00011  # to the coordinator
     assert max(waits["b"] + waits["c"]) < 0.00021  # and back
+
+
+@pytest.mark.parametrize("names", ["abc", "abcdefghij"])
+@pytest.mark.parametrize("what", ["join", "leave", "coordinator leaves"])
+def test_a_view_change_under_load_costs_a_few_trips_and_waits_for_no_timer(
+    names: str, what: str
+) -> None:
+    trip = 0.0001
+    times: dict[str, list[float]] = {name: [] for name in (*names, "z")}
+    group = Simulator(
+        1,
+        link=Link(delay=(trip, trip)),
+        on_batch=lambda node, _: times[node.name].append(group.now),
+    )
+    group.start(*names, founders=True)
+
+    def say(name: str) -> None:
+        if group[name].stack.status == "member":
+            group.send(name, [b"x" * 100])
+
+    for step in range(300):
+        for rank, name in enumerate(names):
+            group.at(0.2 + step * 0.001 + rank * 0.0001, lambda n=name: say(n))  # type: ignore[misc]
+    if what == "join":
+        group.at(0.35, lambda: group.start("z"))
+    else:
+        group.at(0.35, lambda: group.leave(names[0] if "coordinator" in what else names[1]))
+    group.run(0.49)
+
+    for name in names[2:]:
+        assert [view.id.counter for view in group[name].views] == [1, 2]
+        pauses = [b - a for a, b in pairwise(times[name]) if a > 0.25]
+        assert 0.0002 < max(pauses) < 10 * trip + 0.001
 
 
 def test_the_first_pause_follows_the_round_trips_within_bounds():
