@@ -78,7 +78,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         if args.case or args.protocol or args.walk is not None:
             raise UsageError("--schedule brings its own cases: leave --case and --walk out.")
         return _replay_file(args, ui)
-    cases = select(load_catalog(), names=args.case, protocol=args.protocol, tier=args.tier)
+    cases = select(
+        load_catalog(), names=args.case, protocol=args.protocol, tier=args.tier, modelled=True
+    )
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk is a walk of one case: name it with --case.")
     protocols = tuple(dict.fromkeys(case.protocol for case in cases))

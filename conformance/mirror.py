@@ -199,7 +199,7 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     if missing == list(own):
         return [
             Case(each.name, each.protocol, each.module, each.cfg, each.expected, each.distinct)
-            for each in select(load_catalog(), names=args.case, tier=args.tier)
+            for each in select(load_catalog(), names=args.case, tier=args.tier, modelled=True)
         ]
     if missing or args.case:
         wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"

@@ -23,7 +23,7 @@ TIERS: Final = ("quick", "full", "deep")
 _TEXTS: Final = ("name", "protocol", "module", "cfg", "words", "expected", "tier", "rule")
 _OPTIONAL_TEXTS: Final = ("flaw", "note")
 _COUNTS: Final = ("distinct", "depth")
-_KEYS: Final = frozenset((*_TEXTS, *_OPTIONAL_TEXTS, *_COUNTS, "properties"))
+_KEYS: Final = frozenset((*_TEXTS, *_OPTIONAL_TEXTS, *_COUNTS, "properties", "made_of"))
 _NAME_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
@@ -47,6 +47,9 @@ class Case:
     note: str = ""
     distinct: int | None = None
     depth: int | None = None
+    made_of: tuple[str, ...] = ()
+    """The protocols whose specifications run together in it. Such a case is TLC's alone: it has no
+    model, since each of these has one of its own."""
 
 
 def spec_folder() -> Path:
@@ -117,9 +120,19 @@ def _content(path: Path | None) -> tuple[Path, dict[str, Any]]:
 
 
 def select(
-    cases: Iterable[Case], *, names: Iterable[str] = (), protocol: str = "", tier: str = "quick"
+    cases: Iterable[Case],
+    *,
+    names: Iterable[str] = (),
+    protocol: str = "",
+    tier: str = "quick",
+    modelled: bool = False,
 ) -> tuple[Case, ...]:
-    """Return the named cases, or those of the tier and the tiers within it, of one protocol."""
+    """Return the named cases, or those of the tier and the tiers within it, of one protocol.
+
+    `modelled`: only those that have a model.
+    """
+    if modelled:
+        cases = [case for case in cases if not case.made_of]
     known = {case.name: case for case in cases}
     if protocol and protocol not in {case.protocol for case in known.values()}:
         have = ", ".join(sorted({case.protocol for case in known.values()}))
@@ -169,6 +182,9 @@ def _case(table: Any, path: Path, number: int) -> Case:
         or not all(isinstance(each, str) for each in properties)
     ):
         raise UsageError(f"{where}: properties must be a list of names.")
+    made_of = table.get("made_of", [])
+    if not isinstance(made_of, list) or not all(isinstance(each, str) for each in made_of):
+        raise UsageError(f"{where}: made_of must be a list of protocols.")
     if not set(table["name"]) <= _NAME_CHARACTERS:  # it becomes the name of a file
         raise UsageError(f"{where}: a name has small letters, digits, '-', '_' and '.' only.")
     if table["tier"] not in TIERS:
@@ -195,6 +211,7 @@ def _case(table: Any, path: Path, number: int) -> Case:
         note=table.get("note", ""),
         distinct=table.get("distinct"),
         depth=table.get("depth"),
+        made_of=tuple(made_of),
     )
 
 

@@ -1,0 +1,141 @@
+------------------------------ MODULE MCStack ------------------------------
+(***************************************************************************)
+(* SEQUENCER standing on FLUSH: the two specifications run together, so    *)
+(* that no view is taken to be virtually synchronous. S is Sequencer.tla   *)
+(* with VirtualSynchrony = FALSE and all repairs; what it takes for        *)
+(* granted where that constant is TRUE is done here by the actions of F,   *)
+(* which is Flush.tla, step by step.                                       *)
+(*                                                                         *)
+(* They share status, view, views, stream and position. A step is one of S *)
+(* and one of F at the same time where somebody multicasts, receives,      *)
+(* installs or crashes; else one of them stands still. Two things differ   *)
+(* in the two specifications and are put together here:                    *)
+(*   - To F a sender has its own multicast at once. S delivers it in a     *)
+(*     step of its own; it installs no view before it has.                 *)
+(*   - FORWARDs are unicasts and pass the latch. While the latch is closed *)
+(*     nobody takes them up; they wait in UNICAST.                         *)
+(*                                                                         *)
+(* Each case is a .cfg beside this file; catalog.toml lists them.          *)
+(***************************************************************************)
+EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Senders,          \* the nodes whose applications send
+    MaxSaid,          \* how many messages each of them sends
+    Crashers,         \* the nodes that may crash
+
+    \* Repairs of FLUSH that the cases undo.
+    Reconcile,        \* digests are compared, and who lacks something fetches it
+    Freeze            \* nothing more of the stream of who is left out, but what is fetched
+
+VARIABLES
+    status, view, views, stream, position,              \* of both
+    incarnation, seqno, said, forwardTable, resend,     \* of S alone
+    receivedTable, early, delivered, forwards, joinRsp,
+    latch, blocked, flush, suspects, frozen, fetching,  \* of F alone
+    asked, participants, completed, target, reconciled,
+    suspended, attempts, cuts, channels
+
+shared   == <<status, view, views, stream, position>>
+onlyS    == <<incarnation, seqno, said, forwardTable, resend, receivedTable, early,
+              delivered, forwards, joinRsp>>
+onlyF    == <<latch, blocked, flush, suspects, frozen, fetching, asked, participants,
+              completed, target, reconciled, suspended, attempts, cuts, channels>>
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+-----------------------------------------------------------------------------
+S == INSTANCE Sequencer WITH
+        Founders <- Nodes, Payload <- 1 .. MaxSaid,
+        FifoForward <- TRUE, VirtualSynchrony <- FALSE,
+        ViewTag <- TRUE, HoldSends <- TRUE, ResendAlways <- TRUE, OwnTable <- TRUE,
+        ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
+        DrainOnLeave <- TRUE
+
+\* To F multicasts have no contents, and one's own have arrived at once.
+F == INSTANCE Flush WITH
+        Founders <- Nodes,
+        Design <- "first", MayOpenLatch <- FALSE,
+        FifoUnicast <- TRUE, FifoMulticast <- TRUE, AccurateSuspicions <- TRUE,
+        LatchAtBlock <- TRUE, NumberAtLatch <- TRUE, FlushIds <- TRUE, OneQueue <- TRUE,
+        NextUnsuspected <- TRUE, BlockOnce <- TRUE, Restart <- TRUE, FromMembers <- TRUE,
+        AcksBeforeResume <- TRUE,
+        party <- [n \in Node |-> {}], oks <- [n \in Node |-> {}], passed <- [n \in Node |-> 0],
+        calls <- [n \in Node |-> IF blocked[n] = "no" THEN 0 ELSE 1],
+        stream <- [n \in Node |-> [i \in DOMAIN stream[n] |-> [view |-> stream[n][i].view]]],
+        position <- [n \in Node |-> [c \in Node |->
+            IF c = n /\ status[n] = "member" THEN Len(stream[n]) ELSE position[n][c]]]
+
+-----------------------------------------------------------------------------
+(* Steps of both *)
+
+\* What S multicasts passes the latch of F; where it multicasts nothing F stands still.
+Passes(n) == IF stream' = stream THEN UNCHANGED onlyF ELSE F!Multicast(n)
+
+Send(n) == n \in Senders /\ said[n] < MaxSaid /\ S!Send(n) /\ Passes(n)
+
+ReceiveForward(n, s) == ~latch[n] /\ S!ReceiveForward(n, s) /\ Passes(n)
+
+Resend(n) == S!Resend(n) /\ Passes(n)
+
+ReceiveData(n, c) ==
+    /\ S!ReceiveData(n, c)
+    /\ IF n = c THEN UNCHANGED onlyF ELSE F!ReceiveMulticast(n, c)
+
+InstallView(n) ==
+    /\ position[n][n] = Len(stream[n])
+    /\ S!InstallView(n)
+    /\ F!InstallView(n)
+
+Crash(n) == n \in Crashers /\ S!Crash(n) /\ F!Crash(n)
+
+(* Steps of F alone, and the membership's, which decides once F has suspended all *)
+
+OfFlush(n) ==
+    /\ UNCHANGED <<shared, onlyS>>
+    /\ \/ F!Due(n) /\ F!Suspend(n)
+       \/ F!BlockOk(n) \/ F!Reconciled(n) \/ F!Resume(n)
+       \/ \E s \in Node :
+             \/ F!ReceiveStart(n, s) \/ F!ReceiveCompleted(n, s) \/ F!ReceiveReconcile(n, s)
+             \/ F!ReceiveReconciled(n, s) \/ F!ReceiveStop(n, s) \/ F!Suspect(n, s)
+
+ViewChange ==
+    /\ \E n \in Node : F!Due(n) /\ suspended[n]
+    /\ UNCHANGED <<status, view, stream, position, onlyS>>
+    /\ F!ViewChange
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ Send(n) \/ Resend(n) \/ InstallView(n) \/ Crash(n) \/ OfFlush(n)
+          \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+    \/ ViewChange
+
+MCSpec == S!Init /\ F!Init /\ [][MCNext]_<<shared, onlyS, onlyF>>
+
+-----------------------------------------------------------------------------
+(* What SEQUENCER promises, with nothing assumed of its views *)
+
+TotalOrder == S!TotalOrder
+Agreement  == S!Agreement
+Integrity  == S!Integrity
+Fifo       == S!Fifo
+GapFree    == S!GapFree
+InView     == S!InView
+TypeOK     == S!TypeOK /\ F!TypeOK
+
+\* What S would have assumed, given by F.
+VirtualSynchrony == F!VirtualSynchrony
+
+\* Nobody has a FORWARD of a view that it has not installed: all are latched until all have.
+NobodyIsEarly == \A n \in Node : early[n] = <<>>
+
+\* A member's message is not forgotten: it keeps it, or has delivered it.
+NothingForgotten ==
+    \A n \in Node : S!Running(n) =>
+        \A k \in 1 .. seqno[n] :
+            \/ \E m \in forwardTable[n] : m.seqno = k
+            \/ \E i \in DOMAIN delivered[n] :
+                  LET m == delivered[n][i].message IN m.from = S!Address(n) /\ m.seqno = k
+
+=============================================================================
