@@ -7,6 +7,7 @@ the names of the spec's actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any, TypeVar
 
 from . import unicast as node
@@ -82,7 +83,8 @@ class UnicastSystem(Composed[State, Local]):
                 yield from self._arrivals(state, i, peer, state.link[j][i], j)
             me = state.locals[i]
             for source, _ in me.receivers:
-                yield from self.act(state, name, Consume(source))
+                if len(state.delivered[i]) <= self.constants.max_said:
+                    yield from self.act(state, name, Consume(source))
                 yield from self.act(state, name, Acknowledge(source))
             for to, _ in me.senders:
                 yield from self.act(state, name, Retransmit(to))
@@ -103,7 +105,7 @@ class UnicastSystem(Composed[State, Local]):
         self, state: State, i: int, peer: str, link: Link[Datagram], j: int
     ) -> Iterator[Move[State]]:
         name, mine = self.nodes[i], node.address(self.rules, state.locals[i])
-        for datagram in sorted(arriving(link), key=repr):
+        for datagram in _ordered(arriving(link)):
             source, what = datagram
             if what.to != mine:
                 continue
@@ -141,7 +143,7 @@ class UnicastSystem(Composed[State, Local]):
         for j in range(len(self.nodes)):
             for i in range(len(self.nodes)):
                 link = state.link[j][i]
-                for datagram in sorted(link, key=repr):
+                for datagram in _ordered(link):
                     left = _placed(state.link, j, i, dropped(link, datagram))
                     args = (self.nodes[j], self.nodes[i])
                     yield Move("Lose", args, state._replace(link=left))
@@ -172,6 +174,12 @@ class UnicastSystem(Composed[State, Local]):
     def variables(self, state: State) -> dict[str, Value]:
         """Return the state in the variables of `Unicast.tla`."""
         return variables(self.nodes, state)
+
+
+@lru_cache(maxsize=100_000)
+def _ordered(link: Link[Datagram]) -> tuple[Datagram, ...]:
+    """The datagrams of a link, always in the same order."""
+    return tuple(sorted(link, key=repr))
 
 
 def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:

@@ -19,6 +19,9 @@ MCTalk == 1 .. MaxConnections
 
 MCSend(n, p) == n \in Senders /\ said[n] < MaxSaid /\ Send(n, p)
 
+\* One more than there is to consume: what is consumed twice ends here.
+MCConsume(n, p) == Len(delivered[n]) <= MaxSaid /\ Consume(n, p)
+
 MCForget(n, p) ==
     /\ n \in Forgetters
     /\ AddressesOf(p, senders[n]) # {} => connections[n] < MaxConnections
@@ -31,7 +34,7 @@ MCRestart(n) == n \in Returners /\ Restart(n)
 MCNext ==
     \/ \E n \in Node :
           \/ \E p \in Node :
-                \/ MCSend(n, p) \/ Receive(n, p) \/ Consume(n, p)
+                \/ MCSend(n, p) \/ Receive(n, p) \/ MCConsume(n, p)
                 \/ Acknowledge(n, p) \/ ReceiveAck(n, p) \/ Retransmit(n, p) \/ MCForget(n, p)
           \/ MCCrash(n) \/ MCRestart(n)
     \/ Lose
