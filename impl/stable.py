@@ -69,7 +69,7 @@ class Stable:
         self.heard_from: set[Address] = set()  # those of them still to vote (the seed's name)
         self.vector: dict[Address, int] = {}  # the lowest of the votes counted
         self.heard: dict[Address, int] = {}  # the highest received of them: "stability" only
-        self.latest: dict[Address, int] = {}  # how much each member's latest vote added up to
+        self.latest: dict[Address, int] = {}  # what others' latest votes added up to
         self.in_hand: dict[Address, dict[Address, int]] = {}  # merged, but not counted yet
         self.pending: dict[Address, int] | None = None  # STABILITY, waiting for its moment
         self.suspended = False
@@ -131,6 +131,8 @@ class Stable:
         if clear:  # else its own copy has to come back from the network first
             self._reset()
             effects.append(Purge(digest))
+            if self.repairs.last_message == "stability":
+                effects.append(Heard(self.me, heard))
         return effects
 
     def _receive_stability(self, event: ReceiveStability) -> list[Effect]:
@@ -199,8 +201,8 @@ class Stable:
             if repairs.foreign == "reset":
                 self._reset()
             return False
-        total = sum(at for _, at in delivered.entries)
-        if repairs.drop_late:
+        if repairs.drop_late and sender != self.me:
+            total = sum(at for _, at in delivered.entries)
             if total < self.latest.get(sender, 0):
                 return True  # a later one of its votes was counted before: this is an earlier one
             self.latest[sender] = total

@@ -1,0 +1,49 @@
+------------------------------ MODULE MCStable ------------------------------
+(***************************************************************************)
+(* Stable, made finite: who may do what, and how often. Each case is a     *)
+(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(***************************************************************************)
+EXTENDS Stable
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Senders,          \* the nodes that multicast
+    MaxSent,          \* how many messages each of them multicasts in one life
+    Losers,           \* the nodes to which first transmissions may be lost
+    MaxLost,          \* how many digests and STABILITYs may be lost, in all
+    Crashers,         \* the nodes that may crash
+    Returners,        \* the nodes that may come back, once
+    Excluded,         \* the nodes that may be taken out of the view alive
+    GivesUp           \* a view change that joiners wait for may be given up
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCSeqno == 1 .. MaxSent
+
+MCMulticast(n) == n \in Senders /\ sent[n] < MaxSent /\ Multicast(n)
+
+MCDrop(n, s) == n \in Losers /\ Drop(n, s)
+
+MCCrash(n) == n \in Crashers /\ Crash(n)
+
+MCRestart(n) == n \in Returners /\ incarnation[n] = 0 /\ Restart(n)
+
+MCExclude(n) == n \in Excluded /\ Exclude(n)
+
+MCResume(n) == GivesUp /\ Resume(n)
+
+MCLose == lost < MaxLost /\ Lose
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ SendDigest(n) \/ SendStability(n) \/ Suspend(n) \/ MCResume(n) \/ InstallView(n)
+          \/ MCMulticast(n) \/ MCCrash(n) \/ MCRestart(n) \/ MCExclude(n)
+          \/ \E s \in Node :
+                \/ ReceiveDigest(n, s) \/ Vote(n, s) \/ ReceiveStability(n, s)
+                \/ Arrive(n, s) \/ MCDrop(n, s) \/ Fetch(n, s)
+    \/ MCLose
+    \/ ViewChange
+
+MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+
+=============================================================================
