@@ -1,0 +1,79 @@
+------------------------------ MODULE MCNakack ------------------------------
+(***************************************************************************)
+(* Nakack, made finite: who may do what, and how often. Each case is a     *)
+(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(***************************************************************************)
+EXTENDS Nakack
+
+CONSTANTS
+    Senders,          \* the nodes whose applications multicast
+    MaxSent,          \* how often each of them does
+    Crashers,         \* the nodes that may crash
+    MaxCrashes,       \* how many of them may
+    MaxViews,         \* so many views are decided at most
+    Purging,          \* whether STABLE ever says that something is stable
+    MaxLost           \* how many datagrams the network loses; what may be duplicated need not be
+
+MCNumber == 1 .. MaxSent
+
+MCMulticast(n) == n \in Senders /\ sent[n] < MaxSent /\ Multicast(n)
+
+MCCrash(n) ==
+    /\ n \in Crashers
+    /\ Cardinality({p \in Node : status[p] = "crashed"}) < MaxCrashes
+    /\ Crash(n)
+
+MCPurge(n, s, at) == Purging /\ Purge(n, s, at)
+
+MCFreeze(n, s) == Len(views) < MaxViews /\ Freeze(n, s)
+
+MCLose(m, n) == lost < MaxLost /\ Lose(m, n)
+
+MCViewChange == Len(views) < MaxViews /\ ViewChange
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCMulticast(n) \/ Announce(n) \/ InstallView(n) \/ Join(n) \/ MCCrash(n)
+          \/ \E m \in Node :
+                \/ ReceiveData(n, m) \/ ReceiveAlive(n, m) \/ ReceiveNak(n, m)
+                \/ Deliver(n, m) \/ Acknowledge(n, m)
+                \/ MCFreeze(n, m) \/ Fetch(n, m)
+                \/ \E s \in Node : Ask(n, s, m) \/ HeardOf(n, m, s)
+                \/ \E at \in Number : MCPurge(n, m, at)
+                \/ MCLose(m, n)
+    \/ MCViewChange
+
+\* All that is done in the end, if it can be.
+Progress ==
+    \/ \E n \in Node :
+          \/ Announce(n) \/ InstallView(n) \/ Join(n)
+          \/ \E m \in Node :
+                \/ ReceiveData(n, m) \/ ReceiveAlive(n, m) \/ ReceiveNak(n, m)
+                \/ Deliver(n, m) \/ Acknowledge(n, m)
+                \/ MCFreeze(n, m) \/ Fetch(n, m)
+                \/ \E s \in Node : Ask(n, s, m) \/ HeardOf(n, m, s)
+    \/ MCViewChange
+
+\* When nothing is left to be done, all has been delivered that can be. It is what liveness
+\* comes to where nothing goes on for ever, and costs far less to check.
+NothingStuck == ~ENABLED <<Progress>>_vars => AllDelivered
+
+MCFairness ==
+    /\ \A n \in Node :
+          /\ WF_vars(Announce(n))
+          /\ WF_vars(InstallView(n))
+          /\ WF_vars(Join(n))
+          /\ \A m \in Node :
+                /\ WF_vars(ReceiveData(n, m))
+                /\ WF_vars(ReceiveAlive(n, m))
+                /\ WF_vars(ReceiveNak(n, m))
+                /\ WF_vars(Deliver(n, m))
+                /\ WF_vars(Acknowledge(n, m))
+                /\ WF_vars(MCFreeze(n, m))
+                /\ WF_vars(Fetch(n, m))
+                /\ \A s \in Node : WF_vars(Ask(n, s, m)) /\ WF_vars(HeardOf(n, m, s))
+    /\ WF_vars(MCViewChange)
+
+MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
+
+=============================================================================
