@@ -9,7 +9,9 @@ reported with its sender, at most once per second and reason. Nothing that arriv
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from random import Random
 from typing import Any
+from zlib import crc32
 
 from .errors import WireError
 from .goodbye import Goodbye
@@ -54,6 +56,7 @@ class Arrivals:
         joining: Joining,
         goodbye: Goodbye,
         out: Callable[[str], None],
+        random: Random,
     ) -> None:
         self._me = me
         self._config = config
@@ -63,6 +66,7 @@ class Arrivals:
         self._goodbye = goodbye
         self._out = out
         self._pace = Pace(1.0)
+        self._secret = random.getrandbits(60)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             UnicastAck: self._on_unicast_ack,
             Alive: self._on_alive,
@@ -207,18 +211,26 @@ class Arrivals:
         leader = group.gms.core.leader
         if leader != me:
             host, port = self._outbox.endpoints.get(leader or me, ("unknown", 0))
-            self._outbox.send_to(JoinHint(me, host, port), endpoint)
+            self._outbox.send_to(JoinHint(me, host, port, 0), endpoint)
             return
+        cookie = self._cookie(request.source, endpoint)
         ours = self._config.fingerprint
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
         else:
-            refusal = group.gms.request(request.source, endpoint, request.state)
+            refusal = group.gms.refuses(request.source, endpoint)
         if refusal:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
-            self._outbox.send_to(JoinHint(me, "here", 0), endpoint)
+            if request.cookie == cookie:
+                group.gms.request(request.source, endpoint, request.state)
+            self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
+
+    def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
+        """What a joiner has to show that it has asked in this view."""
+        view = self._group.gms.view
+        return crc32(repr((self._secret, joiner, endpoint, view and view.id)).encode()) + 1
 
     def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
         if self._status == "joining":

@@ -5,7 +5,8 @@ How the stack drives it.
     layer.core.begin(view)                a first view: a founder's
     layer.join(source, view)              JOIN_RSP; whether this process is a member now
     layer.install(placed, now)            each view, after NAKACK has it
-    layer.request(joiner, ...)            JOIN; why it cannot be admitted, or nothing
+    layer.refuses(joiner, endpoint)       JOIN; why it cannot be admitted, or nothing
+    layer.request(joiner, ...)            ... and it can
     layer.leaving(member)                 LEAVE
     layer.start_flush(source, body, now)  START_FLUSH of another member, before FLUSH sees it
     layer.handle(source, body, now)       each GmsBody, of UNICAST's lane CONTROL
@@ -113,23 +114,29 @@ class GmsLayer(Protocol):
         """JOIN_RSP has arrived; whether it makes this process a member."""
         return bool(self.core.handle(ReceiveJoinRsp(source, view)))
 
-    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> str:
+    def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
         """JOIN at the leader: why the process cannot be admitted, or nothing."""
-        later = self.core.refuses(joiner)
+        core = self.core
+        later = core.refuses(joiner)
         if later is not None:
             return f"{later} is a member, a later incarnation of {joiner.node}"
-        known = self.outbox.endpoints.get(joiner, endpoint)
-        if joiner in self.core.members and joiner not in self.core.gone and known != endpoint:
-            return f"{joiner} is a member already, at {known[0]}:{known[1]}; choose another name"
-        if joiner in self.core.joining and known != endpoint:
-            return f"{joiner} is joining already, from {known[0]}:{known[1]}; choose another name"
+        host, port = known = self.outbox.endpoints.get(joiner, endpoint)
+        if known == endpoint:
+            return ""
+        if joiner in core.members and joiner not in core.gone:
+            return f"{joiner} is a member already, at {host}:{port}; choose another name"
+        if joiner in core.joining:
+            return f"{joiner} is joining already, from {host}:{port}; choose another name"
+        return ""
+
+    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
+        """JOIN at the leader, of a process that is not refused."""
         if len(self.core.joining) >= _MAX_JOINING:
-            return ""  # it will ask again
+            return  # it will ask again
         self.outbox.endpoints[joiner] = endpoint
         if state:
             self._wants_state.add(joiner)
         self.core.handle(ReceiveJoin(joiner))
-        return ""
 
     def leaving(self, member: Address, now: float) -> None:
         """LEAVE: a member has stopped."""

@@ -225,20 +225,23 @@ class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     """Please admit me; to others who are joining: I am a candidate too.
 
     `stack` is what a member's stack has to have in common with the others'; `state` asks for the
-    group's state as well.
+    group's state as well. `cookie` is what the leader has last given to this process: a request
+    that was under way for long, or is sent again by somebody else, does not have it.
     """
 
     source: Address
     stack: Annotated[str, Meta(max_length=300)]
     state: bool
+    cookie: Count
 
 
 class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
-    """Ask the coordinator, who is found here."""
+    """Ask the leader, who is found here; port 0: I am the leader, ask with this cookie."""
 
     source: Address
     host: Host
     port: Port
+    cookie: Count
 
 
 class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):

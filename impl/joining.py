@@ -26,6 +26,7 @@ class Joining(Protocol):
         self._hosts = dict.fromkeys(config.initial_hosts)
         self._request_at = NEVER
         self._found_at = NEVER
+        self._cookie = 0
         self.alone = False
         """Nobody has answered: found a group."""
         self.wants_state = False
@@ -54,6 +55,9 @@ class Joining(Protocol):
     def handle_hint(self, hint: JoinHint, now: float) -> None:
         """There is a group: keep asking. Port 0 says that the sender will see to it."""
         self._found_at = max(self._found_at, now + 4 * self.config.join_timeout)
+        if not hint.port and hint.cookie != self._cookie:
+            self._cookie = hint.cookie
+            self._request_at = now
         if hint.port and (hint.host, hint.port) not in self._hosts:
             self._learn((hint.host, hint.port))
             self._request_at = now
@@ -75,7 +79,8 @@ class Joining(Protocol):
             self.alone = True
             return
         if self._request_at <= now:
-            request = JoinReq(self.me, self.config.fingerprint, self.wants_state)
+            stack = self.config.fingerprint
+            request = JoinReq(self.me, stack, self.wants_state, self._cookie)
             for endpoint in self._hosts:
                 self.outbox.send_to(request, endpoint)
             if self.config.discovery:

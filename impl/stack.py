@@ -87,7 +87,14 @@ class Stack:
         self._leave_asked = False
         self._goodbye = Goodbye(address, config, self._outbox)
         self._arrivals = Arrivals(
-            address, config, self._outbox, self._group, self._joining, self._goodbye, self._out
+            address,
+            config,
+            self._outbox,
+            self._group,
+            self._joining,
+            self._goodbye,
+            self._out,
+            Random(seed + 2),
         )
 
     # ------------------------------------------------------------------ what the user wants

@@ -19,6 +19,7 @@ from raincheck.impl.headers import (
     FlushCompleted,
     Header,
     InstallBody,
+    JoinHint,
     JoinReq,
     Leaving,
     NewViewBody,
@@ -256,7 +257,7 @@ def test_two_versions_do_not_answer_each_other_for_ever() -> None:
 
 def test_other_versions_and_groups_of_strangers_do_not_keep_a_process_out() -> None:
     stack = joiner(join_timeout=0.5)
-    foreign = Codec("another", 60_000).encode(JoinReq(A, "x", False))
+    foreign = Codec("another", 60_000).encode(JoinReq(A, "x", False, 0))
 
     stack.receive([(other_version(CODEC.encode(Leaving(A))), STRANGER)], 0.1)
     stack.receive([(foreign, HOST)], 0.1)
@@ -267,13 +268,37 @@ def test_other_versions_and_groups_of_strangers_do_not_keep_a_process_out() -> N
     assert (stack.counters["other_group"], stack.counters["wrong_version"]) == (1, 1)
 
 
+def ask(group: Simulator, endpoint: tuple[str, int], cookie: int) -> int:
+    """Let z ask a to be admitted; return the cookie of the answer."""
+    request = JoinReq(Z, StackConfig().fingerprint, False, cookie)
+    stack = group["a"].stack
+    stack.receive([(CODEC.encode(request), endpoint)], group.now)
+    [answer] = [o.data for o in stack.poll_datagrams() if o.to == (endpoint,)]
+    group.inject("a", b"")  # so that what else there is goes out
+    header = CODEC.decode(answer).header
+    return header.cookie if isinstance(header, JoinHint) else -1
+
+
+def test_a_request_that_was_under_way_for_long_admits_nobody() -> None:
+    group = group_of("a", "b", "c")
+    cookie = ask(group, STRANGER, 0)
+    group.leave("c")
+    group.run_until(lambda: group.in_one_view("a", "b"))
+
+    assert ask(group, STRANGER, cookie) not in (-1, cookie)
+    group.run(1.0)
+
+    assert group.in_one_view("a", "b")
+
+
 def test_an_address_that_is_joining_from_elsewhere_is_refused() -> None:
     group = group_of("a", "b", "c")
     group.crash("c")  # so that no view change gets on for a while
-    ask = CODEC.encode(JoinReq(Z, StackConfig().fingerprint, False))
+    here, there = ("10.0.0.7", 1), ("10.0.0.8", 1)
 
-    group.inject("a", ask, ("10.0.0.7", 1))
-    group.inject("a", ask, ("10.0.0.8", 1))
+    cookie = ask(group, here, 0)
+    ask(group, here, cookie)
+    ask(group, there, cookie)
 
     [refused] = [d for d in group["a"].dropped if d.reason == "join_refused"]
     assert refused.detail == ("z.0: z.0 is joining already, from 10.0.0.7:1; choose another name")

@@ -217,11 +217,11 @@ def test_datagrams_cut_off_anywhere_are_counted_and_harm_nobody():
 
 def test_bad_datagrams_are_counted_by_reason_and_reported_with_their_sender_once_a_second():
     group = group_of("a", "b")
-    good = Codec("raincheck", 60_000).encode(JoinReq(Address("z", 0), "stack", False))
+    good = Codec("raincheck", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0))
     bad = {
         "not_ours": b"GET / HTTP/1.1\r\n\r\n" + bytes(20),
         "wrong_version": good[:2] + b"\x63" + good[3:],
-        "other_group": Codec("another", 60_000).encode(JoinReq(Address("z", 0), "stack", False)),
+        "other_group": Codec("another", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0)),
         "oversized": bytes(60_001),
         "malformed": good[:-1] + b"\xc1",
     }

@@ -69,8 +69,8 @@ HEADERS = [
     AreYouAlive(A, B),
     StableDigest(A, VIEW.id, DIGEST, DIGEST),
     Stability(A, VIEW.id, DIGEST),
-    JoinReq(A, "stack", False),
-    JoinHint(A, "10.0.0.1", 7),
+    JoinReq(A, "stack", False, 0),
+    JoinHint(A, "10.0.0.1", 7, 0),
     JoinRefused(A, B, "no"),
     Excluded(A, B, View(ViewId(5, A), (A,))),
     Leaving(A),
@@ -126,7 +126,9 @@ def test_the_reason_says_what_is_wrong():
     assert reason_for(b"GET / HTTP/1.1\r\nHost: nobody\r\n\r\n") == "not_ours"
     assert reason_for(good[:2] + b"\x63" + good[3:]) == "wrong_version"
     assert reason_for(CODEC.refusal()) == "refused_version"
-    assert reason_for(Codec("invoices", 60_000).encode(JoinReq(A, "stack", False))) == "other_group"
+    assert (
+        reason_for(Codec("invoices", 60_000).encode(JoinReq(A, "stack", False, 0))) == "other_group"
+    )
     assert reason_for(good + bytes(60_000)) == "oversized"
     assert reason_for(good[:12] + b"\xff\xff\xff\xff" + good[16:]) == "malformed"
 
@@ -167,7 +169,7 @@ def test_random_bytes_are_refused(junk):
     )
 )
 def test_any_msgpack_in_a_good_prefix_is_read_or_refused(value):
-    frame = CODEC.encode(JoinReq(A, "stack", False))
+    frame = CODEC.encode(JoinReq(A, "stack", False, 0))
     body = msgspec.msgpack.encode(value)
     total = (16 + len(body)).to_bytes(4, "big") + len(body).to_bytes(4, "big")
     assert outcome(frame[:8] + total + body) in ("read", "malformed")
