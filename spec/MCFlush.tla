@@ -1,0 +1,66 @@
+------------------------------ MODULE MCFlush ------------------------------
+(***************************************************************************)
+(* Flush, made finite: who may do what, and how often. Each case is a .cfg *)
+(* beside this file; catalog.toml lists them with what must hold.          *)
+(***************************************************************************)
+EXTENDS Flush
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Senders,          \* the nodes whose applications multicast
+    MaxSent,          \* how many multicasts each of them sends
+    Crashers,         \* the nodes that may crash
+    Requesters,       \* the nodes that may ask for a flush though nobody is gone
+    MaxRequests,      \* how many flushes each of them may have begun before it does
+    MaxViews,         \* up to how many views there are changes though nobody is gone
+    Unicasters        \* the nodes that send unicasts
+
+MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCMulticast(n) == n \in Senders /\ Len(stream[n]) < MaxSent /\ Multicast(n)
+
+MCPassLatch(n) == n \in Senders /\ Len(stream[n]) + passed[n] < MaxSent /\ PassLatch(n)
+
+MCCrash(n) == n \in Crashers /\ Crash(n)
+
+MCSuspend(n) ==
+    /\ Due(n) \/ (n \in Requesters /\ attempts[n] < MaxRequests)
+    /\ Suspend(n)
+
+MCViewChange ==
+    /\ Len(views) < MaxViews \/ \E n \in Node : Due(n) /\ suspended[n]
+    /\ ViewChange
+
+\* R5: FLUSH has no part in a unicast, which passes at any time. One at a time is enough.
+Unicast(s, n) ==
+    /\ s \in Unicasters
+    /\ Running(s)
+    /\ s # n
+    /\ \A p, q \in Node : \A m \in Range(channels[p][q]) : m.kind # "unicast"
+    /\ channels' = SentTo(s, {n}, [kind |-> "unicast", view |-> view[s]], channels)
+    /\ UNCHANGED <<status, view, memberVars, requesterVars, calls, cuts, streamVars, views>>
+
+ReceiveUnicast(n, s) ==
+    /\ Running(n)
+    /\ \E i \in Places(n, s, "unicast") : channels' = Taken(n, s, i)
+    /\ UNCHANGED <<status, view, memberVars, requesterVars, calls, cuts, streamVars, views>>
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCSuspend(n) \/ BlockOk(n) \/ Reconciled(n) \/ Resume(n) \/ InstallView(n)
+          \/ MCMulticast(n) \/ MCPassLatch(n) \/ OpenLatch(n) \/ MCCrash(n)
+          \/ \E s \in Node :
+                \/ ReceiveStart(n, s) \/ ReceiveCompleted(n, s) \/ ReceiveFlushOk(n, s)
+                \/ ReceiveReconcile(n, s) \/ ReceiveReconciled(n, s) \/ ReceiveStop(n, s)
+                \/ ReceiveMulticast(n, s) \/ Suspect(n, s)
+                \/ Unicast(n, s) \/ ReceiveUnicast(n, s)
+    \/ MCViewChange
+
+MCSpec == Init /\ [][MCNext]_vars /\ Fairness
+
+\* A unicast is received in the view in which it was sent; nobody promises that (R5).
+UnicastsInView ==
+    \A s, n \in Node : \A i \in Places(n, s, "unicast") :
+        Running(s) /\ Running(n) => channels[s][n][i].view >= view[n]
+
+=============================================================================
