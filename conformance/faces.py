@@ -108,11 +108,19 @@ class Faces:
     begins: Callable[[Any, Any], bool] | None = None
     """(rules, local) -> whether a node may begin like this; asked of a trace's header."""
 
+    _events: dict[tuple[type[Any], Any], Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
     def core_event(self, event: Any) -> Any:
-        """Return the core's event for the model's input."""
-        if self.event_of is not None:
-            return self.event_of(event)
-        return shaped(event, self.events[type(event).__name__])
+        """Return the core's event for the model's input; replay asks for the same ones often."""
+        key = (type(event), event)  # tuples of two types can be equal
+        made = self._events.get(key)
+        if made is None:
+            kind = self.events.get(type(event).__name__)
+            made = shaped(event, kind) if self.event_of is None else self.event_of(event)
+            self._events[key] = made
+        return made
 
     def core_local(self, core: Core) -> Any:
         """Return the core's state as the model's Local; fields never compared have no meaning."""

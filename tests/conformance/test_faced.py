@@ -369,3 +369,29 @@ def test_a_second_file_of_a_process_is_not_used(traces: Records, tmp_path: Path)
 
     assert verdict.verdict == "inconclusive"
     assert "a second file for r1 a.0" in verdict.problems[0].reason
+
+
+SEQUENCER_TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
+
+
+def test_the_verb_judges_the_protocols_of_a_mixed_folder_apart(
+    traces: Records, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from raincheck.__main__ import main
+
+    wrong_variable(traces)
+    judged(traces, tmp_path / "t")
+    for path in (SEQUENCER_TRACES / "holds-join").glob("*.jsonl"):
+        (tmp_path / "t" / path.name).write_bytes(path.read_bytes())
+
+    code = main(["conform", "--json", "--quiet", "--out", str(tmp_path / "o"), str(tmp_path / "t")])
+
+    assert code == 1
+    results = json.loads(capsys.readouterr().out)["results"]
+    by_protocol = {r["protocol"]: r for r in results if ": " not in r["name"] or "events" in r}
+    assert by_protocol["sequencer"]["verdict"] == "holds"
+    assert by_protocol["handover"]["name"] == "r1: handover"
+    assert by_protocol["handover"]["verdict"] == "violated"
+    assert by_protocol["handover"]["first"]["index"] == 1
+    text = (tmp_path / "o" / "r1__handover.findings.txt").read_text()
+    assert "turn" in text

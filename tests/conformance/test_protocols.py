@@ -1,0 +1,114 @@
+"""Every protocol that has faces: its real cores' traces conform, and on Spark too."""
+
+import importlib.util
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from raincheck.conformance.faces import Faces, faces_of
+from raincheck.conformance.replaying.verticals import system_for
+from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.traces.facedgen import record_walk
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.tracefile import trace_files
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+CATALOG = load_catalog()
+PROTOCOLS = sorted(
+    protocol
+    for protocol in {case.protocol for case in CATALOG} - {"sequencer"}
+    if importlib.util.find_spec(f"raincheck.conformance.mapping.{protocol}")
+)
+
+
+def case_of(faces: Faces) -> Case:
+    """The largest quick case of the implemented protocol."""
+    cases = [
+        case
+        for case in CATALOG
+        if (case.protocol, case.tier, case.expected) == (faces.protocol, "quick", "holds")
+        and system_for(case).rules == faces.rules()
+    ]
+    return max(cases, key=lambda case: case.distinct or 0)
+
+
+def write_walks(protocol: str, folder: Path, walks: int = 5) -> None:
+    faces = faces_of(protocol)
+    system = system_for(case_of(faces))
+    steps = sum(
+        record_walk(faces, system, folder, run=f"{protocol}-{seed}", seed=seed)
+        for seed in range(walks)
+    )
+    assert steps > 5 * walks
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_the_cores_do_conforms(protocol: str, tmp_path: Path) -> None:
+    write_walks(protocol, tmp_path)
+
+    verdicts = check_others(sorted_out(trace_files([tmp_path])))
+
+    assert len(verdicts) == 5
+    for verdict in verdicts:
+        assert (verdict.findings, verdict.problems) == ([], []), verdict.run
+        assert verdict.verdict == "holds"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_changed_variable_is_found(protocol: str, tmp_path: Path) -> None:
+    write_walks(protocol, tmp_path, walks=1)
+    damaged = forget_a_change(tmp_path)
+
+    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+
+    assert verdict.verdict == "violated"
+    assert verdict.first is not None
+    assert (verdict.first.node, verdict.first.index) == damaged
+    assert "unchanged" in {each.recorded for each in verdict.first.differences}
+
+
+def forget_a_change(folder: Path) -> tuple[str, int]:
+    """Take the last change out of the longest file; return where."""
+    path = max(folder.glob("*.[0-9].*.jsonl"), key=lambda each: each.stat().st_size)
+    records: list[dict[str, Any]] = list(map(json.loads, path.read_text().splitlines()))
+    record = [each for each in records if each.get("changed")][-1]
+    record["changed"].popitem()
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    return record["node"], record["index"]
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator["SparkSession"]:
+    from raincheck.conformance.spark.session import spark_session
+
+    with spark_session("local[2]", partitions=1) as made:
+        made.conf.set("spark.sql.codegen.wholeStage", "false")
+        made.conf.set("spark.sql.adaptive.enabled", "false")
+        yield made
+
+
+@pytest.mark.java
+@pytest.mark.filterwarnings("default")
+def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: Path) -> None:
+    from raincheck.conformance.spark import facedpipeline
+
+    for protocol in PROTOCOLS:
+        write_walks(protocol, tmp_path / protocol, walks=2)
+        write_walks(protocol, tmp_path / "damaged" / protocol, walks=1)
+        forget_a_change(tmp_path / "damaged" / protocol)
+    for path in (tmp_path / "damaged").rglob("*.jsonl"):
+        text = path.read_text().replace('"run":"', '"run":"damaged-')
+        path.write_text(text)
+    first = next((tmp_path / PROTOCOLS[0]).glob("*.[0-9].*.jsonl"))
+    first.write_text(first.read_text() + "{nonsense\n")
+    mixed = sorted_out(trace_files([tmp_path]))
+
+    local = check_others(mixed)
+
+    assert {verdict.verdict for verdict in local} >= {"violated", "inconclusive"}
+    assert facedpipeline.check_others(session, mixed) == local
