@@ -156,6 +156,12 @@ class Simulator:
         self[name].stack.leave(self.now)
         self._settle(self[name])
 
+    def release(self, name: str) -> None:
+        """The node's application takes deliveries again."""
+        if self[name].up:
+            self[name].stack.release(self.now)
+            self._settle(self[name])
+
     # ------------------------------------------------------------------ the network
 
     def partition(self, *parts: Iterable[str]) -> None:

@@ -263,6 +263,25 @@ def _long_pause(story: Story) -> None:
     story.out = set(story.names)
 
 
+def _slow_application(story: Story) -> None:
+    group, name = story.group, story.lots.choice(story.names)
+    group[name].stack.hold()
+    story.soon(lambda: story.join("z"))
+    if story.lots.random() < 0.5:
+        story.soon(lambda: story.crash(story.another()))
+    group.after(1.0, lambda: group.release(name))
+
+
+def _one_way(story: Story) -> None:
+    """One member does not hear another one; who is excluded for it is not promised."""
+    group, (one, other) = story.group, story.lots.sample(story.names, 2)
+    group.links[one, other] = Link(loss=1.0)
+    if story.lots.random() < 0.5:
+        story.soon(lambda: story.join("z"))
+    group.after(15.0, group.links.clear)
+    story.out = {*story.names, "z"}
+
+
 def _churn(story: Story) -> None:
     lots, group = story.lots, story.group
     spare = iter("uvwxyz")
@@ -299,6 +318,8 @@ TROUBLES: Mapping[str, Callable[[Story], None]] = {
     "join and leave": _join_and_leave,
     "leave and crash": _leave_and_crash,
     "churn": _churn,
+    "slow application": _slow_application,
+    "one way": _one_way,
     "long pause": _long_pause,
     "halves": lambda story: story.split(2),
     "quarters": lambda story: story.split(4),
