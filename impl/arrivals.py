@@ -177,7 +177,7 @@ class Arrivals:
 
     def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
         if ack.to == self._me:
-            self._group.unicast.handle_ack(ack, now)
+            self._group.unicast.receive_ack(ack, now)
 
     def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
         if self._group.running:

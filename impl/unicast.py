@@ -8,83 +8,36 @@ recognise a sender that has begun anew; a restarted process has another address 
 Flow control: a receiver acknowledges what has *arrived* and tells how much of it was *consumed*,
 and a sender stays within one window of the latter. So what a busy coordinator does not take up
 waits in bounded buffers at both ends. What lies beyond the window is dropped and counted.
+
+The methods are the actions of spec/Unicast.tla; its rules U1 to U9 say why each is as it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from .headers import LANES, Body, Gaps, Lane, UnicastAck, UnicastHeader
+from .headers import LANES, Body, Lane, UnicastAck, UnicastHeader
 from .messages import Address, Payloads
 from .protocol import NEVER, Backoff, Outbox, Protocol
 from .stack_config import StackConfig
+from .unicast_ends import Receiver, Repairs, Sender, Sent
 
-_MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
-
-
-class _Sent:
-    """A datagram that is not acknowledged yet: when it was sent first, and last sent again."""
-
-    __slots__ = ("again", "data", "first")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.first = NEVER
-        self.again = -NEVER
-
-
-class _Sender:
-    """The sending end of one connection."""
-
-    __slots__ = ("bytes", "connection", "consumed", "next_out", "sent", "seqno", "timer")
-
-    def __init__(self, connection: int, timer: Backoff) -> None:
-        self.connection = connection
-        self.seqno = 0
-        self.sent: dict[int, _Sent] = {}  # in the order of seqnos; a few at the end not yet out
-        self.next_out = 1
-        self.bytes = 0  # out and not acknowledged
-        self.consumed = 0
-        self.timer = timer
-
-
-class _Receiver:
-    """The receiving end of one connection."""
-
-    __slots__ = ("ack_at", "arrived", "buffer", "connection", "consumed", "highest", "unacked")
-
-    def __init__(self, connection: int) -> None:
-        self.connection = connection
-        self.consumed = 0  # all up to here was passed up
-        self.arrived = 0  # all up to here is in the buffer or passed up
-        self.highest = 0
-        self.buffer: dict[int, tuple[UnicastHeader, Payloads | None]] = {}
-        self.unacked = 0
-        self.ack_at = NEVER
-
-    def gaps(self) -> Gaps:
-        """What is missing below the highest seqno seen."""
-        gaps: list[tuple[int, int]] = []
-        previous = self.arrived
-        if self.highest == previous:
-            return ()
-        for seqno in sorted(s for s in self.buffer if s > previous):
-            if seqno > previous + 1:
-                gaps.append((previous + 1, seqno - 1))
-                if len(gaps) == _MAX_GAPS:
-                    break
-            previous = seqno
-        return tuple(gaps)
+_MAX_CLOSED = 4096  # closed connections that are remembered, the latest ones
+_ALL = Repairs()
 
 
 class Unicast(Protocol):
     """All connections of one member."""
 
-    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
+    def __init__(
+        self, me: Address, config: StackConfig, outbox: Outbox, *, repairs: Repairs = _ALL
+    ) -> None:
         super().__init__(me, config, outbox)
-        self._senders: dict[tuple[Address, Lane], _Sender] = {}
-        self._receivers: dict[tuple[Address, Lane], _Receiver] = {}
+        self._repairs = repairs
+        self._senders: dict[tuple[Address, Lane], Sender] = {}
+        self._receivers: dict[tuple[Address, Lane], Receiver] = {}
         self._connections = 0
+        self._closed: dict[tuple[Address, Lane], int] = {}  # the latest connection closed here
         self._ready: dict[tuple[Address, Lane], None] = {}  # receivers with something to consume
 
     # ------------------------------------------------------------------ sending
@@ -97,10 +50,10 @@ class Unicast(Protocol):
         if sender is None:
             self._connections += 1
             timer = Backoff(self.config.retransmit_after, self.config.retransmit_max)
-            sender = self._senders[to, lane] = _Sender(self._connections, timer)
+            sender = self._senders[to, lane] = Sender(self._connections, timer)
         sender.seqno += 1
         header = UnicastHeader(self.me, to, lane, sender.connection, sender.seqno, body)
-        sender.sent[sender.seqno] = _Sent(self.outbox.encode(header, payloads))
+        sender.sent[sender.seqno] = Sent(self.outbox.encode(header, payloads))
         self._push(sender, to, now)
 
     def waiting(self, to: Address, lane: Lane) -> int:
@@ -112,10 +65,14 @@ class Unicast(Protocol):
         """Return the members that have not acknowledged something."""
         return sorted({to for (to, _), sender in self._senders.items() if sender.sent})
 
-    def handle_ack(self, ack: UnicastAck, now: float) -> None:
+    def receive_ack(self, ack: UnicastAck, now: float) -> None:
         """The other end tells what has arrived there."""
         sender = self._senders.get((ack.source, ack.lane))
-        if sender is None or sender.connection != ack.connection or ack.seqno >= sender.next_out:
+        if (
+            sender is None
+            or ack.seqno >= sender.next_out
+            or (sender.connection != ack.connection and self._repairs.ack_connection)
+        ):
             self.counters["stale_ack"] += 1
             return
         progress = ack.consumed > sender.consumed
@@ -144,7 +101,7 @@ class Unicast(Protocol):
         elif progress:
             sender.timer.start(now)
 
-    def _push(self, sender: _Sender, to: Address, now: float) -> None:
+    def _push(self, sender: Sender, to: Address, now: float) -> None:
         """Transmit what the window allows."""
         config = self.config
         limit = sender.consumed + config.unicast_window
@@ -159,7 +116,7 @@ class Unicast(Protocol):
         if sender.sent:
             sender.timer.start_if_idle(now)
 
-    def _transmit_again(self, entry: _Sent, to: Address, now: float) -> None:
+    def _transmit_again(self, entry: Sent, to: Address, now: float) -> None:
         entry.again = now
         self.outbox.send(entry.data, to)
         self.counters["unicast_retransmitted"] += 1
@@ -170,18 +127,19 @@ class Unicast(Protocol):
         """A datagram of a connection to this member has arrived."""
         key = (header.source, header.lane)
         receiver = self._receivers.get(key)
-        if receiver is None or header.connection > receiver.connection:
+        if receiver is None or header.connection != receiver.connection:
+            if self._is_stale(receiver, key, header.connection):
+                self.counters["stale_connection"] += 1
+                return
             if receiver is not None:
                 self.counters["connection_renewed"] += 1
-            receiver = self._receivers[key] = _Receiver(header.connection)
+            receiver = self._receivers[key] = Receiver(header.connection)
             self._ready.pop(key, None)
-        elif header.connection < receiver.connection:
-            self.counters["stale_connection"] += 1
-            return
         seqno = header.seqno
         if seqno <= receiver.arrived or seqno in receiver.buffer:
             self.counters["unicast_duplicate"] += 1
-            receiver.ack_at = now  # its sender has not heard of it
+            if self._repairs.ack_duplicates:
+                receiver.ack_at = now  # its sender has not heard of it
             return
         if seqno > receiver.consumed + self.config.unicast_window:
             self.counters["beyond_unicast_window"] += 1
@@ -195,7 +153,17 @@ class Unicast(Protocol):
             self._ready[key] = None
         self._owe_ack(receiver, now)
 
-    def _owe_ack(self, receiver: _Receiver, now: float) -> None:
+    def _is_stale(
+        self, receiver: Receiver | None, key: tuple[Address, Lane], connection: int
+    ) -> bool:
+        """Whether the connection is over, or older than the one that there is."""
+        if connection <= self._closed.get(key, 0):
+            return True
+        return (
+            receiver is not None and connection < receiver.connection and self._repairs.newer_only
+        )
+
+    def _owe_ack(self, receiver: Receiver, now: float) -> None:
         receiver.unacked += 1
         if (
             receiver.highest > receiver.arrived
@@ -225,12 +193,21 @@ class Unicast(Protocol):
     # ------------------------------------------------------------------ members and time
 
     def forget(self, members: Iterable[Address]) -> None:
-        """Close the connections with members that have left the view."""
+        """Close the connections with members that have left the view.
+
+        A duplicate that comes late must not open one again and be taken for a new message.
+        """
         for member in members:
             for lane in LANES:
-                self._senders.pop((member, lane), None)
-                self._receivers.pop((member, lane), None)
-                self._ready.pop((member, lane), None)
+                key = member, lane
+                self._senders.pop(key, None)
+                self._ready.pop(key, None)
+                receiver = self._receivers.pop(key, None)
+                if receiver is not None and self._repairs.remember_closed:
+                    self._closed.pop(key, None)
+                    self._closed[key] = receiver.connection
+        while len(self._closed) > _MAX_CLOSED:
+            del self._closed[next(iter(self._closed))]
 
     def renew(self) -> None:
         """Begin all connections from here anew; what is under way on the old ones is void."""
@@ -254,10 +231,25 @@ class Unicast(Protocol):
         return min(timers, min((r.ack_at for r in self._receivers.values()), default=NEVER))
 
     def handle_timer(self, now: float) -> None:
-        for (to, _), sender in self._senders.items():
+        for (to, lane), sender in self._senders.items():
             if sender.timer.due <= now:
-                self._retransmit(sender, to, now)
+                self.retransmit(to, lane, now)
         self.acknowledge(now)
+
+    def retransmit(self, to: Address, lane: Lane, now: float) -> None:
+        """Send the oldest datagram of a connection again: its timer fired."""
+        # The oldest is enough: the acknowledgement of it names what else is missing. If it is
+        # still behind the window it is a probe: the news of the window may have been lost.
+        sender = self._senders[to, lane]
+        seqno, entry = next(iter(sender.sent.items()), (0, None))
+        is_probe = seqno == sender.next_out
+        if entry is not None and self._repairs.timer and (self._repairs.probe or not is_probe):
+            if is_probe:
+                sender.next_out += 1
+                sender.bytes += len(entry.data)
+            self._transmit_again(entry, to, now)
+        self._push(sender, to, now)
+        sender.timer.again(now)
 
     def acknowledge(self, now: float) -> None:
         """Send the acknowledgements that are due."""
@@ -265,19 +257,7 @@ class Unicast(Protocol):
             if receiver.ack_at <= now:
                 self._acknowledge(receiver, source, lane)
 
-    def _retransmit(self, sender: _Sender, to: Address, now: float) -> None:
-        # The oldest is enough: the acknowledgement of it names what else is missing. If it is
-        # still behind the window it is a probe: the news of the window may have been lost.
-        for seqno, entry in sender.sent.items():
-            if seqno == sender.next_out:
-                sender.next_out += 1
-                sender.bytes += len(entry.data)
-            self._transmit_again(entry, to, now)
-            break
-        self._push(sender, to, now)
-        sender.timer.again(now)
-
-    def _acknowledge(self, receiver: _Receiver, source: Address, lane: Lane) -> None:
+    def _acknowledge(self, receiver: Receiver, source: Address, lane: Lane) -> None:
         receiver.unacked = 0
         receiver.ack_at = NEVER
         self.outbox.send_header(

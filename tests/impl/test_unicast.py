@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from raincheck.impl.headers import CONTROL, FORWARDS, UnicastAck, ViewAckBody
+from raincheck.impl.headers import CONTROL, FORWARDS, UnicastAck, UnicastHeader, ViewAckBody
 from raincheck.impl.messages import Address
 from raincheck.impl.protocol import Outbox
 from raincheck.impl.stack_config import StackConfig
@@ -44,7 +44,7 @@ class Pair:
                 if hasattr(header, "body"):
                     self.ends[other].receive(header, payloads, self.now)
                 else:
-                    self.ends[other].handle_ack(header, self.now)
+                    self.ends[other].receive_ack(header, self.now)
             self.ends[other].handle_timer(self.now)
         if consume:
             self.consume(FORWARDS)
@@ -174,12 +174,45 @@ def test_a_sender_that_begins_anew_is_recognised_and_the_old_connection_is_dead(
     assert pair.outboxes[B].counters["stale_connection"] == 1
 
 
+def test_a_late_duplicate_does_not_open_a_closed_connection_again():
+    pair = Pair()
+    pair.send(1)
+    [out] = pair.outboxes[A].drain()
+    header, _ = CODEC.decode(out.data)
+    end = pair.ends[B]
+    end.receive(header, None, 0.0)
+    pair.consume(FORWARDS)
+    end.forget([A])
+
+    end.receive(header, None, 0.0)
+    pair.consume(FORWARDS)
+
+    assert len(pair.received) == 1
+    assert end.connections() == 0
+    assert pair.outboxes[B].counters["stale_connection"] == 1
+    pair.ends[A].forget([B])
+    pair.send(2)
+    pair.carry()
+    assert len(pair.received) == 2
+
+
+def test_only_so_many_closed_connections_are_remembered():
+    end = Pair().ends[B]
+    for number in range(1, 5000):
+        source = Address("a", number)
+        end.receive(UnicastHeader(source, B, FORWARDS, 1, 1, ViewAckBody(1)), None, 0.0)
+        end.forget([source])
+
+    assert len(end._closed) == 4096
+    assert (Address("a", 4999), FORWARDS) in end._closed
+
+
 def test_an_acknowledgement_of_what_was_never_sent_changes_nothing():
     pair = Pair()
     pair.send(1)
     pair.carry()
     pair.pass_time(0.01, lost=lambda _: True)
-    pair.ends[A].handle_ack(UnicastAck(B, A, FORWARDS, 1, 99, 99, ((1, 1 << 50),)), pair.now)
+    pair.ends[A].receive_ack(UnicastAck(B, A, FORWARDS, 1, 99, 99, ((1, 1 << 50),)), pair.now)
 
     assert pair.outboxes[A].counters["stale_ack"] == 1
     assert sum(pair.ends[A].buffered()) == 1
