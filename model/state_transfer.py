@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
 from .machine import Accepted, Refused, refusal
+from .runs import Address
 from .state_transfer_events import (
     INPUTS,
     Ask,
@@ -85,21 +86,21 @@ class Local(NamedTuple):
     `members` are those who lead and who have the state, in order of rank. `serving` is sorted.
     """
 
-    node: str
-    members: tuple[str, ...]
-    suspects: frozenset[str] = frozenset()
+    address: Address
+    members: tuple[Address, ...]
+    suspects: frozenset[Address] = frozenset()
     phase: str = "idle"
-    leader: str | None = None
+    leader: Address | None = None
     attempt: int = 0
-    provider: str | None = None
-    candidates: tuple[str, ...] = ()
+    provider: Address | None = None
+    candidates: tuple[Address, ...] = ()
     cut: int = 0
     next: int = 1
     taken: int = 0
     granted: int = 0
-    serving: tuple[tuple[str, Serving], ...] = ()
-    queue: tuple[str, ...] = ()
-    waiting: frozenset[str] = frozenset()
+    serving: tuple[tuple[Address, Serving], ...] = ()
+    queue: tuple[Address, ...] = ()
+    waiting: frozenset[Address] = frozenset()
 
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
@@ -108,7 +109,7 @@ Step: TypeAlias = tuple[Local, tuple[Output, ...]]
 # ------------------------------------------------------------------ the requester
 
 
-def leader_without(members: tuple[str, ...], gone: frozenset[str]) -> str | None:
+def leader_without(members: tuple[Address, ...], gone: frozenset[Address]) -> Address | None:
     """Return the first member that is not gone."""
     return next((m for m in members if m not in gone), None)
 
@@ -367,7 +368,7 @@ def _asked(me: Local) -> Step:
 
 
 def _tried(rules: Rules, me: Local) -> Step:
-    left = tuple(m for m in me.candidates if m not in me.suspects and m != me.node)
+    left = tuple(m for m in me.candidates if m not in me.suspects and m != me.address)
     if not left:
         return me._replace(phase="failed"), (Failed(), *_done(me, False))
     attempt = me.attempt + 1
@@ -404,12 +405,12 @@ def _done(me: Local, ok: bool) -> tuple[Output, ...]:
     return (SendDone(me.leader, ok),)
 
 
-def _no_more(me: Local, requester: str) -> Step:
+def _no_more(me: Local, requester: Address) -> Step:
     waiting = me.waiting - {requester}
     return me._replace(waiting=waiting), () if waiting else (Resume(),)
 
 
-def _sorted(serving: Mapping[str, Serving]) -> tuple[tuple[str, Serving], ...]:
+def _sorted(serving: Mapping[Address, Serving]) -> tuple[tuple[Address, Serving], ...]:
     return tuple(sorted(serving.items()))
 
 

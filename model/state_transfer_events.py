@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from .runs import Address
+
 # ------------------------------------------------------------------ inputs
 
 
@@ -18,7 +20,7 @@ class Ask(NamedTuple):
 class ReceiveAsk(NamedTuple):
     """ASK, or JOIN."""
 
-    sender: str
+    sender: Address
 
 
 class Begin(NamedTuple):
@@ -30,15 +32,15 @@ class Begin(NamedTuple):
 class ReceiveGo(NamedTuple):
     """GO; `cut` is where the requester's messages begin."""
 
-    sender: str
+    sender: Address
     cut: int
-    providers: tuple[str, ...]
+    providers: tuple[Address, ...]
 
 
 class ReceiveRequest(NamedTuple):
     """REQUEST."""
 
-    sender: str
+    sender: Address
     transfer: int
     upto: int
 
@@ -46,7 +48,7 @@ class ReceiveRequest(NamedTuple):
 class Read(NamedTuple):
     """The application gives the next chunk; `payload` is what its bytes say."""
 
-    requester: str
+    requester: Address
     number: int
     cut: int
     last: bool
@@ -56,13 +58,13 @@ class Read(NamedTuple):
 class ReadFailed(NamedTuple):
     """The application cannot give its state."""
 
-    requester: str
+    requester: Address
 
 
 class ReceiveChunk(NamedTuple):
     """CHUNK."""
 
-    sender: str
+    sender: Address
     transfer: int
     number: int
     cut: int
@@ -78,7 +80,7 @@ class Take(NamedTuple):
 class ReceiveCredit(NamedTuple):
     """CREDIT."""
 
-    sender: str
+    sender: Address
     transfer: int
     upto: int
 
@@ -86,14 +88,14 @@ class ReceiveCredit(NamedTuple):
 class ReceiveRefuse(NamedTuple):
     """REFUSE."""
 
-    sender: str
+    sender: Address
     transfer: int
 
 
 class ReceiveCancel(NamedTuple):
     """CANCEL."""
 
-    sender: str
+    sender: Address
     transfer: int
 
 
@@ -110,14 +112,14 @@ class StateSet(NamedTuple):
 class ReceiveDone(NamedTuple):
     """DONE."""
 
-    sender: str
+    sender: Address
     ok: bool
 
 
 class Suspect(NamedTuple):
     """A member is gone."""
 
-    member: str
+    member: Address
 
 
 # ------------------------------------------------------------------ outputs
@@ -126,21 +128,21 @@ class Suspect(NamedTuple):
 class SendAsk(NamedTuple):
     """ASK."""
 
-    to: str
+    to: Address
 
 
 class SendGo(NamedTuple):
     """GO."""
 
-    to: str
+    to: Address
     cut: int
-    providers: tuple[str, ...]
+    providers: tuple[Address, ...]
 
 
 class SendRequest(NamedTuple):
     """REQUEST."""
 
-    to: str
+    to: Address
     transfer: int
     upto: int
 
@@ -148,7 +150,7 @@ class SendRequest(NamedTuple):
 class SendChunk(NamedTuple):
     """CHUNK; it is sound when it is sent."""
 
-    to: str
+    to: Address
     transfer: int
     number: int
     cut: int
@@ -160,7 +162,7 @@ class SendChunk(NamedTuple):
 class SendCredit(NamedTuple):
     """CREDIT."""
 
-    to: str
+    to: Address
     transfer: int
     upto: int
 
@@ -168,41 +170,41 @@ class SendCredit(NamedTuple):
 class SendRefuse(NamedTuple):
     """REFUSE."""
 
-    to: str
+    to: Address
     transfer: int
 
 
 class SendCancel(NamedTuple):
     """CANCEL."""
 
-    to: str
+    to: Address
     transfer: int
 
 
 class SendDone(NamedTuple):
     """DONE."""
 
-    to: str
+    to: Address
     ok: bool
 
 
 class GetState(NamedTuple):
     """The application's state is to be read, for that requester."""
 
-    requester: str
+    requester: Address
     transfer: int
 
 
 class EndState(NamedTuple):
     """Nobody wants it any more."""
 
-    requester: str
+    requester: Address
 
 
 class Begun(NamedTuple):
     """The application is to forget the chunks of earlier providers."""
 
-    provider: str
+    provider: Address
     transfer: int
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from .runs import Address
 from .state_transfer_state import Constants, State
 
 
@@ -42,7 +43,7 @@ def bounded(constants: Constants, state: State) -> bool:
         if me.phase != "fetching":
             continue
         for p, provider in enumerate(constants.nodes):
-            if provider != me.provider:
+            if me.provider is None or provider != me.provider.node:
                 continue
             under_way = sum(
                 m.kind == "Chunk" and m.fields[0] == me.attempt for m in state.net[p][i]
@@ -54,8 +55,8 @@ def bounded(constants: Constants, state: State) -> bool:
 
 def type_ok(constants: Constants, state: State) -> bool:
     """Every variable has a value of its kind, and what hangs together does."""
-    gone = {n for n, up in zip(constants.nodes, state.up, strict=True) if not up}
-    nodes = set(constants.nodes)
+    gone = {Address(n, 0) for n, up in zip(constants.nodes, state.up, strict=True) if not up}
+    nodes = {Address(n, 0) for n in constants.nodes}
     return state.flush in ("open", "closed") and all(
         me.suspects <= gone
         and me.phase in ("idle", "asking", "fetching", "setting", "set", "failed")

@@ -5,12 +5,13 @@ The twin of the VARIABLES of `spec/StateTransfer.tla` and the CONSTANTS of `MCSt
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from .machine import Value, function, record
+from .runs import Address
 from .state_transfer import Local, Rules
 
 T = TypeVar("T")
@@ -148,11 +149,11 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     nodes = state.locals
     return {
         "up": _of_bools(names, state.up),
-        "suspects": per_node(tuple(me.suspects for me in nodes)),
+        "suspects": per_node(tuple(frozenset(_names(me.suspects)) for me in nodes)),
         "requester": per_node(tuple(map(_requester, nodes))),
         "serving": per_node(tuple(map(_serving, nodes))),
-        "queue": per_node(tuple(me.queue for me in nodes)),
-        "waiting": per_node(tuple(me.waiting for me in nodes)),
+        "queue": per_node(tuple(_names(me.queue) for me in nodes)),
+        "waiting": per_node(tuple(frozenset(_names(me.waiting)) for me in nodes)),
         "net": per_node(tuple(per_node(tuple(map(_channel, row))) for row in state.net)),
         "sent": state.sent,
         "flush": state.flush,
@@ -179,10 +180,10 @@ def _of_bools(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
 def _requester(me: Local) -> Value:
     return record(
         phase=me.phase,
-        leader=me.leader or "none",
+        leader=_name(me.leader),
         attempt=me.attempt,
-        provider=me.provider or "none",
-        candidates=me.candidates,
+        provider=_name(me.provider),
+        candidates=_names(me.candidates),
         cut=me.cut,
         next=me.next,
         taken=me.taken,
@@ -193,7 +194,7 @@ def _requester(me: Local) -> Value:
 @lru_cache(maxsize=200_000)
 def _serving(me: Local) -> Value:
     return function(
-        (to, record(transfer=each.transfer, next=each.next, upto=each.upto))
+        (to.node, record(transfer=each.transfer, next=each.next, upto=each.upto))
         for to, each in me.serving
     )
 
@@ -204,9 +205,19 @@ def _channel(channel: tuple[Post, ...]) -> Value:
         fields = dict(zip(_FIELDS[post.kind], post.fields, strict=True))
         if post.kind == "Chunk":
             fields["payload"] = _part(fields["payload"])
+        if post.kind == "Go":
+            fields["providers"] = _names(fields["providers"])
         return record(type=post.kind, **fields)
 
     return tuple(map(message, channel))
+
+
+def _name(who: Address | None) -> str:
+    return "none" if who is None else who.node
+
+
+def _names(addresses: Iterable[Address]) -> tuple[str, ...]:
+    return tuple(each.node for each in addresses)
 
 
 def _part(part: Part) -> Value:

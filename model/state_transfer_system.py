@@ -14,6 +14,7 @@ from . import state_transfer_events as ev
 from .composed import Composed, Move
 from .machine import Value
 from .network import receivable, take
+from .runs import Address
 from .state_transfer import HANDLERS, Local, Rules
 from .state_transfer_promises import invariants
 from .state_transfer_state import Constants, Part, Post, State, constants_of, variables
@@ -38,6 +39,7 @@ class StateTransferSystem(Composed[State, Local]):
         self.rules: Rules = constants.rules
         self.nodes = constants.nodes
         self.index = {n: i for i, n in enumerate(constants.nodes)}
+        self.addresses = tuple(Address(n, 0) for n in constants.nodes)
         self._invariants = invariants(constants)
 
     @property
@@ -56,10 +58,10 @@ class StateTransferSystem(Composed[State, Local]):
     def initial(self) -> Iterator[State]:
         """The founders are members; nobody has asked for anything."""
         c = self.constants
-        members = tuple(n for n in c.nodes if n in c.founders)
+        members = tuple(a for a in self.addresses if a.node in c.founders)
         zero, empty = tuple(0 for _ in c.nodes), tuple(() for _ in c.nodes)
         yield State(
-            locals=tuple(Local(n, members) for n in c.nodes),
+            locals=tuple(Local(a, members) for a in self.addresses),
             up=tuple(True for _ in c.nodes),
             net=tuple(empty for _ in c.nodes),
             sent=0,
@@ -99,16 +101,16 @@ class StateTransferSystem(Composed[State, Local]):
             if ready:
                 yield from self._read(state, i, to, serving.next)
             if name in c.refusers:
-                yield from self.act(state, name, ev.ReadFailed(to))
-        for j, other in enumerate(self.nodes):
+                yield from self.act(state, name, ev.ReadFailed(to), (name, to.node))
+        for j, other in enumerate(self.addresses):
             if not state.up[j] and other not in me.suspects:
-                yield from self.act(state, name, ev.Suspect(other))
+                yield from self.act(state, name, ev.Suspect(other), (name, other.node))
             yield from self._receive(state, i, j)
         if name in c.crashers and state.up.count(False) < c.max_crashes:
             yield Move("Crash", (name,), self._crashed(state, i))
 
     def _receive(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
-        channel, name, sender = state.net[j][i], self.nodes[i], self.nodes[j]
+        channel, name, sender = state.net[j][i], self.nodes[i], self.addresses[j]
         for place in receivable(channel, self.constants.fifo_unicast):
             message, left = take(channel, place)
             taken = state._replace(net=_set(state.net, j, i, left))
@@ -123,9 +125,11 @@ class StateTransferSystem(Composed[State, Local]):
                         applied=_with(taken.applied, i, cut),
                     )
                 fields = (taken.position[i], *fields[1:])
-            yield from self.act(taken, name, ev.INPUTS[action](sender, *fields), (name, sender))
+            yield from self.act(
+                taken, name, ev.INPUTS[action](sender, *fields), (name, sender.node)
+            )
 
-    def _late(self, state: State, i: int, sender: str) -> bool:
+    def _late(self, state: State, i: int, sender: Address) -> bool:
         return self.rules.living_leader and sender in state.locals[i].suspects
 
     def _may_begin(self, state: State, i: int) -> bool:
@@ -157,12 +161,12 @@ class StateTransferSystem(Composed[State, Local]):
                 )
             yield move._replace(target=target)
 
-    def _read(self, state: State, i: int, to: str, number: int) -> Iterator[Move[State]]:
+    def _read(self, state: State, i: int, to: Address, number: int) -> Iterator[Move[State]]:
         name = self.nodes[i]
         payload = Part(name, number, state.applied[i])
         last = number == self.constants.chunks
         event = ev.Read(to, number, state.position[i], last, payload)
-        yield from self.act(state, name, event, (name, to))
+        yield from self.act(state, name, event, (name, to.node))
 
     def carried(
         self, state: State, node: str, local: Local, outputs: tuple[Any, ...]
@@ -179,7 +183,7 @@ class StateTransferSystem(Composed[State, Local]):
                 case ev.GetState() | ev.EndState() | ev.Failed() | ev.Resume():
                     pass
                 case _:
-                    j = self.index[output.to]
+                    j = self.index[output.to.node]
                     if state.up[j]:
                         kind = type(output).__name__.removeprefix("Send")
                         net = _set(net, i, j, (*net[i][j], Post(kind, tuple(output)[1:])))
@@ -231,16 +235,16 @@ class StateTransferSystem(Composed[State, Local]):
         me = state.locals[i]
         return state._replace(
             up=_with(state.up, i, False),
-            locals=_with(state.locals, i, Local(me.node, me.members, me.suspects)),
+            locals=_with(state.locals, i, Local(me.address, me.members, me.suspects)),
             net=tuple(_with(row, i, ()) for row in state.net),
         )
 
     def _is_leader(self, state: State, i: int) -> bool:
         me = state.locals[i]
-        return state.up[i] and node.leader_without(me.members, me.suspects) == me.node
+        return state.up[i] and node.leader_without(me.members, me.suspects) == me.address
 
     def _all_know(self, state: State) -> bool:
-        gone = {n for n, up in zip(self.nodes, state.up, strict=True) if not up}
+        gone = {a for a, up in zip(self.addresses, state.up, strict=True) if not up}
         return all(gone <= me.suspects for me, up in zip(state.locals, state.up, strict=True) if up)
 
 

@@ -6,6 +6,7 @@ messages are in it. The sentence of Failed is for people; the model has none.
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import asdict
 from typing import Any
 
@@ -26,7 +27,7 @@ def make_core(rules: model.Rules, local: model.Local) -> StateTransfer:
     """Return a member's core in that local state, with the same repairs."""
     switches = asdict(rules)
     window = switches.pop("window")
-    core = StateTransfer(Address(local.node, 0), window=window, repairs=Repairs(**switches))
+    core = StateTransfer(Address(*local.address), window=window, repairs=Repairs(**switches))
     for name in core_fields():
         setattr(core, name, shaped(getattr(local, name), _SHAPES[name]))
     return core
@@ -53,13 +54,13 @@ _SHAPES: dict[str, Any] = {
 
 def core_fields() -> tuple[str, ...]:
     """Return the fields of Local that are attributes of the core."""
-    return tuple(name for name in model.Local._fields if name != "node")
+    return tuple(name for name in model.Local._fields if name != "address")
 
 
 def local_of(core: StateTransfer) -> model.Local:
     """Return the core's state as the model's Local."""
     values = {name: getattr(core, name) for name in core_fields()}
-    found: model.Local = shaped({"node": core.me.node, **values}, model.Local)
+    found: model.Local = shaped({"address": core.me, **values}, model.Local)
     return found
 
 
@@ -82,20 +83,26 @@ def output_of(effect: Any) -> Any:
 
 
 def written(part: Any) -> bytes:
-    """Return what a part says as bytes; of a real trace it is bytes already."""
-    if isinstance(part, bytes):
-        return part
+    """Return what a part says as bytes."""
     by, number, at = part
     return f"{by or ''} {number} {at}".encode()
 
 
+def input_of(event: Any) -> Any:
+    """Return the model's input for the core's event."""
+    kind = model_events.INPUTS[type(event).__name__]
+    if isinstance(event, core_events.Read | core_events.ReceiveChunk):
+        return shaped(event._replace(payload=b""), kind)._replace(payload=told(event.payload))
+    return shaped(event, kind)
+
+
 def told(payload: bytes) -> Any:
-    """Return the part that the bytes are."""
+    """Return the part that the bytes are; of a real state, what tells them from others."""
     try:
         by, number, at = payload.decode().split(" ")
         return Part(by or None, int(number), int(at))
     except ValueError:
-        return payload
+        return f"{len(payload)} bytes, crc {zlib.crc32(payload):08x}"
 
 
 FACES = Faces(
@@ -117,5 +124,6 @@ FACES = Faces(
     arrives={f"Send{message}": f"Receive{message}" for message in MESSAGES},
     local_of=local_of,
     event_of=event_of,
+    input_of=input_of,
     output_of=output_of,
 )

@@ -89,7 +89,8 @@ def tables_of(constants: Constants, state: State) -> Tables:
     for i, n in enumerate(constants.nodes):
         me = state.locals[i]
         put("phase", PHASES.index(me.phase), n)
-        for name in ("attempt", "provider", "cut", "next"):
+        put("provider", me.provider and me.provider.node, n)
+        for name in ("attempt", "cut", "next"):
             put(name, getattr(me, name), n)
         for name in ("joined", "position", "applied", "base"):
             put(name, getattr(state, name)[i], n)
@@ -159,12 +160,12 @@ def _known(transition: Transition, move: Move[State]) -> Mapping[str, Sequence[A
     known: dict[str, Sequence[Any]] = {"n": move.args[:1]} if "n" in names else {}
     event = move.event
     if move.action == "Read":
-        known |= {"r": [event.requester], "k": [event.number]}
+        known |= {"r": [event.requester.node], "k": [event.number]}
         chunk = next(each for each in move.outputs if hasattr(each, "transfer"))
         known["t"] = [chunk.transfer]
     if move.action == "ReceiveChunk" and "k" in names:
         known |= {
-            "s": [event.sender],
+            "s": [event.sender.node],
             "t": [event.transfer],
             "k": [event.number],
             "c": [event.cut],
