@@ -96,6 +96,14 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
+class ProtocolRow:
+    """A protocol, and what each kind of check of it came to."""
+
+    protocol: str
+    cells: Mapping[str, Cell]
+
+
+@dataclass(frozen=True, slots=True)
 class FlawRow:
     """A hole of the seed: which cases show it, which show it closed."""
 
@@ -128,6 +136,7 @@ class Dossier:
     assumptions: tuple[AssumptionRow, ...]
     flaws: tuple[FlawRow, ...]
     links: tuple[Link, ...] = ()
+    protocols: tuple[ProtocolRow, ...] = ()
     actions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def results(self) -> tuple[Result, ...]:

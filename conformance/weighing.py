@@ -4,13 +4,11 @@ Law of this file: it adds nothing up that was not found. Evidence that is missin
 less than it should, becomes "inconclusive"; only what a step's own summary says counts.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
-from raincheck.conformance.tlc.cfgfile import read_cfg
-from raincheck.conformance.tlc.tlaspec import comment_above
-from raincheck.model.values import Value
+from raincheck.conformance.tlc.tlaspec import comment_above, spec_of
 
 from .dossier import (
     OPEN,
@@ -19,13 +17,14 @@ from .dossier import (
     Dossier,
     Entry,
     FlawRow,
-    Link,
     PropertyRow,
     Step,
     agrees,
     excused,
 )
+from .links import actions_of, links_of, of_protocol, protocol_rows
 from .outcome import INCONCLUSIVE, VIOLATED
+from .repaired import SEQUENCER, needs_of, repaired
 
 
 def compile_dossier(
@@ -36,15 +35,19 @@ def compile_dossier(
     by_name = {step.name: {str(entry["name"]): entry for entry in step.results} for step in steps}
     checked = by_name.get("check", {})
     ran = tuple(case for case in cases if case.name in checked)
-    needs = _needs(cases, assumptions := tuple(assumptions))
-    gaps = frozenset(each.name for each in assumptions if not each.evidence)
+    needs = needs_of(cases, assumptions := tuple(assumptions))
+    gaps = frozenset((each.protocol, each.name) for each in assumptions if not each.evidence)
+    properties = tuple(_property_rows(ran, by_name, needs, gaps))
     return Dossier(
         steps=tuple(steps),
-        properties=tuple(_property_rows(ran, by_name, needs, gaps)),
-        assumptions=tuple(_assumption_row(each, needs, by_name) for each in assumptions),
+        properties=properties,
+        assumptions=tuple(
+            _assumption_row(each, needs, by_name, properties) for each in assumptions
+        ),
         flaws=tuple(_flaw_rows(ran, checked)),
-        links=tuple(_links(by_name)),
-        actions=_actions(by_name),
+        links=tuple(links_of(by_name)),
+        protocols=tuple(protocol_rows(cases, by_name)),
+        actions=actions_of(by_name),
     )
 
 
@@ -58,29 +61,27 @@ def _property_rows(
     cases: Sequence[Case],
     by_name: Mapping[str, Mapping[str, Entry]],
     needs: Mapping[tuple[str, str], tuple[str, ...]],
-    gaps: frozenset[str],
+    gaps: frozenset[tuple[str, str]],
 ) -> Iterable[PropertyRow]:
     promised: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        if case.expected == HOLDS and _repaired(case):
+        if case.expected == HOLDS and repaired(case):
             for name in case.properties:
                 if name not in STRUCTURE:
                     promised.setdefault((case.protocol, name), []).append(case)
     for (protocol, name), holding in promised.items():
+        proofs = of_protocol(by_name.get("prove"), protocol)
+        of_mine = [case for case in cases if case.protocol == protocol]
         cells = {
-            "TLC": _tlc_cell(holding, cases, name, by_name.get("check", {})),
-            "Z3": _named_cell(by_name.get("prove"), name, "not proved: bounded evidence only"),
+            "TLC": _tlc_cell(holding, of_mine, name, by_name.get("check", {})),
+            "Z3": _named_cell(proofs, name, "not proved: bounded evidence only"),
             "mirror": _mirror_cell(holding, by_name.get("mirror", {})),
-            "field": _field_cell(by_name, name),
+            "field": _field_cell(by_name, name, protocol),
         }
-        words = comment_above(holding[0].module.with_name(_spec_of(holding[0])), name)
+        words = comment_above(spec_of(holding[0].module), name)
         needed = needs.get((protocol, name), ())
-        unmet = tuple(each for each in needed if each in gaps)
+        unmet = tuple(each for each in needed if (protocol, each) in gaps)
         yield PropertyRow(protocol, name, words, needed, cells, unmet)
-
-
-def _spec_of(case: Case) -> str:
-    return case.module.name.removeprefix("MC")
 
 
 def _tlc_cell(
@@ -124,20 +125,47 @@ def _speaks_of(entry: Entry, name: str) -> bool:
     return said == name or said.endswith((f": {name}", f" {name}", f"-{name}", f"/{name}"))
 
 
-def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str) -> Cell:
-    """What the real processes' runs and their traces say of a property."""
-    recorded = by_name.get("run", {})
+FIELD: Final = ("run", "conform", "conform-spark")
+"""The steps that speak of real processes."""
+
+
+def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str, protocol: str) -> Cell:
+    """What the real processes' runs and their traces say of a property.
+
+    Only SEQUENCER's properties are judged one by one; another protocol's trace is a behaviour of
+    its model or it is not, and then all of its properties are those of the model.
+    """
+    if protocol != SEQUENCER:
+        return trace_cell(by_name, protocol)
     found = [
         entry
-        for entries in (recorded, by_name.get("conform", {}), by_name.get("conform-spark", {}))
-        for entry in entries.values()
+        for step in FIELD
+        for entry in by_name.get(step, {}).values()
         if _speaks_of(entry, name)
     ]
     if not found:
         return Cell(INCONCLUSIVE, "no trace speaks of it")
-    runs = [entry for entry in recorded.values() if "events" in entry]
+    runs = [entry for entry in by_name.get("run", {}).values() if "events" in entry]
     events = sum(int(entry["events"]) for entry in runs)
     scope = f"{len(runs)} runs, {events:,} events"
+    return _judged(found, scope)
+
+
+def trace_cell(by_name: Mapping[str, Mapping[str, Entry]], protocol: str) -> Cell:
+    """What the traces of a protocol's real cores say: is each event one of the model's?"""
+    found = [
+        entry
+        for step in FIELD[1:]
+        for entry in (of_protocol(by_name.get(step), protocol) or {}).values()
+        if "events" in entry
+    ]
+    if not found:
+        return Cell(INCONCLUSIVE, "no trace of it")
+    events = sum(int(entry["events"]) for entry in found)
+    return _judged(found, f"{len(found)} traces, {events:,} events, each one the model's")
+
+
+def _judged(found: Sequence[Entry], scope: str) -> Cell:
     gaps = sorted({str(entry["assumption"]) for entry in found if excused(entry)})
     if gaps:
         return Cell(INCONCLUSIVE, f"broken where {', '.join(gaps)} was missing; {scope}")
@@ -151,44 +179,11 @@ def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str) -> Cell:
 # ---------------------------------------------------------------------- assumptions
 
 
-def _repaired(case: Case) -> bool:
-    """Tell whether the case speaks of the protocol as it is implemented."""
-    return "undone" not in case.name and not case.name.endswith("-seed") and _all_on(case)
-
-
-def _all_on(case: Case) -> bool:
-    constants = read_cfg(case.cfg).constants
-    return (
-        all(value is not False for name, value in constants.items() if name not in _ENVIRONMENT)
-        and constants.get("JoinPolicy", "table") == "table"
-    )
-
-
-_ENVIRONMENT: Final = frozenset({"VirtualSynchrony", "FifoForward"})
-
-
-def _needs(
-    cases: Sequence[Case], assumptions: Sequence[Assumption]
-) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Which property needs which assumption: a case that lacks just that one breaks it."""
-    found: dict[tuple[str, str], dict[str, None]] = {}
-    for case in cases:
-        if case.expected == HOLDS:
-            continue
-        constants: Mapping[str, Value] = read_cfg(case.cfg).constants
-        off = [name for name, value in constants.items() if value is False]
-        if len(off) != 1 or constants.get("JoinPolicy", "table") != "table":
-            continue
-        for each in assumptions:
-            if each.name == off[0] and each.protocol == case.protocol:
-                found.setdefault((case.protocol, case.expected), {})[each.name] = None
-    return {key: tuple(names) for key, names in found.items()}
-
-
 def _assumption_row(
     assumption: Assumption,
     needs: Mapping[tuple[str, str], tuple[str, ...]],
     by_name: Mapping[str, Mapping[str, Entry]],
+    properties: Sequence[PropertyRow],
 ) -> AssumptionRow:
     needed_by = tuple(
         name
@@ -197,15 +192,43 @@ def _assumption_row(
     )
     if not assumption.evidence:
         return AssumptionRow(assumption, needed_by, Cell(OPEN, assumption.note))
-    cells = [_field_cell(by_name, name) for name in assumption.evidence]
-    worst = next(
-        (cell for kind in (VIOLATED, INCONCLUSIVE) for cell in cells if cell.verdict == kind),
-        cells[0],
-    )
-    return AssumptionRow(assumption, needed_by, Cell(worst.verdict, f"field: {worst.text}"))
+    cells = [_evidence(name, by_name, properties) for name in assumption.evidence]
+    verdicts = {cell.verdict for cell in cells}
+    worst = next((kind for kind in (VIOLATED, INCONCLUSIVE) if kind in verdicts), HOLDS)
+    return AssumptionRow(assumption, needed_by, Cell(worst, "; ".join(c.text for c in cells)))
 
 
-# ---------------------------------------------------------------------- holes, actions
+def _evidence(
+    name: str, by_name: Mapping[str, Mapping[str, Entry]], properties: Sequence[PropertyRow]
+) -> Cell:
+    """What discharges an assumption, by the catalog's word for it.
+
+    "Agreement" is a property of SEQUENCER judged in the field, "nakack.GapFree" a property of
+    another protocol on all its evidence, "trace nakack" that protocol's traces, and
+    "case stack-views" one question to TLC.
+    """
+    kind, _, rest = name.partition(" ")
+    if kind == "trace" and rest:
+        cell = trace_cell(by_name, rest)
+        return Cell(cell.verdict, f"field, {rest}: {cell.text}")
+    if kind == "case" and rest:
+        entry = by_name.get("check", {}).get(rest)
+        if entry is None:
+            return Cell(INCONCLUSIVE, f"{rest}: was not checked")
+        figures = f"{int(entry.get('distinct_states', 0)):,} states"
+        return Cell(HOLDS if agrees(entry) else VIOLATED, f"TLC, {rest}: {figures}")
+    protocol, dot, wanted = name.partition(".")
+    if dot:
+        row = next((r for r in properties if (r.protocol, r.name) == (protocol, wanted)), None)
+        if row is None:
+            return Cell(INCONCLUSIVE, f"{name}: no case promises it")
+        rests = ", ".join(f"{k} {c.verdict}" for k, c in row.cells.items() if c.verdict == HOLDS)
+        return Cell(row.verdict, f"{name} ({rests or 'no evidence'})")
+    cell = _field_cell(by_name, name, SEQUENCER)
+    return Cell(cell.verdict, f"field: {cell.text}")
+
+
+# ---------------------------------------------------------------------- holes
 
 
 def _flaw_rows(cases: Sequence[Case], checked: Mapping[str, Entry]) -> Iterable[FlawRow]:
@@ -221,99 +244,3 @@ def _flaw_rows(cases: Sequence[Case], checked: Mapping[str, Entry]) -> Iterable[
             tuple(pair for pair in outcomes if pair[0].expected != HOLDS),
             tuple(pair for pair in outcomes if pair[0].expected == HOLDS),
         )
-
-
-def _links(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
-    """What holds specification, model, implementation and field together."""
-    yield _link(
-        "specification = model",
-        "the same labelled graph, state by state and edge by edge",
-        by_name.get("mirror"),
-        lambda found: f"{len(found)} graphs, {_sum(found, 'edges'):,} edges",
-    )
-    generated = by_name.get("generate")
-    walked: list[Entry] = []
-    rest: list[Entry] = []
-    locked: list[Entry] = []
-    for entry in (generated or {}).values():
-        (locked if "examples" in entry else walked if "covered" in entry else rest).append(entry)
-    yield _link(
-        "model = implementation, replayed",
-        "every edge of the bounded graphs, taken by the real code",
-        _entries(generated, walked),
-        lambda found: (
-            f"{_sum(found, 'covered'):,} of {_sum(found, 'edges'):,} edges, "
-            f"{_sum(found, 'steps'):,} steps"
-        ),
-    )
-    yield _link(
-        "guards",
-        "each conjunct of each guard seen false, each action taken",
-        _entries(generated, rest),
-        lambda found: (
-            f"{_sum(found, 'seen_false')} of {_sum(found, 'guards')} conjuncts, "
-            f"{_sum(found, 'reached')} of {_sum(found, 'actions')} actions"
-        ),
-    )
-    yield _link(
-        "model = implementation, in lockstep",
-        "random groups with runs of messages, by Hypothesis",
-        _entries(generated, locked),
-        lambda found: f"{_sum(found, 'examples')} groups, {_sum(found, 'steps'):,} steps",
-    )
-    for engine in ("conform", "conform-spark"):
-        yield _link(
-            f"implementation = field ({engine})",
-            "every recorded event of real processes, against the model",
-            by_name.get(engine),
-            lambda found: f"{_sum(found, 'events'):,} events, {_sum(found, 'files')} processes",
-        )
-    yield _link(
-        "the checks themselves",
-        "damage done on purpose, each noticed by the check that should",
-        by_name.get("mutate"),
-        lambda found: f"{len(found)} mutants, none survived",
-    )
-
-
-def _link(
-    between: str,
-    how: str,
-    entries: Mapping[str, Entry] | None,
-    text: Callable[[Sequence[Entry]], str],
-) -> Link:
-    found = list((entries or {}).values())
-    if not found:
-        return Link(between, how, Cell(INCONCLUSIVE, "was not run"))
-    bad = [entry for entry in found if not agrees(entry) and not excused(entry)]
-    if bad:
-        names = ", ".join(str(entry["name"]) for entry in bad[:3])
-        undecided = all(entry["verdict"] == INCONCLUSIVE for entry in bad)
-        return Link(between, how, Cell(INCONCLUSIVE if undecided else VIOLATED, names))
-    return Link(between, how, Cell(HOLDS, text(found)))
-
-
-def _entries(ran: Mapping[str, Entry] | None, found: Sequence[Entry]) -> Mapping[str, Entry] | None:
-    return None if ran is None else {str(entry["name"]): entry for entry in found}
-
-
-def _sum(entries: Sequence[Entry], figure: str) -> int:
-    return sum(int(entry.get(figure, 0)) for entry in entries)
-
-
-_COUNTS: Final = ("actions", "edges_by_action", "steps_by_action")
-"""The figures that count by action, in the words of the several verbs."""
-
-
-def _actions(by_name: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str, int]]:
-    """How often each action was taken, by the kind of evidence that reached it."""
-    found: dict[str, dict[str, int]] = {}
-    for step, entries in by_name.items():
-        for entry in entries.values():
-            kind = "lockstep" if "examples" in entry else step
-            for figure in _COUNTS:
-                counts = entry.get(figure)
-                for action, count in counts.items() if isinstance(counts, Mapping) else ():
-                    row = found.setdefault(str(action), {})
-                    row[kind] = row.get(kind, 0) + int(count)
-    return dict(sorted(found.items()))

@@ -15,7 +15,7 @@ from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
 from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
 from raincheck.conformance.tlc.catalog import Case
 from raincheck.conformance.tlc.cfgfile import read_cfg
-from raincheck.conformance.tlc.tlaspec import actions_of, code_of
+from raincheck.conformance.tlc.tlaspec import actions_of, code_of, spec_of
 from raincheck.model.composed import Composed
 from raincheck.model.explore import explore
 
@@ -157,8 +157,7 @@ def coverage(
 
 def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:
     """Return the actions of the specification that the cases are about."""
-    module = cases[0].module
-    spec = module.with_name(module.name.removeprefix("MC"))
+    spec = spec_of(cases[0].module)
     try:
         of_node, of_nobody = actions_of(code_of(spec.read_text(encoding="utf-8")))
     except OSError as error:

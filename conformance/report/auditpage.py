@@ -37,6 +37,7 @@ def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
         undischarged=undischarged,
         pictures=pictures,
         kinds=list(dossier.properties[0].cells) if dossier.properties else [],
+        checks=list(dossier.protocols[0].cells) if dossier.protocols else [],
         tools=examine(),
         figures_line=figures_line,
         version=__version__,

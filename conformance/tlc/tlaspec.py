@@ -105,6 +105,12 @@ def _read(path: Path) -> str:
         raise UsageError(f"Cannot read {path} ({error}): name a .tla file.") from error
 
 
+def spec_of(module: Path) -> Path:
+    """Return the specification of which the module is a finite instance, or the module itself."""
+    spec = module.with_name(module.name.removeprefix("MC"))
+    return spec if spec.is_file() else module
+
+
 def comment_above(module: Path, name: str) -> str:
     """Return the comment lines that stand right above a definition, as one text."""
     for path in files_of(module):

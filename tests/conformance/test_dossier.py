@@ -2,17 +2,25 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from raincheck.conformance.dossier import OPEN, Dossier, Step
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
-from raincheck.conformance.tlc.catalog import load_assumptions, load_catalog
+from raincheck.conformance.tlc.catalog import (
+    Assumption,
+    Case,
+    load_assumptions,
+    load_catalog,
+)
 from raincheck.conformance.weighing import compile_dossier
 
-CASES = tuple(case for case in load_catalog() if case.tier == "quick")
-ASSUMPTIONS = load_assumptions()
+CASES = tuple(
+    case for case in load_catalog() if (case.tier, case.protocol) == ("quick", "sequencer")
+)
+ASSUMPTIONS = tuple(each for each in load_assumptions() if each.protocol == "sequencer")
 
 Entry = dict[str, Any]
 
@@ -32,7 +40,7 @@ def check_entries() -> list[Entry]:
     """Every quick case, as the catalog foresees it."""
     return [
         entry(case.name, case.expected, distinct_states=case.distinct or 1)
-        | {"expected": case.expected}
+        | {"expected": case.expected, "protocol": case.protocol}
         for case in CASES
     ]
 
@@ -48,7 +56,9 @@ def good_steps() -> dict[str, Step]:
     field = ("Trace", "Integrity", "Fifo", "InView")
     return {
         "check": step("check", check_entries()),
-        "mirror": step("mirror", [entry(case.name, edges=7) for case in CASES]),
+        "mirror": step(
+            "mirror", [entry(case.name, edges=7) | {"protocol": case.protocol} for case in CASES]
+        ),
         "prove": step("prove", [entry(name, seconds=2.0) for name in properties]),
         "run": step("run", [entry("run-1", events=1000), *(entry(name, runs=1) for name in field)]),
     }
@@ -175,3 +185,127 @@ def test_an_assumption_that_nothing_discharges_is_open_and_one_that_lost_its_evi
 def test_each_hole_of_the_catalog_is_exhibited() -> None:
     for row in compiled(good_steps()).flaws:
         assert row.exhibited, row.flaw
+
+
+# ---------------------------------------------------------------- any protocol
+
+
+def toy_steps(case: Case, **checked: object) -> tuple[Step, ...]:
+    """What the verbs say of a toy protocol, all of it good."""
+
+    def one(name: str, **figures: object) -> Entry:
+        return entry(name, **figures) | {"protocol": "handover"}
+
+    return (
+        step("check", [one(case.name, distinct_states=67) | checked]),
+        step("mirror", [one(case.name, edges=246)]),
+        step("prove", [one("handover-OneHolder", property="OneHolder", seeds=[1, 2])]),
+        step(
+            "generate",
+            [
+                one(case.name, covered=246, edges=246, steps=531),
+                one("handover-lockstep", examples=100, steps=4000, steps_by_action={"Pass": 9}),
+                one("handover-coverage", guards=3, seen_false=3, actions=5, reached=5),
+            ],
+        ),
+        step("mutate", [one("handover-without-thanks")]),
+        step("conform", [one("r1: handover", events=120, files=2)]),
+    )
+
+
+def toy_case(toy: SimpleNamespace, **fields: object) -> Case:
+    return replace(toy.case, **{"properties": ("TypeOK", "OneHolder"), **fields})
+
+
+def test_each_protocol_has_a_row_of_what_every_check_came_to(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+
+    (row,) = compile_dossier(toy_steps(case), (case,), ()).protocols
+
+    assert row.protocol == "handover"
+    assert {kind: cell.text for kind, cell in row.cells.items()} == {
+        "TLC": "1 cases",
+        "mirror": "1 graphs",
+        "Z3": "1 properties",
+        "replay": "246 of 246 edges",
+        "lockstep": "4,000 steps",
+        "guards": "3 of 3 conjuncts seen false",
+        "mutants": "1 mutants",
+        "traces": "120 events",
+        "traces, Spark": "was not run",
+    }
+    assert row.cells["traces, Spark"].verdict == INCONCLUSIVE
+
+
+def test_another_protocols_results_do_not_speak_for_this_one(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    steps = tuple(
+        replace(each, results=tuple(e | {"protocol": "other"} for e in each.results))
+        if each.name in ("prove", "conform")
+        else each
+        for each in toy_steps(case)
+    )
+
+    dossier = compile_dossier(steps, (case,), ())
+
+    (row,) = dossier.properties
+    assert (row.protocol, row.name) == ("handover", "OneHolder")
+    assert row.cells["Z3"].verdict == row.cells["field"].verdict == INCONCLUSIVE
+    assert dossier.protocols[0].cells["traces"].text == "nothing"
+
+
+def test_a_property_of_a_protocol_rests_on_its_proof_and_its_traces(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+
+    dossier = compile_dossier(toy_steps(case), (case,), ())
+
+    (row,) = dossier.properties
+    assert row.cells["Z3"].verdict == row.cells["field"].verdict == HOLDS
+    assert row.cells["field"].text == "1 traces, 120 events, each one the model's"
+    assert dossier.actions == {"handover!Pass": {"lockstep": 9}}
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict", "text"),
+    [
+        ((), OPEN, ""),
+        (("handover.OneHolder",), HOLDS, "handover.OneHolder (TLC holds, Z3 holds"),
+        (("handover.Beauty",), INCONCLUSIVE, "no case promises it"),
+        (("trace handover",), HOLDS, "field, handover: 1 traces, 120 events"),
+        (("trace other",), INCONCLUSIVE, "no trace of it"),
+        (("case handover-small",), HOLDS, "TLC, handover-small: 67 states"),
+        (("case handover-large",), INCONCLUSIVE, "was not checked"),
+        (("handover.OneHolder", "trace other"), INCONCLUSIVE, "no trace of it"),
+        (("Trace",), INCONCLUSIVE, "no trace speaks of it"),
+    ],
+)
+def test_an_assumption_is_discharged_by_what_the_catalog_names(
+    toy: SimpleNamespace, evidence: tuple[str, ...], verdict: str, text: str
+) -> None:
+    case = toy_case(toy)
+    assumption = Assumption("OneToken", "upper", "HANDOVER", "there is one token", evidence)
+
+    (row,) = compile_dossier(toy_steps(case), (case,), (assumption,)).assumptions
+
+    assert row.cell.verdict == verdict
+    assert text in row.cell.text
+
+
+def test_evidence_that_is_violated_violates_the_assumption(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    assumption = Assumption("OneToken", "upper", "HANDOVER", "one", ("handover.OneHolder",))
+    steps = toy_steps(case, verdict="OneHolder")
+
+    (row,) = compile_dossier(steps, (case,), (assumption,)).assumptions
+
+    assert row.cell.verdict == VIOLATED
+
+
+def test_a_case_with_other_rules_than_the_implementation_promises_nothing(
+    toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = toy_case(toy)
+    other = toy.system.System(rules=toy.model.Rules(thanks=False))
+    monkeypatch.setattr(toy.system, "machine", lambda _: other)
+
+    assert compile_dossier(toy_steps(case), (case,), ()).properties == ()
