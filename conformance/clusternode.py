@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.field.clusterload import Node, tell
-from raincheck.impl.channel import Connecting
+from raincheck.impl.channel import Channel
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
@@ -163,7 +163,7 @@ def config(args: argparse.Namespace) -> TracedConfig:
 async def _run(args: argparse.Namespace) -> None:
     settings = config(args)
     try:
-        async with Connecting(settings) as channel:
+        async with Channel.connecting(settings) as channel:
             await Node(channel, args).work()
     finally:
         for writer in settings.writers:

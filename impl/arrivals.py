@@ -218,13 +218,13 @@ class Arrivals:
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
         else:
-            refusal = group.gms.refuses(request.source, endpoint)
+            refusal = group.admission.refuses(request.source, endpoint)
         if refusal:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
             if request.cookie == cookie:
-                group.gms.request(request.source, endpoint, request.state)
+                group.admission.request(request.source, endpoint, request.state)
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:

@@ -24,12 +24,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from types import TracebackType
 from typing import Any
 
 from .callbacks import Callbacks
 from .connect import ChannelConfig
+from .connecting import Connecting
 from .driver import Driver
 from .errors import NotMember, RaincheckError, WaitTimeout
 from .inbox import Inbox
@@ -66,7 +67,7 @@ class Channel:
     # connecting and leaving
 
     @staticmethod
-    def connect(cluster: str, **settings: Any) -> Connecting:
+    def connect(cluster: str, **settings: Any) -> Connecting[Channel]:
         """Join the group, or found it when nobody answers; `await` it or use it in `async with`.
 
         The settings are the fields of `ChannelConfig`: name, transport, bind, initial_hosts, ...
@@ -74,7 +75,24 @@ class Channel:
         Raises ConfigError for what cannot work, and WaitTimeout when the group was found but did
         not admit this member in time.
         """
-        return Connecting(ChannelConfig(cluster=cluster, **settings))
+        return Channel.connecting(ChannelConfig(cluster=cluster, **settings))
+
+    @staticmethod
+    def connecting(config: ChannelConfig) -> Connecting[Channel]:
+        """The same with settings that were made before."""
+        return Connecting(lambda: Channel._open(config))
+
+    @staticmethod
+    async def _open(config: ChannelConfig) -> Channel:
+        transport = await config.open_transport()
+        try:
+            stack, writer = await config.make_stack(transport)
+        except BaseException:
+            await transport.close()
+            raise
+        channel = Channel(config, transport, stack, writer)
+        await channel._join()
+        return channel
 
     async def _join(self) -> None:
         self._driver.start()
@@ -292,39 +310,3 @@ class Channel:
             assert timeout is not None
             whom = self._driver.missing() if missing is None else missing()
             raise WaitTimeout(f"{self.address}: {what}", timeout, whom) from None
-
-
-class Connecting:
-    """What `Channel.connect` returns: awaitable, and an asynchronous context manager."""
-
-    def __init__(self, config: ChannelConfig) -> None:
-        self._config = config
-        self._channel: Channel | None = None
-
-    async def _open(self) -> Channel:
-        config = self._config
-        transport = await config.open_transport()
-        try:
-            stack, writer = await config.make_stack(transport)
-        except BaseException:
-            await transport.close()
-            raise
-        channel = Channel(config, transport, stack, writer)
-        await channel._join()
-        return channel
-
-    def __await__(self) -> Generator[Any, None, Channel]:
-        return self._open().__await__()
-
-    async def __aenter__(self) -> Channel:
-        self._channel = await self._open()
-        return self._channel
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        assert self._channel is not None
-        await self._channel.__aexit__(kind, error, at)

@@ -5,8 +5,6 @@ How the stack drives it.
     layer.core.begin(view)                a first view: a founder's
     layer.join(source, view)              JOIN_RSP; whether this process is a member now
     layer.install(placed, now)            each view, after NAKACK has it
-    layer.refuses(joiner, endpoint)       JOIN; why it cannot be admitted, or nothing
-    layer.request(joiner, ...)            ... and it can
     layer.leaving(member)                 LEAVE
     layer.start_flush(source, body, now)  START_FLUSH of another member, before FLUSH sees it
     layer.handle(source, body, now)       each GmsBody, of UNICAST's lane CONTROL
@@ -37,7 +35,6 @@ from .gms_events import (
     Prepared,
     ReceiveAlive,
     ReceiveExcluded,
-    ReceiveJoin,
     ReceiveJoinRsp,
     ReceiveLeave,
     ReceivePrepare,
@@ -66,13 +63,12 @@ from .headers import (
     StartFlush,
 )
 from .messages import Address, Endpoint, View
+from .places import Places
 from .protocol import Outbox, Protocol
 from .reports import Suspected as SuspectedReport
 from .stack_config import StackConfig
 from .state_layer import StateLayer
 from .unicast import Unicast
-
-_MAX_JOINING = 256
 
 
 class GmsLayer(Protocol):
@@ -101,11 +97,11 @@ class GmsLayer(Protocol):
         """Why this member is out."""
         self.welcomes: dict[Address, JoinRspBody] = {}
         """JOIN_RSPs, made when the view was installed."""
+        self.places = Places(outbox.endpoints)
         self._unicast = unicast
         self._install_all = install
         self._told: set[Address] = set()  # who is gone, and FLUSH and STATE TRANSFER know it
         self._proposed: tuple[Address, NewViewBody] | None = None
-        self._wants_state: set[Address] = set()  # joiners
         self._transferring = False
 
     # ------------------------------------------------------------------ getting in and out
@@ -113,30 +109,6 @@ class GmsLayer(Protocol):
     def join(self, source: Address, view: View) -> bool:
         """JOIN_RSP has arrived; whether it makes this process a member."""
         return bool(self.core.handle(ReceiveJoinRsp(source, view)))
-
-    def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
-        """JOIN at the leader: why the process cannot be admitted, or nothing."""
-        core = self.core
-        later = core.refuses(joiner)
-        if later is not None:
-            return f"{later} is a member, a later incarnation of {joiner.node}"
-        host, port = known = self.outbox.endpoints.get(joiner, endpoint)
-        if known == endpoint:
-            return ""
-        if joiner in core.members and joiner not in core.gone:
-            return f"{joiner} is a member already, at {host}:{port}; choose another name"
-        if joiner in core.joining:
-            return f"{joiner} is joining already, from {host}:{port}; choose another name"
-        return ""
-
-    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
-        """JOIN at the leader, of a process that is not refused."""
-        if len(self.core.joining) >= _MAX_JOINING:
-            return  # it will ask again
-        self.outbox.endpoints[joiner] = endpoint
-        if state:
-            self._wants_state.add(joiner)
-        self.core.handle(ReceiveJoin(joiner))
 
     def leaving(self, member: Address, now: float) -> None:
         """LEAVE: a member has stopped."""
@@ -181,7 +153,7 @@ class GmsLayer(Protocol):
     def piggyback(self) -> Piggyback:
         """What goes with FLUSH_COMPLETED: the installed view, then those that are held."""
         view = self.core.view
-        return tuple(map(self.place, (view, *self.core.held))) if view is not None else ()
+        return tuple(map(self.places.of, (view, *self.core.held))) if view is not None else ()
 
     # ------------------------------------------------------------------ views
 
@@ -190,18 +162,10 @@ class GmsLayer(Protocol):
         view, old = placed.view, self.view
         self.detection.watch(view.members, view.joiners, now)
         out = set(old.members) - set(view.members) - {self.me} if old is not None else set()
-        for member in out:
-            self.outbox.endpoints.pop(member, None)
+        self.places.forget(out)
         self._unicast.forget(out)
-        self._learn([placed])
+        self.places.learn([placed])
         self.view = view
-
-    def admitted(self, view: View) -> None:
-        """The view is installed in all layers: the joiners that asked for the state get in line."""
-        for joiner in view.joiners:
-            if joiner in self._wants_state and view.id.coordinator == self.me:
-                self.state.asked(joiner)
-        self._wants_state &= self.core.joining
 
     # ------------------------------------------------------------------ one step after another
 
@@ -215,13 +179,13 @@ class GmsLayer(Protocol):
             return False
         suspended, self.flush.suspended = self.flush.suspended, None
         if suspended is not None and core.phase == "flushing":
-            for _, placed in suspended.answers:
-                self._learn(placed)
+            for _, views in suspended.answers:
+                self.places.learn(views)
             self._do(Suspended(answers_of(suspended.answers, self.me)), now)
             return True
         if self._proposed is not None and settled:
             (source, body), self._proposed = self._proposed, None
-            self._learn([body.placed])
+            self.places.learn([body.placed])
             self._do(arrival(source, body), now)
             return True
         if core.leader == self.me and self.state.wanted and not core.transfer:
@@ -268,9 +232,9 @@ class GmsLayer(Protocol):
         for effect in effects:
             if isinstance(effect, Install):
                 self.welcomes.clear()
-                self._install_all(self.place(effect.view), now)
+                self._install_all(self.places.of(effect.view), now)
             elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                self._unicast.send(effect.to, CONTROL, body_of(effect, self.place), now)
+                self._unicast.send(effect.to, CONTROL, body_of(effect, self.places.of), now)
             elif isinstance(effect, Suspend):
                 self.flush.suspend(effect.participants, now)
             elif isinstance(effect, Resume):
@@ -296,19 +260,6 @@ class GmsLayer(Protocol):
             self.flush.suspect(member, now)
             self.state.suspect(member, now)
         self._told &= core.gone
-
-    # ------------------------------------------------------------------ places
-
-    def place(self, view: View) -> PlacedView:
-        """Add where the members of a view are found."""
-        known = self.outbox.endpoints
-        return PlacedView(view, tuple(known.get(m, ("unknown", 0)) for m in view.members))
-
-    def _learn(self, views: Iterable[PlacedView]) -> None:
-        for view, endpoints in views:
-            for member, endpoint in zip(view.members, endpoints, strict=True):
-                if endpoint[1]:
-                    self.outbox.endpoints.setdefault(member, endpoint)
 
     # ------------------------------------------------------------------ time, and to look at
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from random import Random
 
+from .admission import Admission
 from .effects import Join, JoinRsp, SendJoinRsp
 from .flush_layer import FlushLayer
 from .gms_layer import GmsLayer
@@ -21,17 +22,11 @@ from .headers import (
     CONTROL,
     STATE,
     Body,
-    FlushCompleted,
-    InstallBody,
+    FlushBody,
+    GmsBody,
     JoinRspBody,
-    NewViewBody,
-    NotJoinedBody,
     PlacedView,
-    Reconcile,
-    ReconcileOk,
     StartFlush,
-    StopFlush,
-    ViewAckBody,
 )
 from .layer_repairs import LayerRepairs
 from .messages import Address, Endpoint, View
@@ -42,12 +37,10 @@ from .reports import Report, ViewInstalled
 from .sequencer import Sequencer
 from .stable_timer import StableTimer
 from .stack_config import StackConfig
+from .state_bodies import StateBody
 from .state_layer import StateLayer
 from .tracing import Tracer
 from .unicast import Unicast
-
-_OF_FLUSH = (FlushCompleted, Reconcile, ReconcileOk, StopFlush)
-_OF_GMS = (NewViewBody, ViewAckBody, InstallBody, NotJoinedBody)
 
 
 class Group:
@@ -82,6 +75,7 @@ class Group:
         )
         self.ordering.discarding = lambda: self.state.discarding
         gms.flush, gms.state = self.flush, self.state
+        self.admission = Admission(gms.core, outbox.endpoints, self.state)
         self.left = False
         self.asleep = False
         """The application takes no more for now."""
@@ -154,7 +148,7 @@ class Group:
         self.flush.install(view, now)
         self.ordering.install(view, now)
         self.state.install(view.members, now)
-        self.gms.admitted(view)
+        self.admission.admitted(view)
         self.last_members = view.members
         self.reports.append(ViewInstalled(view))
 
@@ -162,7 +156,7 @@ class Group:
         """Make JOIN_RSP at the cut; it leaves when GMS says so."""
         rsp = effect.rsp
         bundles = self.nakack.delivered_digest()
-        body = JoinRspBody(self.gms.place(rsp.view), rsp.table, rsp.digest, bundles, rsp.clock)
+        body = JoinRspBody(self.gms.places.of(rsp.view), rsp.table, rsp.digest, bundles, rsp.clock)
         self.gms.welcomes[effect.to] = body
 
     def stopped(self) -> None:
@@ -251,16 +245,16 @@ class Group:
             self._outbox.counters["not_a_member_yet"] += 1
         elif not self.knows(source):
             self._stranger(source, body)
-        elif isinstance(body, _OF_FLUSH):
+        elif isinstance(body, FlushBody):
             self.flush.handle(source, body, now)
-        elif isinstance(body, _OF_GMS):
+        elif isinstance(body, GmsBody):
             self.gms.handle(source, body, now)
 
     def _on_state(self, source: Address, body: Body, now: float) -> None:
         if not self.knows(source):
             self._stranger(source, body)
-        else:
-            self.state.handle(source, body, now)  # type: ignore[arg-type]
+        elif isinstance(body, StateBody):
+            self.state.handle(source, body, now)
 
     def knows(self, source: Address) -> bool:
         """Whether that is a member of this view, or of one that is about to be installed."""

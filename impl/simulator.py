@@ -19,7 +19,7 @@ were sent, and `deliver` and `drop` take one; time passes only in `advance`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
 from random import Random
@@ -31,6 +31,7 @@ from .reports import Dropped, Left, Outgoing, Report, Suspected, ViewInstalled
 from .sequencer import Repairs
 from .simulated import Flight, Link, Node
 from .simulated_app import Application
+from .simulated_net import Network
 from .stack import Stack
 from .stack_config import StackConfig
 from .tracing import Tracer
@@ -38,7 +39,7 @@ from .tracing import Tracer
 __all__ = ["Flight", "Link", "Node", "Simulator"]
 
 
-class Simulator:
+class Simulator(Network):
     """Nodes, the network between them, and the clock."""
 
     def __init__(
@@ -55,10 +56,9 @@ class Simulator:
         with_state: bool = False,
         layers: LayerRepairs | None = None,
     ) -> None:
+        super().__init__(link or Link(), Random(seed))
         self.now = 0.0
         self.nodes: dict[str, Node] = {}
-        self.link = link or Link()
-        self.links: dict[tuple[str, str], Link] = {}
         self.in_flight: list[Flight] = []
         self.datagrams = 0
         self._config = config or StackConfig()
@@ -74,9 +74,7 @@ class Simulator:
         self._tracer = tracer
         self._on_batch = on_batch
         self._record = record
-        self._random = Random(seed)
         self._seed = seed
-        self._parts: list[set[str]] = []
         self._events: list[tuple[float, int, Callable[[], None]]] = []
         self._order = count()
         self._timers: dict[str, float] = {}
@@ -164,14 +162,6 @@ class Simulator:
 
     # ------------------------------------------------------------------ the network
 
-    def partition(self, *parts: Iterable[str]) -> None:
-        """Let no datagram pass between these parts; who is in none is alone."""
-        self._parts = [set(part) for part in parts]
-
-    def heal(self) -> None:
-        """End the partition."""
-        self._parts = []
-
     def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
         """Hand a datagram from elsewhere to a node."""
         self[name].stack.receive([(data, endpoint)], self.now)
@@ -196,21 +186,12 @@ class Simulator:
             if self._manual:
                 self.in_flight.append(flight)
                 continue
-            link = self.links.get((node.name, name), self.link)
-            if self._random.random() < link.loss or self._apart(node.name, name):
-                continue
-            copies = 2 if self._random.random() < link.duplicate else 1
-            for _ in range(copies):
-                self.after(self._random.uniform(*link.delay), lambda f=flight: self._arrive(f))  # type: ignore[misc]
-
-    def _apart(self, one: str, other: str) -> bool:
-        if not self._parts or one == other:
-            return False
-        return not any(one in part and other in part for part in self._parts)
+            for delay in self.delays(node.name, name):
+                self.after(delay, lambda f=flight: self._arrive(f))  # type: ignore[misc]
 
     def _arrive(self, flight: Flight) -> None:
         node = self[flight.to]
-        if not node.up or self._apart(flight.source, flight.to):
+        if not node.up or self.apart(flight.source, flight.to):
             return
         self.datagrams += 1
         node.stack.receive([(flight.data, self[flight.source].endpoint)], self.now)

@@ -44,7 +44,7 @@ from random import Random
 
 from .arrivals import Arrivals, Batch
 from .bundling import SendBuffer
-from .effects import Leave, Stop
+from .departure import Departure
 from .errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
 from .goodbye import Goodbye
 from .group import Group
@@ -84,8 +84,8 @@ class Stack:
             address, config, self._outbox, self.sequencer, tracer, Random(seed + 1), layers
         )
         self._buffer = SendBuffer(config.send_buffer)
-        self._leave_asked = False
         self._goodbye = Goodbye(address, config, self._outbox)
+        self._departure = Departure(self._group, self._goodbye, self._out)
         self._arrivals = Arrivals(
             address,
             config,
@@ -112,7 +112,7 @@ class Stack:
 
     def send(self, payload: bytes) -> None:
         """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
-        if self._leave_asked or self._group.left:
+        if self._departure.asked or self._group.left:
             raise NotMember(self._why_not())
         if len(payload) > self.max_message:
             raise self._too_large(len(payload))
@@ -122,7 +122,7 @@ class Stack:
 
     def send_many(self, payloads: Sequence[bytes]) -> int:
         """Take as many of the first messages as there is room for; return how many."""
-        if self._leave_asked or self._group.left:
+        if self._departure.asked or self._group.left:
             raise NotMember(self._why_not())
         lengths = list(map(len, payloads))
         if lengths and max(lengths) > self.max_message:
@@ -135,7 +135,7 @@ class Stack:
 
     def leave(self, now: float) -> None:
         """Leave: what was sent is delivered first. The report Left says that it is done."""
-        self._leave_asked = True
+        self._departure.asked = True
         self._pump(now)
 
     def hold(self) -> None:
@@ -209,35 +209,14 @@ class Stack:
             self._out(group.gms.excluded)
         if group.running and self._joining.deadline() != NEVER:
             self._joining.stop()
-        if self._leave_asked:
-            self._leave_step(now)
+        if self._departure.asked:
+            self._departure.step(now, len(self._buffer))
         group.settle(now)
         if group.strangers:
             self._arrivals.report_strangers(now)
 
     def _send_next(self, now: float) -> bool:
         return self._group.running and self._group.ordering.send_next(self._buffer, now)
-
-    def _leave_step(self, now: float) -> None:
-        """Go as far as possible on the way out."""
-        group, sequencer = self._group, self.sequencer
-        if sequencer.status == "joining":
-            self._out("")
-        elif sequencer.status == "member" and not self._buffer:
-            sequencer.handle(Leave())
-            group.ordering.draining = True
-            while group.advance(now):
-                pass
-        if sequencer.status == "leaving" and not sequencer.forward_table:
-            group.ask_for_acknowledgements(now)
-        if group.drained:
-            sequencer.handle(Stop(drained=True))
-            group.stopped()
-            others = [member for member in group.last_members if member != self.address]
-            if others:
-                self._goodbye.start(others, now)
-            else:
-                self._out("")
 
     def _out(self, reason: str) -> None:
         """The member is out of the group."""
@@ -292,7 +271,7 @@ class Stack:
     @property
     def writable(self) -> bool:
         """Whether `send` takes another message."""
-        return self._buffer.writable and not self._leave_asked and not self._group.left
+        return self._buffer.writable and not self._departure.asked and not self._group.left
 
     @property
     def blocked(self) -> bool:
@@ -313,7 +292,7 @@ class Stack:
         return self._group.buffered()
 
     def _why_not(self) -> str:
-        what = "is leaving" if self._leave_asked else "is out of"
+        what = "is leaving" if self._departure.asked else "is out of"
         return f"{self.address} {what} the group: nothing can be sent any more"
 
     def _too_large(self, size: int) -> MessageTooLarge:

@@ -1,0 +1,34 @@
+"""What `Channel.connect` returns: it can be awaited, and entered with `async with`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import AbstractAsyncContextManager
+from types import TracebackType
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
+
+
+class Connecting(Generic[T]):
+    """A connection that is made when it is awaited or entered."""
+
+    def __init__(self, connect: Callable[[], Coroutine[Any, Any, T]]) -> None:
+        self._connect = connect
+        self._made: T | None = None
+
+    def __await__(self) -> Generator[Any, None, T]:
+        return self._connect().__await__()
+
+    async def __aenter__(self) -> T:
+        self._made = await self._connect()
+        return self._made
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        assert self._made is not None
+        await self._made.__aexit__(kind, error, at)
