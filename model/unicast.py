@@ -85,6 +85,9 @@ class Local(NamedTuple):
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
+# Apart from the other conjuncts' texts: no input of a process makes these false.
+_TIMER, _DOWN = "Timer", "~up[n]"
+
 # ---------------------------------------------------------------------- tables
 
 
@@ -264,7 +267,7 @@ def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
     behind the window (U4, U7)."""
     sender = found(me.senders, event.to)
     refused = refusal(
-        (rules.timer, "Timer", {}),
+        (rules.timer, _TIMER, {}),
         _up(me),
         _known(sender, "a \\in DOMAIN senders[n]", event.to),
         (
@@ -319,7 +322,7 @@ def crash(_rules: Rules, me: Local, _event: Crash) -> Answer:
 
 def restart(_rules: Rules, me: Local, _event: Restart) -> Answer:
     """The process comes back, with nothing but its name."""
-    refused = refusal((not me.up, "~up[n]", {"up": me.up}))
+    refused = refusal((not me.up, _DOWN, {"up": me.up}))
     return refused or Accepted(Local(me.node, incarnation=me.incarnation + 1))
 
 
