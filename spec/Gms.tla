@@ -263,25 +263,27 @@ ReceiveLeave(n, s) ==
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, joinReq, flushVars, trafficVars, steps>>
 
-\* The failure detector of n takes the member a for crashed. While n leads a change that
-\* is final.
-Suspect(n, a) ==
+\* The failure detector of n takes the member of node p for crashed. While n leads a change
+\* that is final.
+Suspect(n, p) ==
     /\ Running(n)
-    /\ a \in Members(view[n]) \ (Out(n) \cup {Address(n)})
-    /\ AccurateSuspicion => ~Alive(a)
-    /\ IF phase[n] = "idle"
-       THEN /\ suspects' = [suspects EXCEPT ![n] = @ \cup {a}]
-            /\ UNCHANGED <<gone, waiting>>
-       ELSE Gone(n, {a})
+    /\ \E a \in Members(view[n]) \ (Out(n) \cup {Address(n)}) :
+         /\ a[1] = p
+         /\ AccurateSuspicion => ~Alive(a)
+         /\ IF phase[n] = "idle"
+            THEN /\ suspects' = [suspects EXCEPT ![n] = @ \cup {a}]
+                 /\ UNCHANGED <<gone, waiting>>
+            ELSE Gone(n, {a})
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, channel, joinReq, flushVars, trafficVars, steps>>
 
-\* It hears a suspected member again, in time.
-Trust(n, a) ==
+\* It hears the suspected member of node p again, in time.
+Trust(n, p) ==
     /\ Running(n)
-    /\ a \in suspects[n]
-    /\ Alive(a)
-    /\ suspects' = [suspects EXCEPT ![n] = @ \ {a}]
+    /\ \E a \in suspects[n] :
+         /\ a[1] = p
+         /\ Alive(a)
+         /\ suspects' = [suspects EXCEPT ![n] = @ \ {a}]
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, gone, joining,
                    transfer, phase, proposal, waiting, channel, joinReq, flushVars,
                    trafficVars, steps>>
@@ -699,15 +701,12 @@ Init ==
     /\ start = [n \in Node |-> <<>>]
     /\ steps = {<<NoView, FirstView>>}
 
-\* The members that there may be.
-Addresses(n) == UNION {Members(view[p]) : p \in Node} \ {Address(n)}
-
 Next ==
     \/ \E n \in Node :
           \/ BeginChange(n) \/ Suspended(n) \/ InstallView(n) \/ Finish(n)
           \/ RequestTransfer(n) \/ Leave(n) \/ Crash(n) \/ Restart(n)
-          \/ \E a \in Addresses(n) : Suspect(n, a) \/ Trust(n, a)
           \/ \E s \in Node :
+                \/ Suspect(n, s) \/ Trust(n, s)
                 \/ ReceiveJoin(n, s) \/ ReceiveLeave(n, s) \/ ReceivePrepare(n, s)
                 \/ ReceiveNewView(n, s) \/ ReceiveViewAck(n, s) \/ ReceiveInstall(n, s)
                 \/ ReceiveJoinRsp(n, s) \/ ReceiveNotJoined(n, s)
@@ -806,7 +805,7 @@ Sent(s) == status[s] \in {"joining", "member"}
 
 Progress(n) ==
     \/ BeginChange(n) \/ Suspended(n) \/ InstallView(n) \/ Finish(n)
-    \/ \E a \in Addresses(n) : ~Alive(a) /\ Suspect(n, a)
+    \/ \E p \in Node : Suspect(n, p)
     \/ \E s \in Node :
           /\ Sent(s)
           /\ \/ ReceivePrepare(n, s) \/ ReceiveNewView(n, s) \/ ReceiveViewAck(n, s)

@@ -28,9 +28,10 @@ MCRequestJoin ==
 
 MCBeginChange(n) == Counter(view[n]) < MaxViews /\ BeginChange(n)
 
-MCSuspect(n, a) ==
-    /\ Alive(a) => n \in Doubters /\ \E side \in Sides : n \in side /\ a[1] \notin side
-    /\ Suspect(n, a)
+MCSuspect(n, p) ==
+    /\ Suspect(n, p)
+    /\ \/ n \in Doubters /\ \E side \in Sides : n \in side /\ p \notin side
+       \/ \A a \in (suspects'[n] \cup gone'[n]) \ Out(n) : ~Alive(a)
 
 MCCrash(n) ==
     /\ n \in Crashers
@@ -54,8 +55,8 @@ MCNext ==
     \/ \E n \in Node :
           \/ MCBeginChange(n) \/ Suspended(n) \/ InstallView(n) \/ Finish(n)
           \/ MCRequestTransfer(n) \/ MCLeave(n) \/ MCCrash(n) \/ MCRestart(n)
-          \/ \E a \in Addresses(n) : MCSuspect(n, a) \/ Trust(n, a)
           \/ \E s \in Node :
+                \/ MCSuspect(n, s) \/ Trust(n, s)
                 \/ ReceiveJoin(n, s) \/ ReceiveLeave(n, s) \/ ReceivePrepare(n, s)
                 \/ ReceiveNewView(n, s) \/ ReceiveViewAck(n, s) \/ ReceiveInstall(n, s)
                 \/ ReceiveJoinRsp(n, s) \/ ReceiveNotJoined(n, s)
