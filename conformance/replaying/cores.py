@@ -118,7 +118,8 @@ class Cores:
         effects = handled(self.faces, self.cores[node], move.event)
         self.locals[node] = local
         self.compare(node, "the states differ")
-        if effects != move.outputs:
+        # Named tuples of two kinds with equal fields are equal: Block() is Unblock() to them.
+        if effects != move.outputs or [*map(type, effects)] != [*map(type, move.outputs)]:
             differs = Difference("outputs", move.outputs, effects)
             raise Problem("the outputs differ", [differs])
 
