@@ -21,35 +21,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from . import flush_events as ev
 from .errors import NotEnabled
 from .flush_digests import fetches_of, lacks
-from .flush_events import (
-    Block,
-    BlockOk,
-    Control,
-    Effect,
-    Event,
-    FetchStreams,
-    Freeze,
-    InstallView,
-    LatchOpened,
-    Multicast,
-    OpenLatch,
-    Piggyback,
-    ReceiveCompleted,
-    ReceiveMulticast,
-    ReceiveReconcile,
-    ReceiveReconciled,
-    ReceiveStart,
-    ReceiveStop,
-    Reconciled,
-    Resume,
-    Suspect,
-    Suspend,
-    Suspended,
-    TakeDigest,
-    Unblock,
-)
+from .flush_events import Effect, Event, Piggyback
 from .headers import (
     Fetch,
     Fid,
@@ -103,20 +78,22 @@ class Flush:
         self.attempts = 0
         self._answers: dict[Address, Piggyback] = {}
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
-            Suspend: self._suspend,
-            ReceiveStart: self._receive_start,
-            BlockOk: self._block_ok,
-            ReceiveCompleted: self._receive_completed,
-            ReceiveReconcile: self._receive_reconcile,
-            Reconciled: self._reconciled,
-            ReceiveReconciled: self._receive_reconciled,
-            Resume: self._resume,
-            ReceiveStop: self._receive_stop,
-            Suspect: self._suspect,
-            InstallView: self._install_view,
-            Multicast: self._multicast,
-            ReceiveMulticast: self._receive_multicast,
-            OpenLatch: self._open_latch,
+            ev.Suspend: self._suspend,
+            ev.ReceiveStart: self._receive_start,
+            ev.BlockOk: self._block_ok,
+            ev.ReceiveCompleted: self._receive_completed,
+            ev.ReceiveReconcile: self._receive_reconcile,
+            ev.Reconciled: self._reconciled,
+            ev.ReceiveReconciled: self._receive_reconciled,
+            ev.Resume: self._resume,
+            ev.ReceiveStop: self._receive_stop,
+            ev.Suspect: self._suspect,
+            ev.InstallView: self._install_view,
+            ev.Multicast: self._multicast,
+            ev.ReceiveMulticast: self._receive_multicast,
+            ev.OpenLatch: self._open_latch,
+            ev.PassLatch: self._pass_latch,
+            ev.ReceiveFlushOk: self._receive_flush_ok,
         }
 
     def begin(self, view: int, members: tuple[Address, ...]) -> None:
@@ -150,7 +127,7 @@ class Flush:
 
     # ------------------------------------------------------------------ a participant
 
-    def _receive_start(self, event: ReceiveStart) -> list[Effect]:
+    def _receive_start(self, event: ev.ReceiveStart) -> list[Effect]:
         """START_FLUSH: who is left out is gone, and nothing more of its stream is taken."""
         sender, fid, participants = event
         if sender in self.suspects or self.me not in participants:
@@ -164,17 +141,17 @@ class Flush:
             newly = tuple(m for m in gone if m not in self.frozen)
             self.frozen.update(newly)
             if newly:
-                effects.append(Freeze(newly))
+                effects.append(ev.Freeze(newly))
         self.flush = fid
         self.fetching = ()
         if self.blocked == "no" or not self.repairs.block_once:
-            effects.append(Block())
+            effects.append(ev.Block())
         elif self.blocked == "yes":
-            effects.append(TakeDigest())
+            effects.append(ev.TakeDigest())
         self.blocked = "calling"
         return effects
 
-    def _block_ok(self, event: BlockOk) -> list[Effect]:
+    def _block_ok(self, event: ev.BlockOk) -> list[Effect]:
         """block() has returned: close the latch and answer, in one step."""
         flush = self.flush
         if self.blocked != "calling" or flush is None:
@@ -182,37 +159,37 @@ class Flush:
         self.blocked = "yes"
         self.latch = True
         body = FlushCompleted(flush, event.digest, event.piggyback)
-        return [Control(flush.requester, body)]
+        return [ev.Control(flush.requester, body)]
 
-    def _receive_reconcile(self, event: ReceiveReconcile) -> list[Effect]:
+    def _receive_reconcile(self, event: ev.ReceiveReconcile) -> list[Effect]:
         """RECONCILE: get what others have of the old view."""
         if self.blocked != "yes" or not self._current(event.fid, self.flush):
             return []
         self.fetching = event.fetches
-        return [FetchStreams(event.fetches)]
+        return [ev.FetchStreams(event.fetches)]
 
-    def _reconciled(self, _event: Reconciled) -> list[Effect]:
+    def _reconciled(self, _event: ev.Reconciled) -> list[Effect]:
         """All that was to be fetched is here."""
         if not self.fetching or self.flush is None:
             raise NotEnabled("Reconciled", {"fetching[n] # {}": ()})
         self.fetching = ()
-        return [Control(self.flush.requester, ReconcileOk(self.flush))]
+        return [ev.Control(self.flush.requester, ReconcileOk(self.flush))]
 
-    def _receive_stop(self, event: ReceiveStop) -> list[Effect]:
+    def _receive_stop(self, event: ev.ReceiveStop) -> list[Effect]:
         """STOP_FLUSH: the latch opens."""
         if self.blocked != "yes" or not self._current(event.fid, self.flush):
             return []
         self._unblocked()
-        return [Unblock()]
+        return [ev.Unblock()]
 
-    def _open_latch(self, _event: OpenLatch) -> list[Effect]:
+    def _open_latch(self, _event: ev.OpenLatch) -> list[Effect]:
         """The policy: go on without STOP_FLUSH, and say so."""
         if not self.open_latch or self.blocked != "yes":
             held = {"OpenLatch": self.open_latch, 'blocked[n] = "yes"': self.blocked}
             raise NotEnabled("OpenLatch", held)
         waiting = tuple(self.waiting().items())
         self._unblocked()
-        return [Unblock(), LatchOpened(waiting)]
+        return [ev.Unblock(), ev.LatchOpened(waiting)]
 
     def _unblocked(self) -> None:
         self.blocked = "no"
@@ -222,7 +199,7 @@ class Flush:
 
     # ------------------------------------------------------------------ the requester
 
-    def _suspend(self, event: Suspend) -> list[Effect]:
+    def _suspend(self, event: ev.Suspend) -> list[Effect]:
         """The layer above wants a flush: START_FLUSH to all participants, myself included."""
         if self.asked is not None:
             raise NotEnabled("Suspend", {"asked[n] = NoFlush": self.asked})
@@ -237,7 +214,7 @@ class Flush:
         self._forget_answers()
         return self._to_all(StartFlush(fid, self.participants))
 
-    def _receive_completed(self, event: ReceiveCompleted) -> list[Effect]:
+    def _receive_completed(self, event: ev.ReceiveCompleted) -> list[Effect]:
         """FLUSH_COMPLETED: when all are in, compare the digests."""
         sender = event.sender
         if not self._expected(event.fid, sender) or len(self.completed) == len(self.participants):
@@ -259,9 +236,9 @@ class Flush:
             return self._suspended_now()
         assert self.asked is not None
         body = Reconcile(self.asked, self.target)
-        return [Control(member, body) for member in lacking]
+        return [ev.Control(member, body) for member in lacking]
 
-    def _receive_reconciled(self, event: ReceiveReconciled) -> list[Effect]:
+    def _receive_reconciled(self, event: ev.ReceiveReconciled) -> list[Effect]:
         """A participant has fetched what it lacked."""
         if not self._expected(event.fid, event.sender) or not self.target:
             return []
@@ -276,9 +253,9 @@ class Flush:
     def _suspended_now(self) -> list[Effect]:
         assert self.asked is not None
         self.suspended = True
-        return [Suspended(self.asked, tuple((m, self._answers[m]) for m in self.participants))]
+        return [ev.Suspended(self.asked, tuple((m, self._answers[m]) for m in self.participants))]
 
-    def _resume(self, _event: Resume) -> list[Effect]:
+    def _resume(self, _event: ev.Resume) -> list[Effect]:
         """The layer above is done: STOP_FLUSH to all participants that are still members."""
         if not self.suspended or self.asked is None:
             raise NotEnabled("Resume", {"suspended[n]": self.suspended})
@@ -298,7 +275,7 @@ class Flush:
 
     # ------------------------------------------------------------------ anybody
 
-    def _suspect(self, event: Suspect) -> list[Effect]:
+    def _suspect(self, event: ev.Suspect) -> list[Effect]:
         """A member is gone. If its answer is wanted: from the beginning, without it."""
         member = event.member
         self.suspects.add(member)
@@ -316,7 +293,7 @@ class Flush:
             return []
         return self._finish() if counted or self.target else self._compare()
 
-    def _install_view(self, event: InstallView) -> list[Effect]:
+    def _install_view(self, event: ev.InstallView) -> list[Effect]:
         """The next view: who is not in it is no longer of interest."""
         if event.view != self.view + 1 or self.me not in event.members:
             raise NotEnabled("InstallView", {"v = view[n] + 1": event.view})
@@ -325,19 +302,27 @@ class Flush:
         self.frozen.intersection_update(event.members)
         return []
 
-    def _multicast(self, _event: Multicast) -> list[Effect]:
+    def _multicast(self, _event: ev.Multicast) -> list[Effect]:
         """A multicast passes the latch, if that is open."""
         if self.latch:
             raise NotEnabled("Multicast", {"~latch[n]": self.latch})
         return []
 
-    def _receive_multicast(self, event: ReceiveMulticast) -> list[Effect]:
+    def _receive_multicast(self, event: ev.ReceiveMulticast) -> list[Effect]:
         """A multicast is taken, unless its stream is frozen and nobody was told to fetch it."""
         sender, position = event
         wanted = next((f.at for f in self.fetching if f.sender == sender), 0)
         if sender not in self.members or (sender in self.frozen and position > wanted):
             raise NotEnabled("ReceiveMulticast", {"c \\notin frozen[n]": sender})
         return []
+
+    def _pass_latch(self, _event: ev.PassLatch) -> list[Effect]:
+        """Here a multicast that passes is numbered in the same step."""
+        raise NotEnabled("PassLatch", {"~NumberAtLatch": False})
+
+    def _receive_flush_ok(self, _event: ev.ReceiveFlushOk) -> list[Effect]:
+        """The changed design's; this is the first one."""
+        raise NotEnabled("ReceiveFlushOk", {'Design = "changed"': "first"})
 
     # ------------------------------------------------------------------ their parts
 
@@ -354,4 +339,4 @@ class Flush:
         )
 
     def _to_all(self, body: FlushBody) -> list[Effect]:
-        return [Control(member, body) for member in self.participants]
+        return [ev.Control(member, body) for member in self.participants]

@@ -116,6 +116,19 @@ class ReceiveMulticast(NamedTuple):
     position: int
 
 
+class PassLatch(NamedTuple):
+    """A multicast wants to pass the latch now and be numbered later: never here."""
+
+
+class ReceiveFlushOk(NamedTuple):
+    """FLUSH_OK of the changed design arrives: never here."""
+
+    sender: Address
+    fid: Fid
+    at: int
+    digest: Digest
+
+
 class OpenLatch(NamedTuple):
     """The policy `open_latch`: this member has been blocked for too long."""
 
@@ -134,6 +147,8 @@ Event: TypeAlias = (
     | InstallView
     | Multicast
     | ReceiveMulticast
+    | PassLatch
+    | ReceiveFlushOk
     | OpenLatch
 )
 
