@@ -118,7 +118,7 @@ class _Space:
     def _declared(self, name: str, arguments: Sequence[str], result: str) -> Function:
         sort = z3.BoolSort() if result == "bool" else z3.IntSort()
         if not arguments:
-            constant = z3.Int(name)
+            constant = z3.Const(name, sort)
             return lambda: constant
         function: Function = z3.Function(name, *(z3.IntSort() for _ in arguments), sort)
         return function
