@@ -184,13 +184,6 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
             "purged": put_row(s.purged, n, lambda _: 0),
         }
 
-    def settled(s: World) -> Expr:
-        return s.forall(
-            ["process"],
-            lambda p: Implies(And(s.running(p), s.member(s.last(), p)), s.view(p) == s.last()),
-            lambda p: [s.running(p)],
-        )
-
     def may_decide(s: World, c: Expr, stays: Function, joiners: Function) -> Expr:
         def fits(p: Expr) -> Expr:
             return And(
@@ -200,7 +193,6 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
 
         nobody = s.forall(["process"], lambda p: Not(joiners(p)), lambda p: [joiners(p)])
         return And(
-            settled(s) if basis.settled else True,
             s.running(c),
             s.view(c) == s.last(),
             s.member(s.last(), c),

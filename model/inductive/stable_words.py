@@ -80,7 +80,6 @@ class Basis:
     atomic_vote: bool = True
     suspend_on_join: bool = True
     true_digests: bool = True
-    settled: bool = True
 
 
 WITHOUT: Final[Mapping[str, str]] = {
@@ -89,7 +88,6 @@ WITHOUT: Final[Mapping[str, str]] = {
     "AtomicVote": "atomic_vote",
     "SuspendOnJoin": "suspend_on_join",
     "TrueDigests": "true_digests",
-    "Settled": "settled",
 }
 """Repairs and assumptions by their names in the spec and in the catalog."""
 
