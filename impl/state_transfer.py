@@ -29,6 +29,7 @@ from .state_transfer_events import (
     Ask,
     Begin,
     Begun,
+    Deliver,
     Effect,
     EndState,
     Event,
@@ -135,6 +136,7 @@ class StateTransfer:
             StateSet: self.state_set,
             ReceiveDone: self.receive_done,
             Suspect: self.suspect,
+            Deliver: self.deliver,
         }
 
     def handle(self, event: Event) -> list[Effect]:
@@ -356,6 +358,11 @@ class StateTransfer:
         if self.phase == "fetching" and gone == self.provider and self.repairs.next_provider:
             effects += self._try_next()
         return effects
+
+    def deliver(self, _event: Deliver) -> list[Effect]:
+        """A message may be delivered here; the stack asks `holding`, which is the same."""
+        self._guard("Deliver", "~Holding(n)", not self.holding, self.phase)
+        return []
 
     # ------------------------------------------------------------------ their parts
 

@@ -122,6 +122,10 @@ class Suspect(NamedTuple):
     member: Address
 
 
+class Deliver(NamedTuple):
+    """The group's next message is to be delivered here."""
+
+
 Event: TypeAlias = (
     Ask
     | ReceiveAsk
@@ -139,6 +143,7 @@ Event: TypeAlias = (
     | StateSet
     | ReceiveDone
     | Suspect
+    | Deliver
 )
 
 # ------------------------------------------------------------------ effects: messages

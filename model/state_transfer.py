@@ -18,6 +18,7 @@ from .state_transfer_events import (
     Ask,
     Begin,
     Begun,
+    Deliver,
     EndState,
     Failed,
     GetState,
@@ -357,6 +358,12 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answer:
     return Accepted(me, outputs + more)
 
 
+def deliver(rules: Rules, me: Local, _event: Deliver) -> Answer:
+    """The group's next message; a requester takes none before its state is set."""
+    refused = refusal((not holding(rules, me), "~Holding(n)", {"phase": me.phase}))
+    return refused or Accepted(me)
+
+
 # ------------------------------------------------------------------ their parts
 
 
@@ -431,4 +438,5 @@ HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "StateSet": state_set,
     "ReceiveDone": receive_done,
     "Suspect": suspect,
+    "Deliver": deliver,
 }

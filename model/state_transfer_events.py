@@ -122,6 +122,10 @@ class Suspect(NamedTuple):
     member: Address
 
 
+class Deliver(NamedTuple):
+    """The group's next message."""
+
+
 # ------------------------------------------------------------------ outputs
 
 
@@ -247,5 +251,6 @@ INPUTS: Mapping[str, type] = {
         StateSet,
         ReceiveDone,
         Suspect,
+        Deliver,
     )
 }

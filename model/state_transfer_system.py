@@ -196,16 +196,15 @@ class StateTransferSystem(Composed[State, Local]):
         here = [i for i in nodes if state.up[i] and state.joined[i]]
         for i in nodes:
             name, at = self.nodes[i], state.position[i]
-            if i in here and at < state.sent and not node.holding(self.rules, state.locals[i]):
-                target = state._replace(position=_with(state.position, i, at + 1))
+            if i in here and at < state.sent:
+                taken = state._replace(position=_with(state.position, i, at + 1))
                 if not c.inbox:
-                    target = target._replace(applied=_with(state.applied, i, state.applied[i] + 1))
-                yield Move("Deliver", (name,), target)
+                    taken = taken._replace(applied=_with(state.applied, i, state.applied[i] + 1))
+                yield from self.act(taken, name, ev.Deliver())
             if state.up[i] and state.applied[i] < at:
                 applied = _with(state.applied, i, state.applied[i] + 1)
-                yield Move("Apply", (name,), state._replace(applied=applied))
-            if name in c.garblers:
-                yield from self._garble(state, i)
+                yield Move("Apply", (), state._replace(applied=applied))
+        yield from self._garble(state)
         if state.sent < c.max_sent and here and (not c.flushed or state.flush == "open"):
             yield Move("Send", (), state._replace(sent=state.sent + 1))
         leaders = [state.locals[i] for i in nodes if self._is_leader(state, i)]
@@ -218,18 +217,27 @@ class StateTransferSystem(Composed[State, Local]):
         if not c.latch_stays and any(me.phase in ("fetching", "setting") for me in state.locals):
             yield Move("SlipLatch", (), state._replace(flush="open"))
 
-    def _garble(self, state: State, i: int) -> Iterator[Move[State]]:
-        for j in range(len(self.nodes)):
+    def _garble(self, state: State) -> Iterator[Move[State]]:
+        nodes = range(len(self.nodes))
+        chunks = [
+            (i, j, k)
+            for i in nodes
+            for j in nodes
+            for k, message in enumerate(state.net[i][j])
+            if message.kind == "Chunk"
+        ]
+        if any(
+            self.nodes[i] not in self.constants.garblers or not state.net[i][j][k].fields[3]
+            for i, j, k in chunks
+        ):
+            return
+        for i, j, k in chunks:
             channel = state.net[i][j]
-            chunks = [k for k, m in enumerate(channel) if m.kind == "Chunk"]
-            if any(not channel[k].fields[3] for k in chunks):
-                continue
-            for k in chunks:
-                transfer, number, cut, _, last, payload = channel[k].fields
-                part = payload._replace(by=None)
-                damaged = Post("Chunk", (transfer, number, cut, False, last, part))
-                net = _set(state.net, i, j, _with(channel, k, damaged))
-                yield Move("Garble", (self.nodes[i], self.nodes[j]), state._replace(net=net))
+            transfer, number, cut, _, last, payload = channel[k].fields
+            part = payload._replace(by=None)
+            damaged = Post("Chunk", (transfer, number, cut, False, last, part))
+            net = _set(state.net, i, j, _with(channel, k, damaged))
+            yield Move("Garble", (), state._replace(net=net))
 
     def _crashed(self, state: State, i: int) -> State:
         me = state.locals[i]

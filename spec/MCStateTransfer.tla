@@ -45,10 +45,11 @@ MCDeliver(n) ==
          /\ applied' = [applied EXCEPT ![n] = @ + 1]
          /\ UNCHANGED <<up, localVars, net, sent, flush, joined, appVars>>
 
-MCGarble(s, n) ==
-    /\ s \in Garblers
-    /\ \A i \in DOMAIN net[s][n] : net[s][n][i].type = "Chunk" => net[s][n][i].sound
-    /\ Garble(s, n)
+\* One chunk under way is damaged at a time.
+MCGarble ==
+    /\ \A s, n \in Node : \A i \in DOMAIN net[s][n] :
+          net[s][n][i].type = "Chunk" => s \in Garblers /\ net[s][n][i].sound
+    /\ Garble
 
 MCNext ==
     \/ \E n \in Node :
@@ -58,8 +59,10 @@ MCNext ==
                 \/ ReceiveAsk(n, s) \/ ReceiveGo(n, s) \/ ReceiveDone(n, s)
                 \/ ReceiveRequest(n, s) \/ ReceiveCredit(n, s) \/ ReceiveCancel(n, s)
                 \/ ReceiveChunk(n, s) \/ ReceiveRefuse(n, s)
-                \/ Read(n, s) \/ MCReadFailed(n, s) \/ Suspect(n, s) \/ MCGarble(n, s)
-          \/ MCDeliver(n) \/ Apply(n)
+                \/ Read(n, s) \/ MCReadFailed(n, s) \/ Suspect(n, s)
+          \/ MCDeliver(n)
+    \/ Apply
+    \/ MCGarble
     \/ MCSend
     \/ CloseLatch
     \/ OpenLatch

@@ -423,6 +423,7 @@ Send ==
     /\ sent' = sent + 1
     /\ UNCHANGED <<up, localVars, net, flush, joined, position, applied, appVars>>
 
+\* n delivers the next message; a requester none before its state is set.
 Deliver(n) ==
     /\ up[n]
     /\ joined[n]
@@ -431,11 +432,12 @@ Deliver(n) ==
     /\ position' = [position EXCEPT ![n] = @ + 1]
     /\ UNCHANGED <<up, localVars, net, sent, flush, joined, applied, appVars>>
 
-\* The application applies the next message that it was given.
-Apply(n) ==
-    /\ up[n]
-    /\ applied[n] < position[n]
-    /\ applied' = [applied EXCEPT ![n] = @ + 1]
+\* An application applies the next message that it was given.
+Apply ==
+    /\ \E n \in Node :
+          /\ up[n]
+          /\ applied[n] < position[n]
+          /\ applied' = [applied EXCEPT ![n] = @ + 1]
     /\ UNCHANGED <<up, localVars, net, sent, flush, joined, position, appVars>>
 
 \* A leader that was asked stops all sending.
@@ -463,8 +465,8 @@ SlipLatch ==
     /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
 
 \* A chunk is damaged on its way.
-Garble(s, n) ==
-    /\ \E i \in DOMAIN net[s][n] :
+Garble ==
+    /\ \E s, n \in Node : \E i \in DOMAIN net[s][n] :
           /\ net[s][n][i].type = "Chunk"
           /\ net' = [net EXCEPT ![s][n][i].sound = FALSE, ![s][n][i].payload.by = None]
     /\ UNCHANGED <<up, localVars, groupVars, appVars>>
@@ -495,8 +497,10 @@ Next ==
                 \/ ReceiveAsk(n, s) \/ ReceiveGo(n, s) \/ ReceiveDone(n, s)
                 \/ ReceiveRequest(n, s) \/ ReceiveCredit(n, s) \/ ReceiveCancel(n, s)
                 \/ ReceiveChunk(n, s) \/ ReceiveRefuse(n, s)
-                \/ Read(n, s) \/ ReadFailed(n, s) \/ Suspect(n, s) \/ Garble(n, s)
-          \/ Deliver(n) \/ Apply(n)
+                \/ Read(n, s) \/ ReadFailed(n, s) \/ Suspect(n, s)
+          \/ Deliver(n)
+    \/ Apply
+    \/ Garble
     \/ Send
     \/ CloseLatch
     \/ OpenLatch
@@ -506,13 +510,14 @@ Next ==
 \* are asked to. Nobody has to ask, send, crash, fail, lose patience or damage anything.
 Progress ==
     /\ \A n \in Node :
-          /\ WF_vars(Begin(n)) /\ WF_vars(StateSet(n, TRUE)) /\ WF_vars(Apply(n))
+          /\ WF_vars(Begin(n)) /\ WF_vars(StateSet(n, TRUE))
           /\ \A s \in Node :
                 /\ WF_vars(ReceiveAsk(n, s)) /\ WF_vars(ReceiveGo(n, s))
                 /\ WF_vars(ReceiveDone(n, s)) /\ WF_vars(ReceiveRequest(n, s))
                 /\ WF_vars(ReceiveCredit(n, s)) /\ WF_vars(ReceiveCancel(n, s))
                 /\ WF_vars(ReceiveChunk(n, s)) /\ WF_vars(ReceiveRefuse(n, s))
                 /\ WF_vars(Read(n, s)) /\ WF_vars(Suspect(n, s))
+    /\ WF_vars(Apply)
     /\ WF_vars(CloseLatch)
     /\ WF_vars(OpenLatch)
 

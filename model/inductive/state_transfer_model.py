@@ -157,7 +157,7 @@ def _edge(
 def _known(transition: Transition, move: Move[State]) -> Mapping[str, Sequence[Any]]:
     """What the label and the input say about the parameters."""
     names = [name for name, _ in transition.parameters]
-    known: dict[str, Sequence[Any]] = {"n": move.args[:1]} if "n" in names else {}
+    known: dict[str, Sequence[Any]] = {"n": move.args[:1]} if "n" in names and move.args else {}
     event = move.event
     if move.action == "Read":
         known |= {"r": [event.requester.node], "k": [event.number]}
