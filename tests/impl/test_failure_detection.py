@@ -1,0 +1,115 @@
+"""Failure detection: a suspicion counts only when a direct question was not answered either."""
+
+from raincheck.impl.failure_detection import FailureDetection
+from raincheck.impl.gms_events import Suspect, Trust
+from raincheck.impl.headers import Alive, AreYouAlive
+from raincheck.impl.messages import Address, Digest
+from raincheck.impl.protocol import Outbox
+from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.wire import Codec
+
+A, B, C = (Address(name, 0) for name in "abc")
+CONFIG = StackConfig(heartbeat=0.1, suspect_after=1.0, verify_after=0.2)
+CODEC = Codec("raincheck", 60_000)
+
+
+def detection():
+    outbox = Outbox(CODEC)
+    outbox.endpoints |= {m: (f"10.0.0.{n}", 1) for n, m in enumerate((A, B, C), 1)}
+    alive = Alive(A, 1, 0, False, Digest())
+    made = FailureDetection(A, CONFIG, outbox, lambda: alive)
+    made.watch((A, B, C), (), 0.0)
+    return made, outbox
+
+
+def run(made, outbox, until, heard=(), since=0.0):
+    """Let the timer fire as it wants to, `heard` speaking all the time; what went out."""
+    sent, now = [], since
+    while (due := made.deadline()) <= until:
+        now = max(now, due)
+        for member in heard:
+            made.heard(member, now)
+        made.handle_timer(now)
+        sent += [(now, CODEC.decode(out.data).header, out.to) for out in outbox.drain()]
+    return sent
+
+
+def test_a_silent_member_is_asked_and_then_suspected():
+    made, outbox = detection()
+
+    sent = run(made, outbox, 1.15, heard=[B])
+    asked = [(at, header) for at, header, _ in sent if isinstance(header, AreYouAlive)]
+    assert {header.to for _, header in asked} == {C}
+    assert len(asked) >= 2
+    assert made.take() == []
+
+    run(made, outbox, 1.3, heard=[B], since=1.15)
+    assert made.take() == [Suspect(C)]
+    assert made.take() == []
+
+
+def test_whoever_answers_the_question_is_not_suspected():
+    made, outbox = detection()
+    run(made, outbox, 1.1, heard=[B])
+    made.heard(C, 1.15)
+
+    run(made, outbox, 2.0, heard=[B], since=1.15)
+
+    assert made.take() == []
+
+
+def test_a_suspected_member_that_is_heard_again_is_trusted():
+    made, outbox = detection()
+    run(made, outbox, 1.5, heard=[B])
+    assert made.take() == [Suspect(C)]
+
+    made.heard(C, 1.6)
+
+    assert made.take() == [Trust(C)]
+    assert made.suspected == set()
+
+
+def test_who_is_asked_gives_a_sign_of_life():
+    made, outbox = detection()
+    made.asked(AreYouAlive(B, A))
+    [answer] = outbox.drain()
+    assert isinstance(CODEC.decode(answer.data).header, Alive)
+    assert answer.to == (("10.0.0.2", 1),)
+    made.asked(AreYouAlive(B, C))
+    assert outbox.drain() == []
+
+
+def test_a_process_that_was_asleep_suspects_nobody_at_once():
+    made, outbox = detection()
+    made.handle_timer(0.0)
+    outbox.drain()
+
+    made.handle_timer(60.0)  # the clock has jumped, or the machine was suspended
+
+    assert made.take() == []
+    assert made.counters["overslept"] == 1
+    sent = run(made, outbox, 60.9, since=60.0)
+    assert not any(isinstance(header, AreYouAlive) for _, header, _ in sent)
+
+
+def test_those_who_were_taken_out_by_suspicion_are_told_now_and_then():
+    made, outbox = detection()
+    run(made, outbox, 1.5, heard=[B])
+    made.watch((A, B), (), 1.5)
+
+    sent = run(made, outbox, 4.0, heard=[B], since=1.5)
+
+    to_c = [at for at, header, to in sent if to == (("10.0.0.3", 1),)]
+    assert 2 <= len(to_c) <= 3
+    made.watch((A, B, Address("c", 1)), (Address("c", 1),), 4.0)  # it has come back
+    sent = run(made, outbox, 6.0, heard=[B, Address("c", 1)], since=4.0)
+    assert not any(to == (("10.0.0.3", 1),) for _, _, to in sent)
+
+
+def test_whoever_left_is_not_bothered():
+    made, outbox = detection()
+    made.watch((A, B), (), 0.5)
+
+    sent = run(made, outbox, 4.0, heard=[B], since=0.5)
+
+    assert not any(to == (("10.0.0.3", 1),) for _, _, to in sent)
