@@ -1,38 +1,30 @@
-"""One member of a group: the protocols on top of each other, without I/O.
+"""One member of a group: the protocols on top of each other, without I/O (docs/stack.md).
 
 How a shell drives it. Time is an argument, `now`, in seconds of any monotonic clock.
 
     stack = Stack(Address("a", 0), StackConfig(cluster="orders", initial_hosts=(...)), seed=1)
+    stack.ask_to_block()                   # if the application has a block()
+    stack.want_state(now)                  # if it wants the group's state as it joins
     stack.start(now)                       # ask to join, or found the group
     stack.receive(batch, now)              # [(datagram, endpoint of its sender), ...]
-    stack.send(payload)                    # append only; WouldBlock unless stack.writable,
-    taken = stack.send_many(payloads)      #   takes as many of the first ones as there is room
+    taken = stack.send_many(payloads)      # as many of the first ones as there is room for
     stack.flush(now)                       # what was sent leaves as one bundle
+    stack.block_ok(now)                    # the answer to Block
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
-    stack.hold()                           # slow application: deliver, and acknowledge, no more;
-    stack.release(now)                     #   ... go on. Signs of life go out meanwhile.
+    stack.hold(), stack.release(now)       # a slow application: deliver, and acknowledge, no more
 
-After *any* of these but `send` and `send_many` (which `flush` completes), in this order:
+After any of these but `send` and `send_many`, in this order: transmit `poll_datagrams()` (`to`
+empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one timer to
+`deadline()` (None: no timer), and wake who waits for `writable`.
 
-    for out in stack.poll_datagrams(): ... # Outgoing: data, to (endpoints), multicast
-        out.to == ()  -> transport.broadcast(data)
-        out.multicast -> transport.multicast(data, out.to)
-        otherwise     -> transport.send(data, out.to[0])
-    for report in stack.poll_reports(): ...# Batch | ViewInstalled | Left | Dropped | Suspected
-    re-arm the one timer to stack.deadline()  (None: no timer)
-    wake who waits for stack.writable
+Reports: Batch, ViewInstalled, Left, Suspected, Dropped; Block, Unblock, LatchOpened of FLUSH;
+GetState, EndState, Begun, HandUp, Failed of state transfer, which are answered through `state`.
 
-`send` raises MessageTooLarge for a payload above `stack.max_message`, NotMember once the member is
-leaving or out. Before the member has joined, and while windows are closed, what is sent waits in
-the send buffer. Nothing that comes in from the network raises: bad datagrams are counted by reason
-in `stack.counters` and reported, at most once per second and reason, as Dropped.
-
-To look at: `stack.view` (None before joining), `stack.status` ("joining", "member", "leaving",
-"left"), `stack.address`, `stack.counters`, `stack.writable`, `stack.missing(now)` (the members whom
-something waits for, each with what it is), `stack.pending` (messages sent and not yet delivered).
-For harnesses: `stack.found(view, endpoints, now)` instead of `start` makes a founder of a given
-first view, and `stack.sequencer` is there to look at. Tracing: give it a `tracing.Tracer`.
+What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
+`max_message`, NotMember once the member is leaving or out. Before the member has joined, and while
+windows or the latch are closed, what is sent waits in the send buffer. For harnesses: `found`
+instead of `start` makes a founder of a given first view, and `cores` is there to look at.
 `max_bundle` must not exceed the transport's `max_datagram`.
 """
 
@@ -41,6 +33,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from random import Random
+from typing import Any
 
 from .arrivals import Arrivals, Batch
 from .bundling import SendBuffer
@@ -257,6 +250,18 @@ class Stack:
     def status(self) -> str:
         """ "joining", "member", "leaving" or "left"."""
         return "left" if self._group.left else self.sequencer.status
+
+    @property
+    def cores(self) -> dict[str, Any]:
+        """The protocols' cores by name, to be recorded or looked at."""
+        group = self._group
+        return {
+            "stable": group.stable.core,
+            "gms": group.gms.core,
+            "flush": group.flush.core,
+            "state_transfer": group.state.core,
+            "sequencer": self.sequencer,
+        }
 
     @property
     def view(self) -> View | None:
