@@ -12,7 +12,7 @@ from raincheck.impl.recording import Parcel
 from raincheck.impl.tracing import Record
 
 from .faces import Faces
-from .shapes import named, shaped
+from .shapes import fields_of, named, shaped
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,8 @@ class FromFaces:
         if self.faces.input_of is not None:
             return self.faces.input_of(event)
         wanted = self.faces.inputs[type(event).__name__]
-        fields = {k: v for k, v in named(event).items() if k not in self.faces.extra}
+        # What the model does not have, such as what another layer adds, nobody can check.
+        fields = {k: v for k, v in named(event).items() if k in fields_of(wanted)}
         return shaped(fields, wanted)
 
 

@@ -87,9 +87,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     switches = (
         []
         if args.mutant
-        else undone_by_faces(
-            wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick, every=args.undo
-        )
+        else undone_by_faces(wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick)
     )
     if args.undo:
         rows = [

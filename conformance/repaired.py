@@ -1,9 +1,9 @@
 """Which cases speak of a protocol as it is implemented, and what such a one still assumes."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
-from raincheck.conformance.replaying.verticals import system_for
+from raincheck.conformance.replaying.verticals import as_implemented, system_for
 from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
 from raincheck.conformance.tlc.cfgfile import read_cfg
 from raincheck.model.values import Value
@@ -62,7 +62,6 @@ def _all_on(case: Case) -> bool:
 def _usual_rules(case: Case) -> bool | None:
     """Whether all repairs are on in the case's model; None where there is no model to ask."""
     try:
-        rules: Any = system_for(case).rules
-        return bool(rules == faces_of(case.protocol).rules())
+        return as_implemented(faces_of(case.protocol), system_for(case).rules)
     except UsageError:
         return None

@@ -55,12 +55,10 @@ def undone_by_faces(
     seed: int = 1,
     runs: int = RUNS,
     quick: bool = False,
-    every: bool = False,
 ) -> list[Undone]:
     """Undo each switch of each protocol that has faces.
 
-    `quick`: in replay only what lockstep does not find. `every`: lockstep over the cases of all
-    tiers.
+    Lockstep runs over the cases of all tiers. `quick`: in replay only what it does not find.
     """
     rows = []
     for protocol in protocols:
@@ -70,8 +68,7 @@ def undone_by_faces(
             faces = faces_of(protocol)
         except UsageError:
             continue  # still being written; generate says so
-        all_cases = [case for case in catalog if case.protocol == protocol]
-        cases = all_cases if every else of_protocol(catalog, protocol)
+        cases = [case for case in catalog if case.protocol == protocol]
         instances = Replayable(faces, cases).instances(most=None)
         graphs = Replayable(faces, of_protocol(catalog, protocol))
         prepared = [] if quick else list(graphs.prepared())

@@ -49,6 +49,15 @@ def system_for(case: Case) -> Composed[Any, Any]:
     return found
 
 
+def as_implemented(faces: Faces, rules: Any) -> bool:
+    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants."""
+    usual = faces.rules()
+    names = asdict(usual)
+    return all(
+        getattr(rules, name) == value for name, value in names.items() if isinstance(value, bool)
+    )
+
+
 def cannot_be_made(faces: Faces, rules: Any) -> str:
     """Return which rules the implementation cannot be given, or "": it has no switch for them."""
     if not is_dataclass(rules) or isinstance(rules, type):
@@ -89,11 +98,10 @@ class Replayable:
 
     def instances(self, most: int | None = INSTANCES) -> list[Instance]:
         """Return the largest instances of the implemented protocol, for lockstep."""
-        usual = self.faces.rules()
         mine = [
             case
             for name, case in self._cases.items()
-            if case.expected == CASE_HOLDS and self._systems[name].rules == usual
+            if case.expected == CASE_HOLDS and as_implemented(self.faces, self._systems[name].rules)
         ]
         mine.sort(key=lambda case: -(case.distinct or 0))
         return [
