@@ -161,18 +161,20 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
             "buffered": lambda x: kept(s, c, x),
         }
 
-    def reaches(s: World, c: Expr, k: Expr, m: Expr) -> Expr:
+    def reaches(s: World, k: Expr, m: Expr) -> Expr:
+        """Once k is in the buffer, m is how much has arrived."""
+
         def there(x: Expr) -> Expr:
-            return Or(kept(s, c, x), x == k)
+            return Or(s.buffered(x), x == k)
 
         between = s.forall(
             ["seqno"],
-            lambda x: Implies(And(arrived(s, c) < x, x <= m), there(x)),
+            lambda x: Implies(And(s.arrived() < x, x <= m), there(x)),
             lambda x: [s.buffered(x)],
         )
-        # The second says no more than the third, but it names `buffered(m)` to Z3.
-        last = Implies(arrived(s, c) < m, there(m))
-        return And(arrived(s, c) <= m, last, between, Not(there(m + 1)))
+        # It says no more than `between`, but it names `buffered(m)` to Z3.
+        last = Implies(s.arrived() < m, there(m))
+        return And(s.arrived() <= m, last, between, Not(there(m + 1)))
 
     receive_stale = Transition(
         "Receive",
@@ -190,23 +192,43 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
         ),
         lambda s, c, *_: taken(s, c),
     )
+
+    def written(s: World, k: Expr, life: Expr, talk: Expr, number: Expr) -> Updates:
+        return {
+            "buffer_life": lambda x: If(x == k, life, s.buffer_life(x)),
+            "buffer_talk": lambda x: If(x == k, talk, s.buffer_talk(x)),
+            "buffer_number": lambda x: If(x == k, number, s.buffer_number(x)),
+        }
+
+    def may_keep(s: World, c: Expr, k: Expr, life: Expr, talk: Expr, number: Expr) -> Expr:
+        return And(s.data(c, k, life, talk, number), Not(stale(s, c)), Not(dropped(s, c, k)))
+
+    # Apart, so that each reads the buffer in every case or in none: Z3 looks at nothing else.
+    receive_first = Transition(
+        "Receive",
+        "first",
+        datagram,
+        lambda s, c, k, life, talk, number: And(may_keep(s, c, k, life, talk, number), anew(s, c)),
+        lambda s, c, k, life, talk, number: {
+            "receiving": lambda: True,
+            "from_here": lambda: c,
+            "arrived": lambda: If(k == 1, 1, 0),
+            "consumed": lambda: 0,
+            "buffered": lambda x: x == k,
+            **written(s, k, life, talk, number),
+        },
+    )
     receive_kept = Transition(
         "Receive",
         "kept",
         (*datagram, ("m", "seqno")),
         lambda s, c, k, life, talk, number, m: And(
-            s.data(c, k, life, talk, number),
-            Not(stale(s, c)),
-            Not(dropped(s, c, k)),
-            reaches(s, c, k, m),
+            may_keep(s, c, k, life, talk, number), Not(anew(s, c)), reaches(s, k, m)
         ),
-        lambda s, c, k, life, talk, number, m: {
-            **taken(s, c),
+        lambda s, _c, k, life, talk, number, m: {
             "arrived": lambda: m,
-            "buffered": lambda x: Or(kept(s, c, x), x == k),
-            "buffer_life": lambda x: If(x == k, life, s.buffer_life(x)),
-            "buffer_talk": lambda x: If(x == k, talk, s.buffer_talk(x)),
-            "buffer_number": lambda x: If(x == k, number, s.buffer_number(x)),
+            "buffered": lambda x: Or(s.buffered(x), x == k),
+            **written(s, k, life, talk, number),
         },
     )
 
@@ -243,7 +265,7 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
             )
         },
     )
-    return receive_stale, receive_dropped, receive_kept, consume, acknowledge
+    return receive_stale, receive_dropped, receive_first, receive_kept, consume, acknowledge
 
 
 def _ending(basis: Basis) -> tuple[Transition, ...]:
