@@ -15,8 +15,8 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.hold(), stack.release(now)       # a slow application: deliver, and acknowledge, no more
 
 After any of these but `send` and `send_many`, in this order: transmit `poll_datagrams()` (`to`
-empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one timer to
-`deadline()` (None: no timer), and wake who waits for `writable`.
+empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
+timer to `deadline()` (None: no timer), and wake who waits for `writable`.
 
 Reports: Batch, ViewInstalled, Left, Suspected, Dropped; Block, Unblock, LatchOpened of FLUSH;
 GetState, EndState, Begun, HandUp, Failed of state transfer, which are answered through `state`.
