@@ -36,6 +36,7 @@ class Constants:
     returners: frozenset[str]
     excluded: frozenset[str]
     gives_up: bool
+    spaced: bool
     overtaking: bool
     duplication: bool
     incarnations: bool
@@ -115,6 +116,7 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
         returners=nodes("Returners"),
         excluded=nodes("Excluded"),
         gives_up=of("GivesUp", bool),
+        spaced=of("Spaced", bool),
         overtaking=of("Overtaking", bool),
         duplication=of("Duplication", bool),
         incarnations=of("Incarnations", bool),

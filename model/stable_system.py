@@ -114,13 +114,8 @@ class StableSystem(Composed[State, Local]):
     def moves(self, state: State) -> Iterator[Move[State]]:
         """Every enabled action, in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
-            me = state.locals[i]
             if state.status[i] == "member":
-                event = SendDigest(
-                    self._vector(me, state.delivered[i]),
-                    self._vector(me, state.highest[i]),
-                )
-                yield from self.act(state, name, event, (name,))
+                yield from self._send_digest(state, i)
                 yield from self.act(state, name, SendStability())
                 yield from self._changing(state, i)
             yield from self._install_view(state, i)
@@ -137,6 +132,14 @@ class StableSystem(Composed[State, Local]):
                 left = state._replace(stabilities=state.stabilities - {d}, lost=state.lost + 1)
                 yield Move("Lose", (), left)
         yield from self._decide(state, None)
+
+    def _send_digest(self, state: State, i: int) -> Iterator[Move[State]]:
+        me, name = state.locals[i], self.nodes[i]
+        under_way = state.digests | state.stabilities
+        if self.constants.spaced and any(d.sender == me.me for d in under_way):
+            return
+        event = SendDigest(self._vector(me, state.delivered[i]), self._vector(me, state.highest[i]))
+        yield from self.act(state, name, event, (name,))
 
     def _arrivals(self, state: State, i: int, peer: str) -> Iterator[Move[State]]:
         name = self.nodes[i]

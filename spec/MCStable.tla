@@ -14,11 +14,17 @@ CONSTANTS
     Crashers,         \* the nodes that may crash
     Returners,        \* the nodes that may come back, once
     Excluded,         \* the nodes that may be taken out of the view alive
-    GivesUp           \* a view change that joiners wait for may be given up
+    GivesUp,          \* a view change that joiners wait for may be given up
+    Spaced            \* a digest goes out only when the node's earlier datagrams are no more
+                      \* under way: periods are long, and that is all that may be lost by it
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
 MCSeqno == 1 .. MaxSent
+
+MCSendDigest(n) ==
+    /\ Spaced => \A d \in digests \cup stabilities : d.from # Address(n)
+    /\ SendDigest(n)
 
 MCMulticast(n) == n \in Senders /\ sent[n] < MaxSent /\ Multicast(n)
 
@@ -36,7 +42,7 @@ MCLose == lost < MaxLost /\ Lose
 
 MCNext ==
     \/ \E n \in Node :
-          \/ SendDigest(n) \/ SendStability(n) \/ Suspend(n) \/ MCResume(n) \/ InstallView(n)
+          \/ MCSendDigest(n) \/ SendStability(n) \/ Suspend(n) \/ MCResume(n) \/ InstallView(n)
           \/ MCMulticast(n) \/ MCCrash(n) \/ MCRestart(n) \/ MCExclude(n)
           \/ \E s \in Node :
                 \/ ReceiveDigest(n, s) \/ Vote(n, s) \/ ReceiveStability(n, s)
