@@ -364,6 +364,11 @@ def deliver(rules: Rules, me: Local, _event: Deliver) -> Answer:
     return refused or Accepted(me)
 
 
+def crash(me: Local) -> Local:
+    """The process ends; whom it knew to be gone is kept, for the spec's sake."""
+    return Local(me.address, me.members, me.suspects)
+
+
 # ------------------------------------------------------------------ their parts
 
 

@@ -240,10 +240,9 @@ class StateTransferSystem(Composed[State, Local]):
             yield Move("Garble", (), state._replace(net=net))
 
     def _crashed(self, state: State, i: int) -> State:
-        me = state.locals[i]
         return state._replace(
             up=_with(state.up, i, False),
-            locals=_with(state.locals, i, Local(me.address, me.members, me.suspects)),
+            locals=_with(state.locals, i, node.crash(state.locals[i])),
             net=tuple(_with(row, i, ()) for row in state.net),
         )
 

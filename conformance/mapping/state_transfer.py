@@ -20,6 +20,12 @@ from raincheck.model import state_transfer_events as model_events
 from raincheck.model.state_transfer_state import Part
 
 MESSAGES = ("Ask", "Go", "Request", "Chunk", "Credit", "Refuse", "Cancel", "Done")
+ACTIONS = (
+    *("Ask", "ReceiveGo", "ReceiveChunk", "Take", "ReceiveRefuse", "TimeOut", "StateSet"),
+    *("ReceiveRequest", "Read", "ReadFailed", "ReceiveCredit", "ReceiveCancel"),
+    *("ReceiveAsk", "Begin", "ReceiveDone", "Suspect", "Deliver"),
+)
+"""A member's, as a requester, as a provider, and as the leader; "Crash" has no handler."""
 INDICATIONS = ("GetState", "EndState", "Begun", "HandUp", "Failed", "Resume")
 
 
@@ -109,7 +115,7 @@ FACES = Faces(
     protocol="state_transfer",
     rules=model.Rules,
     local=model.Local,
-    inputs=model.INPUTS,
+    inputs={action: model.INPUTS[action] for action in ACTIONS},
     handlers=model.HANDLERS,
     outputs=tuple(
         getattr(model_events, name) for name in (*(f"Send{m}" for m in MESSAGES), *INDICATIONS)
@@ -122,6 +128,7 @@ FACES = Faces(
     },
     channels={f"Send{message}": FIFO for message in MESSAGES},
     arrives={f"Send{message}": f"Receive{message}" for message in MESSAGES},
+    unhandled=frozenset({"Crash"}),
     local_of=local_of,
     event_of=event_of,
     input_of=input_of,
