@@ -234,7 +234,6 @@ FACES = Faces(
     make_core=Core,
     events=vars(events),
     switches={
-        "incarnations": False,
         "connection_ids": "different",
         "ack_connection": False,
         "remember_closed": False,
