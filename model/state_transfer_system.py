@@ -192,30 +192,52 @@ class StateTransferSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ the environment
 
     def _group_moves(self, state: State) -> Iterator[Move[State]]:
-        c, nodes = self.constants, range(len(self.nodes))
-        here = [i for i in nodes if state.up[i] and state.joined[i]]
-        for i in nodes:
-            name, at = self.nodes[i], state.position[i]
-            if i in here and at < state.sent:
-                taken = state._replace(position=_with(state.position, i, at + 1))
-                if not c.inbox:
-                    taken = taken._replace(applied=_with(state.applied, i, state.applied[i] + 1))
-                yield from self.act(taken, name, ev.Deliver())
-            if state.up[i] and state.applied[i] < at:
-                applied = _with(state.applied, i, state.applied[i] + 1)
-                yield Move("Apply", (), state._replace(applied=applied))
+        for i in range(len(self.nodes)):
+            yield from self._deliver(state, i)
+            yield from self._apply(state, i)
         yield from self._garble(state)
-        if state.sent < c.max_sent and here and (not c.flushed or state.flush == "open"):
-            yield Move("Send", (), state._replace(sent=state.sent + 1))
-        leaders = [state.locals[i] for i in nodes if self._is_leader(state, i)]
+        yield from self._send(state)
         if state.flush == "open":
-            if any(me.queue for me in leaders):
-                yield Move("CloseLatch", (), state._replace(flush="closed"))
-            return
-        if self._all_know(state) and any(not me.queue and not me.waiting for me in leaders):
+            yield from self._close_latch(state)
+        else:
+            yield from self._open_latch(state)
+            yield from self._slip_latch(state)
+
+    def _deliver(self, state: State, i: int) -> Iterator[Move[State]]:
+        at = state.position[i]
+        if state.up[i] and state.joined[i] and at < state.sent:
+            taken = state._replace(position=_with(state.position, i, at + 1))
+            if not self.constants.inbox:
+                taken = taken._replace(applied=_with(state.applied, i, state.applied[i] + 1))
+            yield from self.act(taken, self.nodes[i], ev.Deliver())
+
+    def _apply(self, state: State, i: int) -> Iterator[Move[State]]:
+        if state.up[i] and state.applied[i] < state.position[i]:
+            applied = _with(state.applied, i, state.applied[i] + 1)
+            yield Move("Apply", (), state._replace(applied=applied))
+
+    def _send(self, state: State) -> Iterator[Move[State]]:
+        c = self.constants
+        anybody = any(up and here for up, here in zip(state.up, state.joined, strict=True))
+        if state.sent < c.max_sent and anybody and (not c.flushed or state.flush == "open"):
+            yield Move("Send", (), state._replace(sent=state.sent + 1))
+
+    def _close_latch(self, state: State) -> Iterator[Move[State]]:
+        if any(me.queue for me in self._leaders(state)):
+            yield Move("CloseLatch", (), state._replace(flush="closed"))
+
+    def _open_latch(self, state: State) -> Iterator[Move[State]]:
+        idle = any(not me.queue and not me.waiting for me in self._leaders(state))
+        if idle and self._all_know(state):
             yield Move("OpenLatch", (), state._replace(flush="open"))
-        if not c.latch_stays and any(me.phase in ("fetching", "setting") for me in state.locals):
+
+    def _slip_latch(self, state: State) -> Iterator[Move[State]]:
+        under_way = any(me.phase in ("fetching", "setting") for me in state.locals)
+        if under_way and not self.constants.latch_stays:
             yield Move("SlipLatch", (), state._replace(flush="open"))
+
+    def _leaders(self, state: State) -> list[Local]:
+        return [me for i, me in enumerate(state.locals) if self._is_leader(state, i)]
 
     def _garble(self, state: State) -> Iterator[Move[State]]:
         nodes = range(len(self.nodes))
