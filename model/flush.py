@@ -60,6 +60,11 @@ class Local(NamedTuple):
     attempts: int = 0
 
 
+# Guards of what only the specification has: the changed design, and numbering after the latch.
+_CHANGED = 'Design = "changed"'
+_APART = "~NumberAtLatch /\\ ~latch[n]"
+_PASSED = "passed[n] > 0"
+
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 # ------------------------------------------------------------------ a participant
@@ -113,8 +118,7 @@ def block_ok(rules: Rules, me: Local, event: ev.BlockOk) -> Answer:
 def receive_flush_ok(rules: Rules, me: Local, event: ev.ReceiveFlushOk) -> Answer:
     """FLUSH_OK (R4): when all are in, the latch closes."""
     sender, fid = event.sender, event.fid
-    guard = (rules.design == "changed", 'Design = "changed"', {"Design": rules.design})
-    if refused := refusal(guard):
+    if refused := refusal((rules.design == "changed", _CHANGED, {"Design": rules.design})):
         return refused
     all_in = (
         me.blocked == "yes"
@@ -154,10 +158,9 @@ def receive_stop(rules: Rules, me: Local, event: ev.ReceiveStop) -> Answer:
 
 def open_latch(rules: Rules, me: Local, _event: ev.OpenLatch) -> Answer:
     """The policy: blocked for too long."""
-    refused = refusal(
-        (rules.may_open_latch, "MayOpenLatch", {"MayOpenLatch": rules.may_open_latch}),
-        (me.blocked == "yes", 'blocked[n] = "yes"', {"blocked": me.blocked}),
-    )
+    may = rules.may_open_latch and me.blocked == "yes"
+    values: Mapping[str, Value] = {"MayOpenLatch": rules.may_open_latch, "blocked": me.blocked}
+    refused = refusal((may, 'MayOpenLatch /\\ blocked[n] = "yes"', {**values}))
     return refused or Accepted(_unblocked(me), (ev.Unblock(), ev.LatchOpened()))
 
 
@@ -281,18 +284,17 @@ def install_view(_rules: Rules, me: Local, event: ev.InstallView) -> Answer:
 
 def pass_latch(rules: Rules, me: Local, _event: ev.PassLatch) -> Answer:
     """A multicast gets past the latch; its number comes later."""
-    refused = refusal(
-        (not rules.number_at_latch, "~NumberAtLatch", {"NumberAtLatch": rules.number_at_latch}),
-        (not me.latch, "~latch[n]", {"latch": me.latch}),
+    may = not rules.number_at_latch and not me.latch
+    return refusal((may, _APART, {"latch": me.latch})) or Accepted(
+        me._replace(passed=me.passed + 1)
     )
-    return refused or Accepted(me._replace(passed=me.passed + 1))
 
 
 def multicast(rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
     """A multicast is numbered."""
     if rules.number_at_latch:
         return refusal((not me.latch, "~latch[n]", {"latch": me.latch})) or Accepted(me)
-    refused = refusal((me.passed > 0, "passed[n] > 0", {"passed": me.passed}))
+    refused = refusal((me.passed > 0, _PASSED, {"passed": me.passed}))
     return refused or Accepted(me._replace(passed=me.passed - 1))
 
 

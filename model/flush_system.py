@@ -217,9 +217,7 @@ class FlushSystem(Composed[State, Local]):
         if any(state.locals[i].view != len(state.views) for i in here):
             return
         wanted = len(state.views) < c.max_views
-        if not wanted and not any(
-            self._due(state, i) and me.suspended for i, me in enumerate(state.locals)
-        ):
+        if not (wanted or any(self._due(state, i) and state.locals[i].suspended for i in here)):
             return
         for i in here:
             me = state.locals[i]

@@ -28,7 +28,7 @@ MCSuspend(n) ==
     /\ Suspend(n)
 
 MCViewChange ==
-    /\ Len(views) < MaxViews \/ \E n \in Node : Due(n) /\ suspended[n]
+    /\ Len(views) < MaxViews \/ \E n \in NodesOf(LastView) : Due(n) /\ suspended[n]
     /\ ViewChange
 
 \* R5: FLUSH has no part in a unicast, which passes at any time. One at a time is enough.

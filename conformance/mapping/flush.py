@@ -18,6 +18,9 @@ from raincheck.impl.messages import Address, Digest
 from raincheck.model import flush as model
 from raincheck.model import flush_events as model_events
 
+NOT_OURS = frozenset({"PassLatch", "ReceiveFlushOk"})
+"""Actions of what is not implemented: numbering after the latch, and the changed design."""
+
 REPAIRS = tuple(repair.name for repair in fields(Repairs))
 
 _SHAPES: dict[str, Any] = {
@@ -67,8 +70,8 @@ FACES = Faces(
     protocol="flush",
     rules=model.Rules,
     local=model.Local,
-    inputs=model.INPUTS,
-    handlers=model.HANDLERS,
+    inputs={name: kind for name, kind in model.INPUTS.items() if name not in NOT_OURS},
+    handlers={name: done for name, done in model.HANDLERS.items() if name not in NOT_OURS},
     outputs=(
         model_events.StartFlush,
         model_events.FlushOk,
@@ -89,6 +92,7 @@ FACES = Faces(
     switches={**dict.fromkeys(REPAIRS, False), "may_open_latch": True},
     channels=dict.fromkeys(model_events.ARRIVES, FIFO),
     arrives=model_events.ARRIVES,
+    unimplemented=NOT_OURS,
     uncompared=frozenset({"party", "oks", "passed"}),
     output_of=output_of,
 )

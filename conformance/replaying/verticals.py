@@ -27,7 +27,8 @@ WHOLE: Final = 25_000
 """A graph of at most so many states is replayed whole ..."""
 
 PART: Final = 5_000
-"""... and of a larger one the part that breadth-first search finds first, so many states."""
+"""... and of a larger one the part that breadth-first search finds first, so many states; at most
+so many steps of walks in it as `undoing.PART_STEPS` says."""
 
 INSTANCES: Final = 6
 """Lockstep runs over so many instances, the largest first ..."""
@@ -90,11 +91,15 @@ class Replayable:
     def prepared(self) -> Iterator[Prepared]:
         """Yield each case with its walks; of a graph that is too large only a part."""
         for name, system in self._systems.items():
-            distinct = self._cases[name].distinct or 0
-            made = None if distinct > WHOLE else Prepared(name, self.faces, system, WHOLE)
-            if made is None or not made.complete:
-                made = Prepared(name, self.faces, system, PART)
+            # Of what is violated, and may go on for ever, nobody knows the size.
+            known = (self._cases[name].distinct or PART) <= WHOLE
+            made = Prepared(
+                name, self.faces, system, max(PART, self._size(name)) if known else PART
+            )
             yield made
+
+    def _size(self, name: str) -> int:
+        return self._cases[name].distinct or 0
 
     def instances(self, most: int | None = INSTANCES) -> list[Instance]:
         """Return the largest instances of the implemented protocol, for lockstep."""
@@ -128,7 +133,7 @@ def replayed(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = T
     if not prepared.complete:
         figures["part"] = True
     detail = done.mismatch.text() if done.mismatch else ""
-    left_out = done.missing if whole and not done.mismatch else []
+    left_out = done.missing if whole and prepared.complete and not done.mismatch else []
     if left_out:
         detail = f"{len(left_out)} edges were not replayed:\n" + "\n".join(left_out[:20])
     elif not prepared.complete and not detail:
@@ -145,7 +150,10 @@ def coverage(
     left_out: Iterable[str],
 ) -> Result:
     """Return whether every action was taken and every guard was seen false, over all cases."""
-    actions = spec_actions(cases)
+    every = spec_actions(cases)
+    foreign = [a for a in every if a in faces.inputs and a not in faces.events]
+    foreign = [action for action in foreign if action not in faces.unhandled]
+    actions = [action for action in every if action not in foreign]
     absent = [action for action in actions if not reached[action]]
     guards, never = guards_of(faces), untried(faces, refused)
     figures: dict[str, object] = {
@@ -154,6 +162,7 @@ def coverage(
         "guards": len(guards),
         "seen_false": len(guards) - len(never),
         "left_out": sorted(left_out),
+        "not_implemented": foreign,
         "edges_by_action": dict(sorted(reached.items())),
     }
     lines = [f"never taken: {action}" for action in absent]
