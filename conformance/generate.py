@@ -26,6 +26,7 @@ from raincheck.conformance.replaying.pair import system_of
 from raincheck.conformance.replaying.probes import GUARDS, Probes
 from raincheck.conformance.replaying.replay import Prepared, Replay, replay
 from raincheck.conformance.replaying.schedules import Schedules, play, play_faces, read_schedules
+from raincheck.conformance.replaying.undoing import PART_STEPS
 from raincheck.conformance.tlc.catalog import TIERS, Case, load_catalog, select
 from raincheck.conformance.tlc.cfgfile import read_cfg
 from raincheck.model.sequencer_system import SequencerSystem, machine
@@ -187,7 +188,8 @@ def _by_faces(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
             job.ui.say(f"{prepared.name}, walk {job.args.walk} of {len(prepared.walks)}:")
             job.ui.say("\n".join(f"{n:4}  {told(move)}" for n, move in enumerate(moves, 1)))
         offers = prepared.offers()
-        done = faces_replay(prepared, walks=job.walks, offers=offers)
+        most = None if prepared.complete else PART_STEPS
+        done = faces_replay(prepared, walks=job.walks, offers=offers, most_steps=most)
         reached += done.actions
         refused += offers.refused
         results.append(verticals.replayed(protocol, prepared, done, whole=job.walks is None))

@@ -219,10 +219,12 @@ def replay(
     make: MakeCore | None = None,
     walks: Iterable[int] | None = None,
     offers: Offers | None = None,
+    most_steps: int | None = None,
 ) -> Replay:
     """Replay the walks (all, or those numbered from 1) until the first mismatch.
 
-    In each local state that is new, what the model refuses is offered to the core.
+    In each local state that is new, what the model refuses is offered to the core. After so many
+    steps no other walk is begun.
     """
     started = time.perf_counter()
     index = prepared.index
@@ -235,6 +237,8 @@ def replay(
         done, problem = _replay_walk(prepared, walk, make, covered, offers)
         found.walks += 1
         found.steps += done
+        if most_steps is not None and found.steps >= most_steps and problem is None:
+            break
         if problem is not None:
             moves = prepared.moves(Walk(walk.start, walk.edges[:done]))
             where = f"{prepared.name}, walk {number}"

@@ -35,6 +35,10 @@ class Offers:
         self.by_action: dict[str, dict[Any, None]] = {}
         self._values: dict[tuple[str, int], dict[Any, None]] = {}
         self._probed: set[tuple[str, Any]] = set()
+        for action, kind in faces.inputs.items():
+            # Without fields an input is known even where nothing leads to it.
+            if not kind._fields and action not in faces.unhandled and action in faces.events:
+                self.by_action[action] = {kind(): None}
         for move in moves:
             if move.node is not None and move.action not in faces.unhandled:
                 known = self.by_action.setdefault(move.action, {})

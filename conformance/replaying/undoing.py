@@ -26,6 +26,9 @@ from .mutants import Mutant
 from .replay import Prepared as SequencerPrepared
 from .replay import replay
 
+PART_STEPS: Final = 50_000
+"""So many steps are replayed of a graph that is not whole."""
+
 RUNS: Final = 400
 """So many runs of lockstep a repair's absence may take to be found."""
 
@@ -93,7 +96,7 @@ def undo(
         rules = each.system.rules
         if any(getattr(rules, name) == value for name, value in switches.items()):
             continue  # the model lacks it as well
-        done = faces_replay(each, make=make)
+        done = faces_replay(each, make=make, most_steps=None if each.complete else PART_STEPS)
         if done.mismatch is not None:
             replayed, walks = f"{each.name} walk {done.walk} step {done.mismatch.step}", done.walk
             break
