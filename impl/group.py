@@ -25,6 +25,7 @@ from .headers import (
     FlushBody,
     GmsBody,
     JoinRspBody,
+    NotJoinedBody,
     PlacedView,
     StartFlush,
 )
@@ -38,7 +39,7 @@ from .sequencer import Sequencer
 from .stable_timer import StableTimer
 from .stack_config import StackConfig
 from .state_bodies import StateBody
-from .state_layer import StateLayer
+from .state_layer import StateLayer, cut_number
 from .tracing import Tracer
 from .unicast import Unicast
 
@@ -71,7 +72,12 @@ class Group:
             config, sequencer, unicast, nakack, self.stable, self.flush, self.reports, self._welcome
         )
         self.state = StateLayer(
-            me, config, outbox, unicast, lambda: self.ordering.cut, undone.state
+            me,
+            config,
+            outbox,
+            unicast,
+            lambda: cut_number(sequencer.view, self.ordering.cut),
+            undone.state,
         )
         self.ordering.discarding = lambda: self.state.discarding
         gms.flush, gms.state = self.flush, self.state
@@ -79,8 +85,6 @@ class Group:
         self.left = False
         self.asleep = False
         """The application takes no more for now."""
-        self.wants_state = False
-        """This process asks for the group's state as it joins."""
         self.strangers: list[tuple[Address, str]] = []
         """Who sent what only members may send; the stack takes them to report them."""
         self.last_members: tuple[Address, ...] = ()
@@ -121,7 +125,7 @@ class Group:
         rsp = JoinRsp(view, body.table, body.digest, body.clock)
         self.sequencer.handle(Join(source, rsp))
         self._begin(body.placed, now)
-        if self.wants_state:
+        if self.gms.wants_state:
             self.state.joined(source, view.members)
         else:
             self.state.install(view.members, now)
@@ -248,6 +252,8 @@ class Group:
         elif isinstance(body, FlushBody):
             self.flush.handle(source, body, now)
         elif isinstance(body, GmsBody):
+            if isinstance(body, NotJoinedBody) and body.state:
+                self.admission.wants_state.add(source)
             self.gms.handle(source, body, now)
 
     def _on_state(self, source: Address, body: Body, now: float) -> None:

@@ -83,8 +83,13 @@ Indication: TypeAlias = GetState | EndState | Begun | HandUp | Failed
 """What the application is told or asked."""
 
 
+def cut_number(view: int, delivered: int) -> int:
+    """Number the cut behind the first so many messages of a view: one number for each cut."""
+    return ((view & 0xFFFFF) << 40) + delivered
+
+
 class StateLayer(Protocol):
-    """One member's part in state transfers. `cut` tells how many messages it has delivered."""
+    """One member's part in state transfers. `cut` tells the number of the cut that it is at."""
 
     def __init__(
         self,

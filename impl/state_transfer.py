@@ -7,9 +7,9 @@ Three roles, and a member may have all of them:
     provider   REQUEST -> chunks are read from its application, as far as credit goes
     leader     ASK -> its queue -> the group is flushed -> GO ... all DONE -> Resume
 
-A cut is the number of messages that a member has delivered in this view. A requester takes a chunk
-only of the very cut behind which its own messages begin, so what it knows in the end is right even
-where the flush was not: then the transfer fails, and says so.
+A cut is the number of messages that a member has delivered (in the stack, with the view's number).
+A requester takes a chunk only of the very cut behind which its own messages begin, so what it knows
+in the end is right even where the flush was not: then the transfer fails, and says so.
 
 From GO until set_state has returned the requester delivers nothing (`holding`). Messages to oneself
 are looped back. A handler whose guard is false raises NotEnabled and changes nothing; what arrives

@@ -13,7 +13,7 @@ from raincheck.impl.protocol import NEVER, Outbox
 from raincheck.impl.stack_config import StackConfig
 from raincheck.impl.state_bodies import StateChunk, StateGo, StateRequest, checksum
 from raincheck.impl.state_desk import StateDesk, StateInterrupted, StateNotTransferred
-from raincheck.impl.state_layer import StateLayer
+from raincheck.impl.state_layer import StateLayer, cut_number
 from raincheck.impl.state_transfer import Repairs, Serving, StateTransfer
 from raincheck.impl.state_transfer_events import (
     Ask,
@@ -377,6 +377,13 @@ def test_a_leader_that_asks_for_itself_gets_the_state_of_another() -> None:
     assert a.resumed()
     assert not a.resumed()
     assert not a.holding
+
+
+def test_cuts_of_different_views_are_different() -> None:
+    numbers = {cut_number(view, delivered) for view in range(1, 50) for delivered in range(50)}
+
+    assert len(numbers) == 49 * 50
+    assert cut_number((1 << 60) - 1, (1 << 40) - 1) < 1 << 60  # what the wire takes
 
 
 # ------------------------------------------------------------------ the desk
