@@ -36,6 +36,7 @@ class Constants:
     returners: frozenset[str]
     excluded: frozenset[str]
     gives_up: bool
+    mute: frozenset[str]
     spaced: bool
     overtaking: bool
     duplication: bool
@@ -116,6 +117,7 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
         returners=nodes("Returners"),
         excluded=nodes("Excluded"),
         gives_up=of("GivesUp", bool),
+        mute=nodes("Mute"),
         spaced=of("Spaced", bool),
         overtaking=of("Overtaking", bool),
         duplication=of("Duplication", bool),

@@ -136,7 +136,12 @@ class StableSystem(Composed[State, Local]):
     def _send_digest(self, state: State, i: int) -> Iterator[Move[State]]:
         me, name = state.locals[i], self.nodes[i]
         under_way = state.digests | state.stabilities
-        if self.constants.spaced and any(d.sender == me.me for d in under_way):
+        if name in self.constants.mute or (
+            self.constants.spaced
+            and any(
+                d.sender == me.me and state.status[self.index[d.to]] != "crashed" for d in under_way
+            )
+        ):
             return
         event = SendDigest(self._vector(me, state.delivered[i]), self._vector(me, state.highest[i]))
         yield from self.act(state, name, event, (name,))

@@ -15,6 +15,7 @@ CONSTANTS
     Returners,        \* the nodes that may come back, once
     Excluded,         \* the nodes that may be taken out of the view alive
     GivesUp,          \* a view change that joiners wait for may be given up
+    Mute,             \* the nodes that crash before their first digest, if they do
     Spaced            \* a digest goes out only when the node's earlier datagrams are no more
                       \* under way: periods are long, and that is all that may be lost by it
 
@@ -23,7 +24,9 @@ MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 MCSeqno == 1 .. MaxSent
 
 MCSendDigest(n) ==
-    /\ Spaced => \A d \in digests \cup stabilities : d.from # Address(n)
+    /\ n \notin Mute
+    /\ Spaced => \A d \in digests \cup stabilities :
+                    d.from # Address(n) \/ status[d.to] = "crashed"
     /\ SendDigest(n)
 
 MCMulticast(n) == n \in Senders /\ sent[n] < MaxSent /\ Multicast(n)
