@@ -34,6 +34,7 @@ from raincheck.model.sequencer_system import SequencerSystem, machine
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .faces import faces_of
+from .mirror import has_model
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 
 WHOLE: Final = 25_000
@@ -84,6 +85,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     )
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk is a walk of one case: name it with --case.")
+    if not args.case and not args.protocol:
+        # A specification of several protocols together has no implementation of its own.
+        cases = tuple(case for case in cases if has_model(case.protocol))
     protocols = tuple(dict.fromkeys(case.protocol for case in cases))
     if args.dry_run:
         for case in cases:

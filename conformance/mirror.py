@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import shlex
 import tempfile
 import time
@@ -68,6 +69,11 @@ def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Mac
     except ValueError as error:
         raise UsageError(f"{where} does not fit model/{protocol}_system.py: {error}.") from error
     return made
+
+
+def has_model(protocol: str) -> bool:
+    """Tell whether there is a model of the protocol."""
+    return importlib.util.find_spec(f"raincheck.model.{protocol}_system") is not None
 
 
 def mirror_case(
@@ -172,6 +178,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             by_name = case.name in args.case or args.cfg is not None
             if not by_name and (case.distinct or 0) > args.limit:
                 leave_out(case, f"it has {case.distinct} states, more than --limit {args.limit}")
+                continue
+            if not by_name and not has_model(case.protocol):
+                # Several protocols together: each has a model of its own.
+                leave_out(case, f"there is no model/{case.protocol}_system.py")
                 continue
             machine = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
 

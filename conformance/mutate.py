@@ -35,7 +35,7 @@ from raincheck.model.explore import explore
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .generate import prepare
-from .mirror import machine_of
+from .mirror import has_model, machine_of
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 
 EXAMPLES: Final = 100
@@ -134,7 +134,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
     if not args.mutant and not args.quick:
-        for protocol in wanted:
+        for protocol in filter(has_model, wanted):
             found = properties_broken(catalog, mutants, results, protocol)
             results += [found, actions_reached(catalog, protocol)]
     outcome = Outcome("mutate", tuple(results), again)
