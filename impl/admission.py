@@ -17,7 +17,8 @@ class Admission:
         self._core = core
         self._endpoints = endpoints
         self._state = state
-        self._wants_state: set[Address] = set()
+        self.wants_state: set[Address] = set()
+        """Who wants the group's state, once it is admitted."""
 
     def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
         """Why a process cannot be admitted, or nothing."""
@@ -40,12 +41,12 @@ class Admission:
             return  # it will ask again
         self._endpoints[joiner] = endpoint
         if state:
-            self._wants_state.add(joiner)
+            self.wants_state.add(joiner)
         self._core.handle(ReceiveJoin(joiner))
 
     def admitted(self, view: View) -> None:
         """The view is installed: its joiners that asked for the state get in line."""
         for joiner in view.joiners:
-            if joiner in self._wants_state and view.id.coordinator == self._core.me:
+            if joiner in self.wants_state and view.id.coordinator == self._core.me:
                 self._state.asked(joiner)
-        self._wants_state &= self._core.joining
+        self.wants_state &= self._core.joining

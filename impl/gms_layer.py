@@ -93,6 +93,8 @@ class GmsLayer(Protocol):
         """The view installed last, kept when this member is out."""
         self.suspected: list[SuspectedReport] = []
         """Newly; the stack takes them to report them."""
+        self.wants_state = False
+        """This process asks for the group's state as it joins."""
         self.excluded = ""
         """Why this member is out."""
         self.welcomes: dict[Address, JoinRspBody] = {}
@@ -196,7 +198,7 @@ class GmsLayer(Protocol):
         if core.may_install and settled:
             self._do(InstallView(), now)
             return True
-        return core.phase == "finishing" and self._finish(now)
+        return core.may_finish and self._finish(now)
 
     def _suspicions(self, now: float) -> None:
         for found in self.detection.take():
@@ -234,7 +236,9 @@ class GmsLayer(Protocol):
                 self.welcomes.clear()
                 self._install_all(self.places.of(effect.view), now)
             elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                self._unicast.send(effect.to, CONTROL, body_of(effect, self.places.of), now)
+                self._unicast.send(
+                    effect.to, CONTROL, body_of(effect, self.places.of, self.wants_state), now
+                )
             elif isinstance(effect, Suspend):
                 self.flush.suspend(effect.participants, now)
             elif isinstance(effect, Resume):
@@ -279,7 +283,8 @@ class GmsLayer(Protocol):
     def missing(self, now: float) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""
         found: dict[Address, str] = {}
-        if self.core.phase == "installing":
-            found |= dict.fromkeys(sorted(self.core.waiting), "to hold the next view ready")
+        if self.core.waiting:
+            words = "hold the next view ready" if self.core.phase == "installing" else "install it"
+            found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
         silent = self.detection.silence(now)
         return found | {m: f"silent for {s:.1f} s" for m, s in silent.items()}

@@ -38,7 +38,7 @@ Message: TypeAlias = SendNewView | SendViewAck | SendInstall | SendNotJoined
 Arrival: TypeAlias = ReceiveNewView | ReceiveViewAck | ReceiveInstall | ReceiveNotJoined
 
 
-def body_of(message: Message, place: Place) -> GmsBody:
+def body_of(message: Message, place: Place, wants_state: bool = False) -> GmsBody:
     """Return what UNICAST is to carry to `message.to`."""
     if isinstance(message, SendNewView):
         return NewViewBody(place(message.view))
@@ -46,7 +46,7 @@ def body_of(message: Message, place: Place) -> GmsBody:
         return ViewAckBody(message.counter)
     if isinstance(message, SendInstall):
         return InstallBody(message.counter)
-    return NotJoinedBody(message.counter)
+    return NotJoinedBody(message.counter, wants_state)
 
 
 _ARRIVALS: dict[type[Any], Callable[[Address, Any], Arrival]] = {

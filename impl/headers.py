@@ -127,9 +127,13 @@ class InstallBody(Struct, frozen=True, array_like=True, tag="GI", gc=False):
 
 
 class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
-    """NOT_JOINED: of view `counter` I am told to be a member, but I have had no JOIN_RSP."""
+    """NOT_JOINED: of view `counter` I am told to be a member, but I have had no JOIN_RSP.
+
+    `state`: this process wants the group's state.
+    """
 
     counter: Positive
+    state: bool
 
 
 GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody

@@ -152,7 +152,7 @@ class Stack:
     def want_state(self, now: float) -> None:
         """Ask for the group's state: with the join, or now."""
         if self.status == "joining":
-            self._joining.wants_state = self._group.wants_state = True
+            self._joining.wants_state = self._group.gms.wants_state = True
         else:
             self._group.state.ask(now)
             self._pump(now)

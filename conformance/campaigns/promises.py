@@ -37,6 +37,8 @@ class Log:
     """It survives, or has left in good order: nothing that it sent may be lost."""
     sent: int | None = None
     """How many messages its application has sent; None if nobody counted."""
+    from_state: bool = False
+    """It was given a state as it joined: what came before its first delivery may be in that."""
 
     @cached_property
     def by_view(self) -> dict[ViewId, list[Message]]:
@@ -60,7 +62,9 @@ def logs(group: Simulator) -> list[Log]:
             found.append(Log(address, delivered, views, survives=False, complete=False))
         alive = node.up and node.left is None
         complete = alive or node.left == ""
-        found.append(Log(node.address, node.delivered, node.views, alive, complete, node.sent))
+        log = Log(node.address, node.delivered, node.views, alive, complete, node.sent)
+        log.from_state = node.app.transferred is True
+        found.append(log)
     return found
 
 
@@ -111,7 +115,7 @@ def check_views(found: Iterable[Log]) -> None:
 def check_order(found: list[Log]) -> None:
     """In each view, of two members one has delivered a prefix of what the other has."""
     for view, one, other in _sharing(found):
-        for mine, theirs in zip(one.by_view[view], other.by_view[view], strict=False):
+        for mine, theirs in zip(*_aligned(view, one, other), strict=False):
             if mine != theirs:
                 raise Broken(
                     f"total order: in view {view.counter} {one.address} delivered {_text(mine)} "
@@ -129,10 +133,10 @@ def check_agreement(found: list[Log]) -> None:
         after = [following.get((log.address, view)) for log in (one, other)]
         if after[0] != after[1] or (after[0] is None and not (one.survives and other.survives)):
             continue
-        mine, theirs = one.by_view[view], other.by_view[view]
+        mine, theirs = _aligned(view, one, other)
         if mine != theirs:
             more, less = (one, other) if len(mine) > len(theirs) else (other, one)
-            extra = more.by_view[view][min(len(mine), len(theirs)) :]
+            extra = max(mine, theirs, key=len)[min(len(mine), len(theirs)) :]
             raise Broken(
                 f"virtual synchrony: in view {view.counter} {more.address} delivered "
                 f"{len(extra)} messages more than {less.address}, the first {_text(extra[0])}"
@@ -142,7 +146,7 @@ def check_agreement(found: list[Log]) -> None:
 def check_nothing_lost(found: Iterable[Log]) -> None:
     """What a member has sent that survives, it has delivered; the rest is agreement."""
     for log in found:
-        if log.complete and log.sent is not None:
+        if log.complete and log.sent is not None and not log.from_state:
             mine = sum(run.size for run, _ in log.delivered if run.sender == log.address)
             if mine != log.sent:
                 raise Broken(f"lost: {log.address} sent {log.sent} and delivered {mine} of them")
@@ -191,6 +195,21 @@ def _sharing(found: list[Log]) -> Iterator[tuple[ViewId, Log, Log]]:
     for shared in sorted(members):
         for one, other in combinations(members[shared], 2):
             yield shared, one, other
+
+
+def _aligned(view: ViewId, one: Log, other: Log) -> tuple[list[Message], list[Message]]:
+    """What both have delivered in a view, without what a state had for one of them."""
+    mine, theirs = one.by_view[view], other.by_view[view]
+    return _behind(other, view, mine), _behind(one, view, theirs)
+
+
+def _behind(log: Log, view: ViewId, other: list[Message]) -> list[Message]:
+    """Somebody else's messages in a view, without those that the state had that `log` was given."""
+    first = next((v.id for v in log.views if log.by_view[v.id]), None)
+    if not log.from_state or (first is not None and first.counter < view.counter):
+        return other
+    start = log.by_view[view][0] if view == first else None
+    return other[other.index(start) :] if start in other else []
 
 
 def _messages(run: Run) -> list[Message]:

@@ -86,7 +86,7 @@ BODIES: list[Body] = [
     NewViewBody(PlacedView(EVIL, (STRANGER, STRANGER))),
     ViewAckBody(2),
     InstallBody(2),
-    NotJoinedBody(1),
+    NotJoinedBody(1, True),
 ]
 HEADERS: list[Header] = [
     AreYouAlive(Z, B),

@@ -101,6 +101,15 @@ def test_what_keeps_the_promises_is_found_good() -> None:
     check(lives([*RUNS[:1], (Run(B, 1, 1), 2), (Run(C, 1, 1), 2)], views=(V1, OTHER_SIDE)))
 
 
+def test_what_a_state_had_need_not_be_delivered() -> None:
+    behind = Log(C, RUNS[1:], [V1, V2], from_state=True)
+    check([Log(A, RUNS, [V1, V2]), behind])
+    check([Log(A, RUNS, [V1, V2]), Log(C, RUNS[2:], [V1, V2], from_state=True)])
+    check([Log(A, RUNS, [V1, V2]), Log(C, [], [V1, V2], from_state=True)])
+    with pytest.raises(Broken, match=r"^virtual synchrony: "):
+        check([Log(A, RUNS, [V1, V2]), Log(C, RUNS[1:2], [V1, V2], from_state=True)])
+
+
 @pytest.mark.parametrize(
     ("broken", "promise"),
     [

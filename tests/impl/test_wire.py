@@ -62,7 +62,7 @@ HEADERS = [
     in_unicast(NewViewBody(PLACED)),
     in_unicast(ViewAckBody(4)),
     in_unicast(InstallBody(4)),
-    in_unicast(NotJoinedBody(4)),
+    in_unicast(NotJoinedBody(4, True)),
     UnicastAck(A, B, 1, 1, 5, 4, ((6, 7),)),
     Nak(A, B, ((1, 2), (4, 4))),
     Alive(A, 4, 10, True, DIGEST),
