@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.tlc.tlaspec import actions_of as actions_in
+from raincheck.conformance.tlc.tlaspec import code_of
+
 ROOT = Path(__file__).parents[2]
 
 NOT_HANDLED = {"Crash", "Restart"}
@@ -28,18 +31,7 @@ def protocols_of(root: Path) -> list[str]:
 
 def actions_of(tla: str) -> tuple[set[str], set[str]]:
     """The actions in Next: those of a node, which name it, and those of nobody in particular."""
-    code = re.sub(r"\(\*.*?\*\)|\\\*[^\n]*", "", tla, flags=re.DOTALL)
-    defined = set(re.findall(r"^(\w+)(?:\([^)]*\))?[ \t]*==", code, re.MULTILINE))
-    body = re.search(
-        r"^Next[ \t]*==(.*?)(?=^\w+(?:\([^)]*\))?[ \t]*==|^[-=]{4}|\Z)", code, re.M | re.S
-    )
-    if body is None:
-        return set(), set()
-    called = set(re.findall(r"\b(\w+)\(", body[1])) & defined
-    named = set(re.findall(r"\b(\w+)\b", body[1])) & defined
-    # A set over which Next quantifies is defined too, but is no action.
-    sets = set(re.findall(r"\\in\s+(\w+)", body[1]))
-    return called, named - called - sets
+    return actions_in(code_of(tla))
 
 
 def functions_of(*paths: Path) -> set[str]:
@@ -49,6 +41,16 @@ def functions_of(*paths: Path) -> set[str]:
         for path in paths
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
+
+
+def classes_of(*paths: Path) -> set[str]:
+    """Every class of these files."""
+    return {
+        node.name
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
     }
 
 
@@ -83,23 +85,62 @@ def name_problems(root: Path) -> list[str]:
         page = root / "docs" / "protocols" / f"{name}.md"
         told = page.read_text() if page.is_file() else ""
 
-        for action in sorted(of_node):
-            if snake(action) not in model:
-                problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}.py")
-            if snake(action) not in code and action not in NOT_HANDLED:
-                problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}.py")
-            if action not in mapped and action not in NOT_RECORDED:
-                problems.append(f"{protocol}!{action} is not mapped from traces")
-            if f"`{action}`" not in described and action not in NOT_RECORDED:
-                problems.append(f"{protocol}!{action} is not in docs/trace-format.md")
-        for action in sorted(of_nobody):
-            if snake(action) not in around:
-                problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}*.py")
+        faces = root / "conformance" / "mapping" / f"{name}.py"
+        if faces.is_file() and "FACES" in faces.read_text():
+            problems += faces_problems(root, protocol, of_node, of_nobody)
+        else:
+            for action in sorted(of_node):
+                if snake(action) not in model:
+                    problems.append(
+                        f"{protocol}!{action} has no {snake(action)} in model/{name}.py"
+                    )
+                if snake(action) not in code and action not in NOT_HANDLED:
+                    problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}.py")
+                if action not in mapped and action not in NOT_RECORDED:
+                    problems.append(f"{protocol}!{action} is not mapped from traces")
+                if f"`{action}`" not in described and action not in NOT_RECORDED:
+                    problems.append(f"{protocol}!{action} is not in docs/trace-format.md")
+            for action in sorted(of_nobody):
+                if snake(action) not in around:
+                    problems.append(
+                        f"{protocol}!{action} has no {snake(action)} in model/{name}*.py"
+                    )
         problems += [
             f"{protocol}!{action} is not in docs/protocols/{name}.md"
             for action in sorted(of_node | of_nobody)
             if f"`{action}`" not in told
         ]
+    return problems
+
+
+def faces_problems(root: Path, protocol: str, of_node: set[str], of_nobody: set[str]) -> list[str]:
+    """The same of a protocol with FACES: a node's actions are the model's inputs, by their types.
+
+    Traces are mapped and described by these types, so the format's page names the protocol alone.
+    """
+    name, problems = snake(protocol), []
+    models = sorted((root / "model").glob(f"{name}*.py"))
+    inputs, functions, words = classes_of(*models), functions_of(*models), words_of(*models)
+    code = functions_of(*(root / "impl").glob(f"{name}*.py"))
+    page = root / "docs" / "protocols" / f"{name}.md"
+    told = page.read_text().splitlines() if page.is_file() else []
+    for action in sorted(of_node | of_nobody):
+        if action not in inputs:
+            # Of the environment: the system says its word when it makes the move.
+            if action not in words and snake(action) not in functions:
+                problems.append(f"{protocol}!{action} has no word in model/{name}*.py")
+            continue
+        own = {snake(action), f"{snake(action)}_"}  # `pass` is a word of Python's
+        if not own & functions:
+            problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}*.py")
+        excused = any(f"`{action}`" in line and "not implemented" in line for line in told)
+        if not own & code and action not in NOT_HANDLED and not excused:
+            problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}*.py")
+    if "INPUTS" not in (root / "conformance" / "mapping" / f"{name}.py").read_text():
+        problems.append(f"{protocol}'s FACES do not take the model's INPUTS")
+    format_page = root / "docs" / "trace-format.md"
+    if not format_page.is_file() or f"`{name}`" not in format_page.read_text():
+        problems.append(f"{protocol} is not in docs/trace-format.md")
     return problems
 
 
@@ -113,7 +154,8 @@ def test_the_actions_of_sequencer_are_found() -> None:
     handlers = {"Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"}
     assert of_node == handlers | {"Leave", "Stop", "Crash", "Restart"}
     assert of_nobody == {"ViewChange", "Demote"}
-    assert protocols_of(ROOT) == ["Sequencer"]
+    assert "Sequencer" in protocols_of(ROOT)
+    assert not {"Network", "Views"} & set(protocols_of(ROOT))
 
 
 PING = """
@@ -182,3 +224,68 @@ def test_a_missing_file_is_noticed(house: Path, place: str) -> None:
     (house / place).unlink()
 
     assert name_problems(house) == [f"Ping lacks {place}"]
+
+
+@pytest.fixture
+def faced(house: Path) -> Path:
+    """The same protocol, mapped by its faces; LosePing happens to a node, and nobody handles it."""
+    contents = {
+        "spec/Ping.tla": PING.replace("SendPing(n))", "SendPing(n) \\/ LosePing(n))").replace(
+            "Tick ==", "LosePing(n) == TRUE\nTick =="
+        ),
+        "model/ping.py": "class SendPing: ...\ndef send_ping(): ...",
+        "model/ping_system.py": 'MOVES = ("LosePing", "Tick")',
+        "conformance/mapping/ping.py": "FACES = Faces(inputs=model.INPUTS)",
+        "docs/trace-format.md": "`ping`",
+        "docs/protocols/ping.md": "`SendPing`, `LosePing` and `Tick`",
+    }
+    for name, text in contents.items():
+        (house / name).write_text(text)
+    assert actions_of((house / "spec/Ping.tla").read_text()) == ({"SendPing", "LosePing"}, {"Tick"})
+    assert name_problems(house) == []
+    return house
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "problems"),
+    [
+        (
+            "model/ping.py",
+            "class SendPing: ...",
+            ["Ping!SendPing has no send_ping in model/ping*.py"],
+        ),
+        (
+            "model/ping.py",
+            "def send_ping(): ...",
+            [],  # an action of the environment may have a function of its own
+        ),
+        ("model/ping.py", "", ["Ping!SendPing has no word in model/ping*.py"]),
+        (
+            "model/ping_system.py",
+            'MOVES = ("Tick",)',
+            ["Ping!LosePing has no word in model/ping*.py"],
+        ),
+        ("impl/ping.py", "", ["Ping!SendPing has no send_ping in impl/ping*.py"]),
+        (
+            "conformance/mapping/ping.py",
+            "FACES = 1",
+            ["Ping's FACES do not take the model's INPUTS"],
+        ),
+        ("docs/trace-format.md", "", ["Ping is not in docs/trace-format.md"]),
+    ],
+)
+def test_a_missing_word_of_a_protocol_with_faces_is_noticed(
+    faced: Path, place: str, text: str, problems: list[str]
+) -> None:
+    (faced / place).write_text(text)
+
+    assert name_problems(faced) == problems
+
+
+def test_what_is_not_implemented_says_so_on_its_page(faced: Path) -> None:
+    (faced / "impl/ping.py").write_text("")
+    (faced / "docs/protocols/ping.md").write_text(
+        "`LosePing`, `Tick`\n| `SendPing` | not implemented |"
+    )
+
+    assert name_problems(faced) == []
