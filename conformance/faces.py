@@ -91,9 +91,6 @@ class Faces:
     """Fields of Local that the implementation does not have: what only a proof remembers."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
     """Actions that happen to a node and have no handler in the core; a new core is made then."""
-    unimplemented: frozenset[str] = frozenset()
-    """Actions of what only the specification has, such as a design that was not chosen. They are
-    not among `inputs`, and no replay has to take them."""
     ignored: frozenset[str] = frozenset()
     """Effects, by type name, of which the model knows nothing, such as a timer being set."""
     local_of: Callable[[Any], Any] | None = None

@@ -70,8 +70,8 @@ FACES = Faces(
     protocol="flush",
     rules=model.Rules,
     local=model.Local,
-    inputs={name: kind for name, kind in model.INPUTS.items() if name not in NOT_OURS},
-    handlers={name: done for name, done in model.HANDLERS.items() if name not in NOT_OURS},
+    inputs=model.INPUTS,
+    handlers=model.HANDLERS,
     outputs=(
         model_events.StartFlush,
         model_events.FlushOk,
@@ -88,11 +88,10 @@ FACES = Faces(
         model_events.LatchOpened,
     ),
     make_core=make_core,
-    events=vars(core_events),
+    events={name: kind for name, kind in vars(core_events).items() if name not in NOT_OURS},
     switches={**dict.fromkeys(REPAIRS, False), "may_open_latch": True},
     channels=dict.fromkeys(model_events.ARRIVES, FIFO),
     arrives=model_events.ARRIVES,
-    unimplemented=NOT_OURS,
     uncompared=frozenset({"party", "oks", "passed"}),
     output_of=output_of,
 )
