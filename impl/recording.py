@@ -133,12 +133,14 @@ class Recorder:
         self._who = {"run": run, "node": me.node, "incarnation": me.incarnation}
         self._common = {**self._who, "protocol": described.protocol}
         self._index = 0
-        self._before: Record = {}
+        self._before: Record | None = None
         self._sent: dict[tuple[str, Address], int] = {}
         self._received: dict[tuple[str, Address], int] = {}
 
     def begin(self, core: Any) -> None:
-        """Write the header, with the state that the core begins in."""
+        """Before the first event: write the header, with the state that the core begins in."""
+        if self._before is not None:
+            return
         self._before = self._described.variables(core)
         self._write(
             {
@@ -155,7 +157,8 @@ class Recorder:
         """Write the record of an event."""
         self._index += 1
         after = self._described.variables(core)
-        changed = {name: after[name] for name in after if after[name] != self._before.get(name)}
+        before = self._before or {}
+        changed = {name: after[name] for name in after if after[name] != before.get(name)}
         self._before = after
         self._write(
             {
@@ -179,7 +182,9 @@ class Recorder:
         self._consumed(event)
 
     def footer(self) -> None:
-        """Say that no event is missing at the end."""
+        """Say that no event is missing at the end; what handled nothing leaves no file."""
+        if self._before is None:
+            return
         self._write({"kind": "footer", **self._who, "index": self._index})
 
     def _named(self, parcel: Parcel) -> Record:
@@ -210,9 +215,9 @@ class Recorder:
 def attach(core: Any, recorder: Recorder) -> None:
     """Record every event that the core handles from now on; a core has at most one recorder."""
     handle = core.handle
-    recorder.begin(core)
 
     def recorded(event: Any) -> Any:
+        recorder.begin(core)
         try:
             effects = handle(event)
         except NotEnabled:

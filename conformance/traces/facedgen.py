@@ -57,6 +57,7 @@ def record_walk(
             writer,
             constants=constants,
         )
+        recorder.begin(cores.cores[node])
         attach(cores.cores[node], recorder)
         lives[node] = _Life(who, writer, recorder)
 

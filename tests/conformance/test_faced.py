@@ -35,6 +35,7 @@ def recorded(
         recorder = Recorder(
             described or FromFaces(toy.faces), "r1", Address(node, 0), system.nodes, writer
         )
+        recorder.begin(core)
         attach(core, recorder)
         writers[node], recorders[node] = writer, recorder
     random = Random(1)
