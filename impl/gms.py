@@ -12,8 +12,9 @@ a view exists that not all have, it is proposed again, and the change begins ane
 otherwise the leader decides V2 = M - S - L + J. NEW_VIEW goes to the survivors, who hold the view
 ready (VIEW_ACK). Only when all do is it installed, by the leader and, on INSTALL, by the others: so
 whoever installs a view knows that every survivor can tell the next leader of it, and no number is
-ever given to two views, whoever dies. JOIN_RSP goes out at that point, built at the cut. Then the
-state is transferred, if anybody wants it, and FLUSH resumes.
+ever given to two views, whoever dies. JOIN_RSP goes out at that point, built at the cut. When all
+have installed the view (VIEW_ACK again), the state is transferred, if anybody wants it, and FLUSH
+resumes.
 
 What it assumes: control messages of one sender arrive in order, and who is suspected has crashed.
 Without the second it promises less: a member that is taken for gone by mistake is excluded, and
@@ -86,7 +87,7 @@ class Gms:
         self.transfer = False  # the state transfer wants the group flushed
         self.phase = "idle"  # "flushing", "installing", "finishing"
         self.proposal: View | None = None  # the view that the change is about
-        self.waiting: set[Address] = set()  # who does not hold it yet
+        self.waiting: set[Address] = set()  # who does not hold it, then who has not installed it
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             ReceiveJoin: self._receive_join,
             ReceiveLeave: self._receive_leave,
@@ -158,6 +159,11 @@ class Gms:
         """
         view = self.view
         return view.joiners if view is not None and counter < view.id.counter else ()
+
+    @property
+    def may_finish(self) -> bool:
+        """Whether `Finish` is enabled."""
+        return self.running and self.phase == "finishing" and not self.waiting
 
     def refuses(self, joiner: Address) -> Address | None:
         """The member because of which a process cannot be admitted: a later life of its node."""
@@ -264,7 +270,7 @@ class Gms:
         return effects
 
     def _receive_view_ack(self, event: ReceiveViewAck) -> list[Effect]:
-        """VIEW_ACK: a survivor holds the view ready."""
+        """VIEW_ACK: a survivor holds the view ready, or has installed it."""
         view = self.proposal
         self._guard("ReceiveViewAck", "Running(n)", self.running, self.status)
         if view is not None and event.counter == view.id.counter:
@@ -283,19 +289,22 @@ class Gms:
         when = self.repairs.install_when
         stay = [m for m in view.members if m not in view.joiners and m != self.me]
         self.phase = "finishing"
+        stay = [m for m in stay if m not in self.gone]
         effects: list[Effect] = []
         if when in ("last", "held") and self.view.id != view.id:
             effects = self._install(view)
         if when == "held":
-            effects += [SendInstall(m, view.id.counter) for m in stay if m not in self.gone]
+            effects += [SendInstall(m, view.id.counter) for m in stay]
+            self.waiting = set(stay) if self.repairs.view_acks else set()
         if view.id.coordinator == self.me:  # who leads a change for a dead leader cannot
             effects += [SendJoinRsp(joiner, view) for joiner in view.joiners]
         return effects
 
     def _finish(self, _event: Finish) -> list[Effect]:
-        """The view is installed, the state transferred: the group goes on."""
+        """The view is installed by all, the state transferred: the group goes on."""
         self._guard("Finish", "Running(n)", self.running, self.status)
         self._guard("Finish", 'phase[n] = "finishing"', self.phase == "finishing", self.phase)
+        self._guard("Finish", "waiting[n] = {}", not self.waiting, sorted(self.waiting))
         self.phase = "idle"
         self.proposal = None
         self.transfer = False
@@ -342,12 +351,16 @@ class Gms:
         return [*self._install(view), ack]
 
     def _receive_install(self, event: ReceiveInstall) -> list[Effect]:
-        """INSTALL: all survivors hold the view."""
+        """INSTALL: all survivors hold the view. That it is installed is acknowledged too."""
+        sender, number = event
         self._guard("ReceiveInstall", "Running(n)", self.running, self.status)
-        ready = [view for view in self.held if view.id.counter == event.counter]
-        if event.sender != self.promised or not ready:
+        if sender != self.promised:
             return []
-        return self._install(ready[0])
+        ack = SendViewAck(sender, number)
+        ready = [view for view in self.held if view.id.counter == number]
+        if not ready:
+            return [ack] if self.view is not None and self.view.id.counter == number else []
+        return [*self._install(ready[0]), ack]
 
     def _receive_join_rsp(self, event: ReceiveJoinRsp) -> list[Effect]:
         """JOIN_RSP: this process is a member."""

@@ -240,7 +240,7 @@ def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
     refused = refusal(
         _running(me),
         _in_phase(me, "installing"),
-        (not me.waiting, "waiting[n] = {}", {"waiting": me.waiting}),
+        _nobody_waited_for(me),
     )
     if refused:
         return refused
@@ -256,14 +256,15 @@ def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
         outputs.append(Install(view))
     if rules.install_when == "held":
         outputs += [SendInstall(m, view.id.counter) for m in stay]
+        me = me._replace(waiting=frozenset(stay) if rules.view_acks else NONE)
     if view.id.coordinator == mine:
         outputs += [SendJoinRsp(j, view) for j in view.joiners]
     return Accepted(me, tuple(outputs))
 
 
 def finish(rules: Rules, me: Local, _event: Finish) -> Answered:
-    """The view is installed, the state transferred: FLUSH resumes (R6)."""
-    refused = refusal(_running(me), _in_phase(me, "finishing"))
+    """The view is installed by all, the state transferred: FLUSH resumes (R6)."""
+    refused = refusal(_running(me), _in_phase(me, "finishing"), _nobody_waited_for(me))
     if refused:
         return refused
     me = me._replace(phase="idle", proposal=None, transfer=False)
@@ -315,14 +316,18 @@ def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered
 
 
 def receive_install(rules: Rules, me: Local, event: ReceiveInstall) -> Answered:
-    """INSTALL: all survivors hold the view."""
+    """INSTALL: all survivors hold the view. That it is installed is acknowledged too."""
     refused = refusal(_running(me))
     if refused:
         return refused
-    ready = [view for view in me.held if view.id.counter == event.counter]
-    if event.sender != me.promised or not ready:
+    sender, number = event
+    if sender != me.promised:
         return Accepted(me)
-    return Accepted(_installed(rules, me, ready[0]), (Install(ready[0]),))
+    ack = SendViewAck(sender, number)
+    ready = [view for view in me.held if view.id.counter == number]
+    if not ready:
+        return Accepted(me, (ack,) if _view_of(me).id.counter == number else ())
+    return Accepted(_installed(rules, me, ready[0]), (Install(ready[0]), ack))
 
 
 def receive_join_rsp(rules: Rules, me: Local, event: ReceiveJoinRsp) -> Answered:
@@ -498,6 +503,10 @@ def _running(me: Local) -> Guard:
 
 def _in_phase(me: Local, phase: str) -> Guard:
     return me.phase == phase, f'phase[n] = "{phase}"', {"phase": me.phase}
+
+
+def _nobody_waited_for(me: Local) -> Guard:
+    return not me.waiting, "waiting[n] = {}", {"waiting": me.waiting}
 
 
 def _of(who: Address | None) -> Value:

@@ -115,6 +115,16 @@ def invariants(address: Callable[[Local], Address]) -> Mapping[str, Callable[[St
             if view.id.counter >= other.id.counter
         )
 
+    def acks_before_resume(state: State) -> bool:
+        return not any(
+            not state.latch[p]
+            and address(me) not in view.joiners
+            and address(them) in view.members
+            and other.id.counter < view.id.counter
+            for p, me, view in _members(state)
+            for _, them, other in _members(state)
+        )
+
     def nothing_skipped(state: State) -> bool:
         return all(at <= cut for at, cut in _starts(state, address))
 
@@ -134,4 +144,5 @@ def invariants(address: Callable[[Local], Address]) -> Mapping[str, Callable[[St
         "NothingAwaited": nothing_awaited,
         "JoinerAtCut": lambda state: nothing_skipped(state) and nothing_awaited(state),
         "SameBefore": same_before,
+        "AcksBeforeResume": acks_before_resume,
     }

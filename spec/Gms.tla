@@ -77,7 +77,8 @@ VARIABLES
     transfer,          \* as a leader: a state transfer wants the group flushed
     phase,             \* as a leader: "idle", "flushing", "installing" or "finishing"
     proposal,          \* as a leader: the view that the change is about, if any
-    waiting,           \* as a leader: the survivors that do not hold it yet
+    waiting,           \* as a leader: the survivors that do not hold it yet; then, that have
+                       \* not installed it yet
 
     channel,           \* [from][to]: UNICAST's channel of control messages
     joinReq,           \* JOINs in the air
@@ -419,7 +420,7 @@ Suspended(n) ==
     /\ UNCHANGED <<status, incarnation, promised, declined, transfer, joinReq, latch,
                    position, digest, start>>
 
-\* VIEW_ACK: a survivor holds the view ready.
+\* VIEW_ACK: a survivor holds the view ready, or has installed it.
 ReceiveViewAck(n, s) ==
     /\ Running(n)
     /\ \E i \in Incoming(n, s, "VIEW_ACK") :
@@ -455,15 +456,17 @@ InstallView(n) ==
            /\ IF InstallWhen \in {"last", "held"} /\ view[n].id # v.id
               THEN Install(n, v)
               ELSE NotInstalled
+           /\ waiting' = [waiting EXCEPT ![n] = IF InstallWhen = "held" /\ ViewAcks THEN stay ELSE {}]
     /\ phase' = [phase EXCEPT ![n] = "finishing"]
     /\ digest' = [digest EXCEPT ![n] = <<>>]
-    /\ UNCHANGED <<status, incarnation, promised, declined, transfer, proposal, waiting,
-                   joinReq, flushVars, stream, position, start>>
+    /\ UNCHANGED <<status, incarnation, promised, declined, transfer, proposal, joinReq,
+                   flushVars, stream, position, start>>
 
-\* The view is installed, the state transferred: FLUSH resumes (R6).
+\* The view is installed by all, the state transferred: FLUSH resumes (R6).
 Finish(n) ==
     /\ Running(n)
     /\ phase[n] = "finishing"
+    /\ waiting[n] = {}
     /\ phase' = [phase EXCEPT ![n] = "idle"]
     /\ proposal' = [proposal EXCEPT ![n] = <<>>]
     /\ transfer' = [transfer EXCEPT ![n] = FALSE]
@@ -557,13 +560,17 @@ ReceiveNewView(n, s) ==
                                           waiting, flushVars, digest, start>>
     /\ UNCHANGED <<incarnation, joinReq, stream>>
 
-\* INSTALL: all survivors hold the view.
+\* INSTALL: all survivors hold the view. That it is installed is acknowledged too.
 ReceiveInstall(n, s) ==
     /\ Running(n)
     /\ \E i \in Incoming(n, s, "INSTALL") :
          LET m == channel[s][n][i]
              ready == {v \in Range(held[n]) : Counter(v) = m.counter}
-         IN  /\ channel' = Taken(n, s, i)
+             done  == ready # {} \/ Counter(view[n]) = m.counter
+         IN  /\ channel' = IF m.from = promised[n] /\ done
+                           THEN Post(Taken(n, s, i), n, m.from,
+                                     [type |-> "VIEW_ACK", from |-> Address(n), counter |-> m.counter])
+                           ELSE Taken(n, s, i)
              /\ IF m.from = promised[n] /\ ready # {}
                 THEN Install(n, CHOOSE v \in ready : TRUE)
                 ELSE NotInstalled
@@ -783,6 +790,14 @@ SameBefore ==
             \A i \in DOMAIN stream[s] : stream[s][i].view < Counter(view[p]) =>
                 (i <= position[p][s] <=> i <= position[q][s])
 
+\* Nobody goes on in a view that another member of it has not installed yet (but who joins with
+\* it): what Flush.tla assumes.
+AcksBeforeResume ==
+    \A p, q \in Node :
+        ( /\ Running(p) /\ ~latch[p] /\ Address(p) \notin view[p].joiners
+          /\ Running(q) /\ Address(q) \in Members(view[p]) )
+            => Counter(view[q]) >= Counter(view[p])
+
 SomebodyIsMember == \E n \in Node : Running(n)
 
 \* Whoever asks to join is admitted, as long as there is a group.
@@ -831,7 +846,7 @@ TypeOK ==
         /\ Len(proposal[n]) <= 1
         /\ phase[n] = "installing" => proposal[n] # <<>>
         /\ asked[n] # {} => phase[n] = "flushing" /\ {r.member : r \in answers[n]} \subseteq asked[n]
-        /\ waiting[n] # {} => phase[n] = "installing"
+        /\ waiting[n] # {} => phase[n] \in {"installing", "finishing"}
         /\ Running(n) <=> view[n] # NoView
         /\ Flush => Len(held[n]) <= 1
         /\ \A i \in DOMAIN held[n] : Counter(held[n][i]) > Counter(view[n])

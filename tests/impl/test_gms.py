@@ -91,6 +91,11 @@ def test_a_view_is_installed_when_all_survivors_hold_it_and_then_the_joiner_is_a
         SendJoinRsp(D, new),
         SendJoinRsp(e, new),
     ]
+    # The group goes on when all have installed it, and say so.
+    a.handle(ReceiveViewAck(B, 2))
+    with pytest.raises(NotEnabled, match="waiting"):
+        a.handle(Finish())
+    a.handle(ReceiveViewAck(C, 2))
     assert a.handle(Finish()) == [Resume()]
     assert (a.phase, a.joining, a.wanted) == ("idle", set(), False)
 
@@ -150,6 +155,7 @@ def test_the_next_leader_completes_the_view_of_one_that_died(answers):
     b.handle(ReceiveViewAck(C, 2))
     # It does not answer the joiner: it cannot know whether a has done so.
     assert b.handle(InstallView()) == [Install(SECOND), SendInstall(C, 2)]
+    b.handle(ReceiveViewAck(C, 2))
     b.handle(Finish())
     assert b.handle(BeginChange()) == [Suspend((B, C, D))]
 
@@ -194,7 +200,7 @@ def test_a_survivor_holds_the_view_until_all_do():
     assert prepared(b, A, A, B, C) == [Prepared(A, FIRST, ())]
     assert b.handle(ReceiveNewView(A, SECOND)) == [SendViewAck(A, 2)]
     assert b.view == FIRST
-    assert b.handle(ReceiveInstall(A, 2)) == [Install(SECOND)]
+    assert b.handle(ReceiveInstall(A, 2)) == [Install(SECOND), SendViewAck(A, 2)]
     assert b.held == ()
     assert b.handle(ReceiveNewView(A, SECOND)) == [SendViewAck(A, 2)]  # again: it has it already
 
