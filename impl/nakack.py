@@ -38,7 +38,6 @@ class Nakack(Protocol):
         self._others: tuple[Address, ...] = ()
         self._streams: dict[Address, Stream] = {}
         self._departed: dict[Address, Stream] = {}  # kept until all are in this view
-        self._views: dict[Address, int] = {}  # what members have told of their views
         self._own = self._new_stream()
         self.window = Window()
         self._retained_bytes = 0  # of its own
@@ -126,10 +125,6 @@ class Nakack(Protocol):
         stream = self._streams.get(source)
         if stream is None or stream is self._own:
             return
-        if self._departed:
-            self._views[source] = alive.view
-            if all(self._views.get(member, 0) >= self.view for member in self._others):
-                self._departed.clear()
         if alive.highest > stream.arrived:
             self._heard(stream, alive.highest, now)
         elif alive.asking:
@@ -156,7 +151,7 @@ class Nakack(Protocol):
         for sender, at in received.entries:
             stream = self._streams.get(sender)
             if stream is not None and stream is not self._own and at > stream.arrived:
-                stream.told = holder
+                stream.holder = stream.holder if holder == sender else holder
                 self._heard(stream, at, now)
 
     def _heard(self, stream: Stream, at: int, now: float) -> None:
@@ -194,7 +189,11 @@ class Nakack(Protocol):
         return Digest(tuple(sorted((m, s.arrived) for m, s in self._streams.items())))
 
     def purge(self, stable: Digest) -> None:
-        """STABLE says that all members have delivered so much: forget it."""
+        """STABLE says that all members have delivered so much: forget it.
+
+        All have said so in this view: nobody needs the streams of those who are gone any more.
+        """
+        self._departed.clear()
         for sender, at in stable.entries:
             stream = self._streams.get(sender)
             if stream is not None:
@@ -218,12 +217,10 @@ class Nakack(Protocol):
             self._departed[gone] = self._streams.pop(gone)
         if not self._others:
             self._departed.clear()
-        self._views.clear()
         for joiner in placed.joiners:
             if joiner != self.me:
                 self._streams[joiner] = self._new_stream()
         for stream in self._streams.values():
-            stream.told = stream.told if stream.told in members else None
             stream.holder = None
         self.window.install(self._others, placed.joiners, self._own.delivered)
         self._ready = dict.fromkeys(members)
@@ -293,7 +290,7 @@ class Nakack(Protocol):
             self.announce(now)
         for source in self._others:
             if self._streams[source].nak.due <= now:
-                self.ask(source, now)
+                self.ask(source, self._streams[source].whom(source), now)
         self.acknowledge(now)
 
     def announce(self, now: float) -> None:
@@ -305,15 +302,15 @@ class Nakack(Protocol):
         else:
             self._announce.stop()
 
-    def ask(self, source: Address, now: float) -> None:
-        """Ask for what is missing of a stream: its sender, or who has it."""
+    def ask(self, source: Address, to: Address, now: float) -> None:
+        """Ask for what is missing of a stream: its sender, or who has more of it."""
         stream = self._streams[source]
         gaps: Gaps = stream.gaps()
         if not gaps:
             stream.nak.stop()
             return
         self.counters["naks"] += 1
-        self.outbox.send_header(Nak(self.me, source, gaps), stream.whom(source))
+        self.outbox.send_header(Nak(self.me, source, gaps), to)
         stream.nak.again(now)
 
     def acknowledge(self, now: float) -> None:
@@ -323,5 +320,9 @@ class Nakack(Protocol):
             if stream.unacked:
                 stream.owe_ack(self.config, now)
             if stream.ack_at <= now:
-                stream.acknowledged()
-                self.outbox.send_header(self.alive(), source)
+                self.acknowledge_to(source)
+
+    def acknowledge_to(self, source: Address) -> None:
+        """Tell a sender how far its stream is delivered here."""
+        self._streams[source].acknowledged()
+        self.outbox.send_header(self.alive(), source)

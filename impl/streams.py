@@ -38,7 +38,6 @@ class Stream:
         "nak",
         "purged",
         "retained",
-        "told",
         "unacked",
         "unacked_bytes",
     )
@@ -50,8 +49,7 @@ class Stream:
         self.highest = 0  # the highest number heard of
         self.limit = _NO_LIMIT  # nothing beyond it is taken any more
         self.frozen = False
-        self.holder: Address | None = None  # whom to ask instead of the sender
-        self.told: Address | None = None  # who said that it has more than is here
+        self.holder: Address | None = None  # who has more of it than is here
         self.buffer: dict[int, Bundle] = {}  # not delivered yet
         self.retained: dict[int, bytes] = {}  # delivered, in order, and not purged
         self.nak = nak
@@ -123,12 +121,11 @@ class Stream:
         return freed
 
     def whom(self, sender: Address) -> Address:
-        """Whom to ask next: the sender and who has said that it has more, in turn."""
-        first, second = self.holder or sender, self.told
-        if second is None or self.holder is not None:
-            return first
+        """Whom to ask next: the sender and who has more of it in turn; a frozen one's is gone."""
+        if self.holder is None:
+            return sender
         self.asked = not self.asked
-        return first if self.asked else second
+        return sender if self.asked and not self.frozen else self.holder
 
     def freeze(self) -> None:
         """Take nothing more of it than what has arrived."""

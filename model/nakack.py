@@ -412,7 +412,7 @@ def install_view(rules: Rules, me: Local, event: on.InstallView) -> Answer:
         members=members,
         acked=tuple((m, acked.get(m, own.delivered)) for m in members if m != mine),
         owed=tuple(m for m in me.owed if m in members),
-        stream=tuple((m, streams.get(m, Stream())) for m in members),
+        stream=tuple((m, streams.get(m, Stream())._replace(holder=None)) for m in members),
         departed=departed,
     )
     return Accepted(me)

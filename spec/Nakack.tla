@@ -337,7 +337,9 @@ InstallView(n) ==
                                                         ELSE stream[n][n].delivered]]
            /\ owed' = [owed EXCEPT ![n] = @ \cap next.members]
            /\ stream' = [stream EXCEPT ![n] =
-                           [m \in next.members |-> IF m \in DOMAIN @ THEN @[m] ELSE Begun(0)]]
+                           [m \in next.members |-> IF m \in DOMAIN @
+                                                   THEN [@[m] EXCEPT !.holder = "nobody"]
+                                                   ELSE Begun(0)]]
            /\ departed' = [departed EXCEPT ![n] =
                              IF KeepDeparted /\ next.members # {n}
                              THEN Restricted(stream[n], gone) @@ @ ELSE <<>>]
