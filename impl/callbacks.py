@@ -79,6 +79,7 @@ class _Side:
         self._driver = driver
         self._inbox = inbox
         self.max_chunk = stack.state.max_chunk
+        self.patience = stack.config.state_timeout
 
     def room(self, requester: Address) -> bool:
         return self._state.room(requester)
@@ -100,3 +101,6 @@ class _Side:
 
     async def consumed(self) -> None:
         await self._inbox.consumed()
+
+    async def superseded(self, waiting: asyncio.Task[object] | None) -> None:
+        await self._inbox.supersede(waiting)

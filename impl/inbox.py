@@ -34,6 +34,7 @@ class Inbox:
         self._arrived = Signal()
         self._idle = Signal()
         self._handed = False  # the application has something that it may not be done with
+        self._taker: asyncio.Task[object] | None = None  # who took it
         self._held = False
         self._may_hold = True
         self._end: str | None = None
@@ -89,8 +90,24 @@ class Inbox:
         while self._batches or self._handed:
             await self._idle.wait()
 
+    async def supersede(self, waiting: asyncio.Task[object] | None) -> None:
+        """Drop all that waits, for a state has it that is about to be set.
+
+        Then wait until the application is done with what it has, unless it is the task `waiting`
+        that has it: that one waits for the state.
+        """
+        self._batches.clear()
+        self._current = iter(())
+        self.size = 0
+        if self._held:
+            self._held = False
+            self._release()
+        while self._handed and (waiting is None or self._taker is not waiting):
+            await self._idle.wait()
+
     async def _take(self) -> Batch | None:
         self._handed = False
+        self._taker = asyncio.current_task()
         while not self._batches:
             self._idle.fire()
             if self._end is not None:

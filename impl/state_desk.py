@@ -9,8 +9,11 @@ to the application meanwhile. `set_state` reads `chunks` to the end and replaces
 state by what it has read; the pieces need not be cut as the provider cut them. If the provider dies
 half-way, reading raises StateInterrupted, and set_state is called again, from the beginning.
 
-Both are called only when the application has taken every message delivered before: a state that
-lacks one, or to which one is applied again, would not be the group's.
+`get_state` is called only when the application has taken every message delivered before: a state
+that lacks one is not the group's. Before `set_state` is called, messages that wait for the
+application are dropped, since the state has them; and it has to be done with the one that it is at,
+or that would be applied to a state that has it. Who asks for the state in the midst of a message is
+not waited for: what it does with that message afterwards is its own affair.
 """
 
 from __future__ import annotations
@@ -45,6 +48,7 @@ class StackSide(Protocol):
     """What the desk wants of the stack: the calls of `state_layer.StateLayer`, run and settled."""
 
     max_chunk: int
+    patience: float
 
     def room(self, requester: Address) -> bool:
         """Whether a chunk for that requester is wanted now."""
@@ -67,6 +71,9 @@ class StackSide(Protocol):
     async def consumed(self) -> None:
         """Wait until the application has taken every message delivered so far."""
 
+    async def superseded(self, waiting: asyncio.Task[object] | None) -> None:
+        """Drop the messages that wait, and wait until no task but that one is at one of them."""
+
 
 class StateDesk:
     """Calls get_state and set_state when the stack says so."""
@@ -84,6 +91,7 @@ class StateDesk:
         self._chunks: _Chunks | None = None
         self._setter: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
+        self._asker: asyncio.Task[object] | None = None
         self.outcome: str | None = None
         """None until a transfer is over, then "" or the sentence that says why it failed."""
 
@@ -114,8 +122,9 @@ class StateDesk:
             raise StateNotTransferred(self.outcome)
 
     def ask(self) -> None:
-        """A transfer is about to be asked for."""
+        """A transfer is about to be asked for, by the task that calls this."""
         self.outcome = None
+        self._asker = asyncio.current_task()
 
     async def close(self) -> None:
         """Stop reading and setting."""
@@ -182,9 +191,9 @@ class StateDesk:
         if before is not None:
             await asyncio.gather(before, return_exceptions=True)
         try:
-            await self._stack.consumed()
             if self._set_state is None:
                 raise StateNotTransferred("this member was connected without set_state")
+            await self._settled()
             await self._set_state(chunks)
             async for _ in chunks:  # what it did not want to read still has to arrive
                 pass
@@ -192,12 +201,24 @@ class StateDesk:
             if not chunks.interrupted:
                 self._chunks = None
                 self._stack.finish(False)
-                self._over(f"set_state failed: {problem!r}")
+                told = isinstance(problem, StateNotTransferred)
+                self._over(str(problem) if told else f"set_state failed: {problem!r}")
             return
         if not chunks.interrupted:
             self._chunks = None
             self._stack.finish(True)
             self._over("")
+
+    async def _settled(self) -> None:
+        """Wait for the application, but not for ever: the whole group waits for this member."""
+        patience = self._stack.patience
+        try:
+            async with asyncio.timeout(patience):
+                await self._stack.superseded(self._asker)
+        except TimeoutError:
+            raise StateNotTransferred(
+                f"the application was not done with its last message after {patience:g} s"
+            ) from None
 
 
 class _Chunks(AsyncIterator[bytes]):

@@ -47,7 +47,8 @@ CONSTANTS
     TransferIds,      \* ... and only of the transfer that it asked for last
     OneReading,       \* when another provider is asked, the chunks of the one before are forgotten
     HoldMessages,     \* no message is delivered between GO and the moment when the state is set
-    AppliedFirst,     \* the state is read, and set, when the application has applied all delivered
+    AppliedFirst,     \* the state is read when the application has applied all that was delivered,
+                      \* and set when it has, or will not apply it any more
     NextProvider,     \* a provider that is gone or sends garbage is replaced
     AskAgain,         \* who waits for a leader that is gone asks the next one
     LivingLeader,     \* GO of a leader that is known to be gone counts no more

@@ -395,6 +395,7 @@ class Side:
     def __init__(self, members: Members, me: Address) -> None:
         self.layer, self.members = members.layers[me], members
         self.max_chunk = 1000
+        self.patience = 10.0
         self.busy = asyncio.Event()
         self.busy.set()
 
@@ -422,6 +423,10 @@ class Side:
         await asyncio.sleep(0)
 
     async def consumed(self) -> None:
+        await self.busy.wait()
+
+    async def superseded(self, waiting: asyncio.Task[object] | None) -> None:
+        assert waiting is None
         await self.busy.wait()
 
 
@@ -594,6 +599,24 @@ def test_neither_is_called_before_the_application_has_taken_all_messages() -> No
         sides[1].busy.set()
         await members.desks[C].arrived()
         assert application.state == BYTES
+
+    run(body())
+
+
+def test_an_application_that_never_comes_back_ends_its_transfer_and_the_group_goes_on() -> None:
+    async def body() -> None:
+        members, application = Members(A, B, C), Application()
+        desks(members, {A: lambda: BYTES}, C, application.set_state)
+        side = members.desks[C]._stack
+        side.patience = 0.01
+        side.busy.clear()
+
+        with pytest.raises(StateNotTransferred, match=r"not done with its last message"):
+            await members.desks[C].arrived()
+
+        await turns(5)
+        assert members.layers[A].resumed()
+        assert application.calls == 0
 
     run(body())
 

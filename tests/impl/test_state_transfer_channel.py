@@ -167,6 +167,58 @@ def test_a_provider_that_dies_half_way_is_followed_by_another_from_the_beginning
     run(body())
 
 
+@pytest.mark.parametrize("whole_batches", [False, True])
+def test_the_state_may_be_asked_for_in_the_midst_of_a_message(whole_batches: bool) -> None:
+    """What waits behind that message is in the state, and is not handed up any more."""
+
+    async def body() -> None:
+        totals = {"a": 0, "b": 0}
+        later: list[bytes] = []
+
+        async def set_state(chunks: AsyncIterator[bytes]) -> None:
+            totals["b"] = int(b"".join([chunk async for chunk in chunks]))
+
+        async def work(channel: Channel) -> None:
+            async for message in channel:
+                totals["a"] += int(message.payload)
+
+        async def messages(channel: Channel) -> AsyncIterator[bytes]:
+            if whole_batches:
+                async for batch in channel.batches():
+                    for payload in batch.payloads:
+                        yield payload
+            else:
+                async for message in channel:
+                    yield message.payload
+
+        async with (
+            join("a", [], get_state=lambda: b"%d" % totals["a"]) as a,
+            join("b", [a], set_state=set_state) as b,
+        ):
+            working = asyncio.create_task(work(a))
+            for _ in range(3):
+                await a.send(b"1000")
+                await a.drain()
+            asked = False
+            async for payload in messages(b):
+                if not asked:
+                    asked = True
+                    await a.send_many([b"10"] * 50)
+                    await a.drain()
+                    await b.fetch_state(timeout=20)
+                    assert totals["b"] == 3500
+                    await a.send(b"7")
+                    continue
+                later.append(payload)
+                if payload == b"7":
+                    break
+            assert later == [b"7"]
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+
+    run(body())
+
+
 def test_two_join_at_once_and_a_requester_that_dies_holds_nobody_up() -> None:
     async def body() -> None:
         first = asyncio.Event()
