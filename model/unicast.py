@@ -9,8 +9,7 @@ Rules U1 to U9 are at the head of the spec.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from .machine import Accepted, Refused, Value, refusal
 from .runs import Address
@@ -18,7 +17,6 @@ from .unicast_events import (
     Ack,
     Acknowledge,
     Consume,
-    Content,
     Crash,
     Deliver,
     Forget,
@@ -30,107 +28,37 @@ from .unicast_events import (
     Retransmit,
     Send,
 )
+from .unicast_local import (
+    Local,
+    Receiver,
+    Rules,
+    Sender,
+    address,
+    found,
+    highest,
+    missing,
+    sender_to,
+    wire,
+    with_entry,
+    without_entry,
+)
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The repairs that are switched on, and the window; the names are the spec's constants."""
-
-    incarnations: bool = True
-    connection_ids: str = "newer"
-    ack_connection: bool = True
-    remember_closed: bool = True
-    duplicates: str = "exact"
-    ack_duplicates: bool = True
-    timer: bool = True
-    probe: bool = True
-    consumed_window: bool = True
-    window: int = 2
-
-
-class Sender(NamedTuple):
-    """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
-
-    connection: int
-    seqno: int = 0
-    acked: int = 0
-    out: int = 0
-    consumed: int = 0
-    sent: tuple[Content, ...] = ()
-
-
-class Receiver(NamedTuple):
-    """The receiving end: `buffer` has what has come and is not consumed, by seqno."""
-
-    connection: int
-    arrived: int = 0
-    consumed: int = 0
-    buffer: tuple[tuple[int, Content], ...] = ()
-    owed: bool = False
-
-
-class Local(NamedTuple):
-    """What one process knows; per peer's address in the order of addresses."""
-
-    node: str
-    up: bool = True
-    incarnation: int = 0
-    connections: int = 0
-    senders: tuple[tuple[Address, Sender], ...] = ()
-    receivers: tuple[tuple[Address, Receiver], ...] = ()
-    closed: tuple[tuple[Address, int], ...] = ()
-
+__all__ = [
+    "HANDLERS",
+    "INPUTS",
+    "Local",
+    "Receiver",
+    "Rules",
+    "Sender",
+    "address",
+    "found",
+    "sender_to",
+]
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 # Apart from the other conjuncts' texts: no input of a process makes these false.
 _TIMER, _DOWN = "Timer", "~up[n]"
-
-# ---------------------------------------------------------------------- tables
-
-
-def address(rules: Rules, me: Local) -> Address:
-    """Return the process's address."""
-    return Address(me.node, me.incarnation if rules.incarnations else 0)
-
-
-def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
-    """Return the entry of that address, or None."""
-    return next((value for known, value in table if known == key), None)
-
-
-def _with(
-    table: tuple[tuple[Address, T], ...], key: Address, value: T
-) -> tuple[tuple[Address, T], ...]:
-    return tuple(sorted(((*_without(table, key), (key, value))), key=lambda entry: entry[0]))
-
-
-def _without(table: tuple[tuple[Address, T], ...], key: Address) -> tuple[tuple[Address, T], ...]:
-    return tuple(entry for entry in table if entry[0] != key)
-
-
-def sender_to(me: Local, to: Address) -> Sender:
-    """Return the sending end to that address; one that begins where there is none."""
-    return found(me.senders, to) or Sender(me.connections + 1)
-
-
-def wire(rules: Rules, connection: int) -> int:
-    """Return what a datagram says of its connection."""
-    return 1 if rules.connection_ids == "none" else connection
-
-
-def highest(receiver: Receiver) -> int:
-    """Return the highest seqno seen."""
-    return max(receiver.arrived, *(seqno for seqno, _ in receiver.buffer), 0)
-
-
-def missing(receiver: Receiver) -> tuple[int, ...]:
-    """Return what is missing below the highest seqno seen (U3)."""
-    seen = {seqno for seqno, _ in receiver.buffer}
-    above = range(receiver.arrived + 1, highest(receiver) + 1)
-    return tuple(seqno for seqno in above if seqno not in seen)
 
 
 def _pushed(rules: Rules, sender: Sender) -> Sender:
@@ -158,7 +86,7 @@ def send(rules: Rules, me: Local, event: Send) -> Answer:
     new = _pushed(rules, old._replace(seqno=old.seqno + 1, sent=(*old.sent, event.content)))
     outputs = _datagrams(rules, event.to, new, range(old.out + 1, new.out + 1))
     connections = max(me.connections, old.connection)
-    me = me._replace(connections=connections, senders=_with(me.senders, event.to, new))
+    me = me._replace(connections=connections, senders=with_entry(me.senders, event.to, new))
     return Accepted(me, outputs)
 
 
@@ -186,7 +114,7 @@ def receive(rules: Rules, me: Local, event: Receive) -> Answer:
         while arrived + 1 in seen:
             arrived += 1
         receiver = receiver._replace(buffer=buffer, owed=True, arrived=arrived)
-    return Accepted(me._replace(receivers=_with(me.receivers, source, receiver)))
+    return Accepted(me._replace(receivers=with_entry(me.receivers, source, receiver)))
 
 
 def _is_duplicate(rules: Rules, receiver: Receiver, k: int) -> bool:
@@ -211,7 +139,7 @@ def consume(_rules: Rules, me: Local, event: Consume) -> Answer:
         return refused or Accepted(me)
     (_, content), *rest = receiver.buffer
     receiver = receiver._replace(consumed=receiver.consumed + 1, buffer=tuple(rest), owed=True)
-    me = me._replace(receivers=_with(me.receivers, event.source, receiver))
+    me = me._replace(receivers=with_entry(me.receivers, event.source, receiver))
     return Accepted(me, (Deliver(event.source, content),))
 
 
@@ -232,7 +160,7 @@ def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
         receiver.consumed,
         missing(receiver),
     )
-    receivers = _with(me.receivers, event.source, receiver._replace(owed=False))
+    receivers = with_entry(me.receivers, event.source, receiver._replace(owed=False))
     return Accepted(me._replace(receivers=receivers), (ack,))
 
 
@@ -259,7 +187,7 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
     )
     again = [k for k in asked if acked < k <= old.out]
     outputs = _datagrams(rules, to, new, (*again, *range(old.out + 1, new.out + 1)))
-    return Accepted(me._replace(senders=_with(me.senders, to, new)), outputs)
+    return Accepted(me._replace(senders=with_entry(me.senders, to, new)), outputs)
 
 
 def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
@@ -285,7 +213,7 @@ def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
         return refused or Accepted(me)
     oldest = sender.acked + 1
     sender = sender._replace(out=max(sender.out, oldest))
-    me = me._replace(senders=_with(me.senders, event.to, sender))
+    me = me._replace(senders=with_entry(me.senders, event.to, sender))
     return Accepted(me, _datagrams(rules, event.to, sender, (oldest,)))
 
 
@@ -305,11 +233,11 @@ def forget(rules: Rules, me: Local, event: Forget) -> Answer:
         return refused
     closed = me.closed
     if rules.remember_closed and receiver is not None:
-        closed = _with(closed, event.peer, receiver.connection)
+        closed = with_entry(closed, event.peer, receiver.connection)
     return Accepted(
         me._replace(
-            senders=_without(me.senders, event.peer),
-            receivers=_without(me.receivers, event.peer),
+            senders=without_entry(me.senders, event.peer),
+            receivers=without_entry(me.receivers, event.peer),
             closed=closed,
         )
     )
