@@ -1,0 +1,102 @@
+"""What real members do in a state transfer over sockets conforms to the model."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.described import FromFaces
+from raincheck.conformance.faces import faces_of
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.impl.channel import Channel
+from raincheck.impl.recording import Recorder, attach, detach
+from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.tracing import TraceWriter
+
+pytestmark = pytest.mark.sockets
+
+FACES = faces_of("state_transfer")
+STACK = StackConfig(join_timeout=0.2, join_interval=0.02, state_window=4)
+
+
+def join(name: str, hosts: list[Channel], **settings: Any) -> Any:
+    endpoints = [channel.endpoint for channel in hosts]
+    return Channel.connect("test", name=name, initial_hosts=endpoints, stack=STACK, **settings)
+
+
+async def applied(channel: Channel) -> None:
+    """An application that takes its messages."""
+    async for _ in channel:
+        pass
+
+
+async def transfers(folder: Path) -> None:
+    """Three members; b fetches the state twice, and once the first provider fails half-way."""
+    failures = [OSError("a disk")]
+
+    def failing() -> Iterator[bytes]:
+        for _ in range(5):
+            yield bytes(100_000)
+        if failures:
+            raise failures.pop()
+
+    async def set_state(chunks: AsyncIterator[bytes]) -> None:
+        async for _ in chunks:
+            pass
+
+    async with (
+        join("a", [], get_state=failing) as a,
+        join("b", [a]) as b,
+        join("c", [a], get_state=lambda: bytes(900_000)) as c,
+    ):
+        works = [asyncio.create_task(applied(channel)) for channel in (a, b, c)]
+        for channel in (a, b, c):
+            await channel.wait_for_members(3, timeout=20)
+        b._callbacks.desk._set_state = set_state
+        recorded = []
+        for channel in (a, b, c):
+            writer = TraceWriter(folder, "run", channel.address, protocol="state_transfer")
+            who = channel.address
+            recorder = Recorder(
+                FromFaces(FACES), "run", who, "abc", writer, constants={"window": 4}
+            )
+            core = channel._stack.state.core
+            recorder.begin(core)
+            attach(core, recorder)
+            recorded.append((core, recorder, writer))
+        await b.fetch_state(timeout=20)
+        await b.send(b"between")
+        await b.drain(timeout=20)
+        await b.fetch_state(timeout=20)
+        await a.send(b"behind")
+        await a.drain(timeout=20)
+        for core, recorder, writer in recorded:
+            recorder.footer(core)
+            detach(core)
+            writer.close()
+        for work in works:
+            work.cancel()
+        await asyncio.gather(*works, return_exceptions=True)
+
+
+def test_real_transfers_conform_and_a_changed_number_does_not(tmp_path: Path) -> None:
+    asyncio.run(transfers(tmp_path))
+
+    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+
+    assert (verdict.findings, verdict.problems) == ([], [])
+    assert verdict.verdict == "holds"
+    path = next(tmp_path.glob("run.b.*"))
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    actions = [record.get("action") for record in records]
+    assert {"Ask", "ReceiveGo", "ReceiveChunk", "Take", "ReceiveRefuse", "StateSet"} <= {*actions}
+
+    taken = next(record for record in records if record.get("action") == "ReceiveChunk")
+    taken["args"]["cut"] += 1
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    assert verdict.verdict == "violated"
