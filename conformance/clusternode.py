@@ -15,12 +15,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.described import FromFaces
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.faces import faces_of
 from raincheck.conformance.field.clusterload import Node, tell
 from raincheck.impl.channel import Channel
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.layer_repairs import LayerRepairs
+from raincheck.impl.messages import Address
+from raincheck.impl.recording import Recorder, attach
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
@@ -40,6 +45,7 @@ class TracedConfig(ChannelConfig):
     repairs: Repairs = field(default_factory=Repairs)
     layers: LayerRepairs = field(default_factory=LayerRepairs)
     writers: list[TraceWriter] = field(default_factory=list)
+    recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -61,8 +67,34 @@ class TracedConfig(ChannelConfig):
         stack = Stack(
             address, config, seed=seed, tracer=tracer, repairs=self.repairs, layers=self.layers
         )
+        self._record(stack, address)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
         return stack, writer
+
+    def _record(self, stack: Stack, address: Address) -> None:
+        """Trace the layers beside SEQUENCER whose cores handle the model's own events."""
+        for protocol, core in cores_of(stack).items():
+            try:
+                described = FromFaces(faces_of(protocol))
+            except UsageError:
+                continue
+            writer = TraceWriter(
+                self.traces, self.run, address, problem=_trace_failed, protocol=protocol
+            )
+            self.writers.append(writer)
+            recorder = Recorder(described, self.run, address, self.nodes, writer)
+            self.recorders.append((core, recorder))
+            attach(core, recorder)
+
+
+def cores_of(stack: Stack) -> dict[str, Any]:
+    """Return the cores of a member that are traced by their faces."""
+    group = stack._group
+    return {
+        "stable": group.stable.core,
+        "gms": group.gms.core,
+        "flush": group.flush.core,
+    }
 
 
 def _status(stack: Stack) -> None:
@@ -166,6 +198,9 @@ async def _run(args: argparse.Namespace) -> None:
         async with Channel.connecting(settings) as channel:
             await Node(channel, args).work()
     finally:
+        # However it ends, short of being killed: nothing was handled that is not recorded.
+        for core, recorder in settings.recorders:
+            recorder.footer(core)
         for writer in settings.writers:
             writer.close()
 

@@ -181,10 +181,9 @@ class Recorder:
         """Count a message that the core refused: the next one is not the next of its channel."""
         self._consumed(event)
 
-    def footer(self) -> None:
-        """Say that no event is missing at the end; what handled nothing leaves no file."""
-        if self._before is None:
-            return
+    def footer(self, core: Any) -> None:
+        """Say that no event is missing at the end, even where there was none at all."""
+        self.begin(core)
         self._write({"kind": "footer", **self._who, "index": self._index})
 
     def _named(self, parcel: Parcel) -> Record:

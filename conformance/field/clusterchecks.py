@@ -13,6 +13,7 @@ from typing import Any
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.deliveries import read_rows
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.properties_local import check_deliveries
 from raincheck.conformance.traces.tracefile import Problem
 
@@ -123,7 +124,12 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
         judged.verdicts["Trace"] = INCONCLUSIVE
         judged.reasons.append("no member has written a trace")
         return
-    for verdict in check_paths(files):
+    mixed = sorted_out(files)
+    for verdict in check_others(mixed):
+        judged.events += verdict.events
+        _add(judged, "Trace", verdict.verdict)
+        judged.reasons += _explained(verdict)
+    for verdict in check_paths(mixed.sequencer):
         judged.events += verdict.events
         _add(judged, "Trace", verdict.verdict)
         judged.reasons += _explained(verdict)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from raincheck.conformance.faces import FIFO, Faces
+from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
 from raincheck.conformance.shapes import shaped
 from raincheck.impl import gms_events as core_events
 from raincheck.impl.gms import Gms, Repairs
@@ -69,7 +69,8 @@ FACES = Faces(
         "idempotent_join": False,
         "incarnations": False,
     },
-    channels={f"Send{message}": FIFO for message in _MESSAGES},
+    # The layer repeats LEAVE until the leaver is out.
+    channels={f"Send{message}": FIFO for message in _MESSAGES} | {"SendLeave": DATAGRAM},
     arrives={f"Send{message}": f"Receive{message}" for message in _MESSAGES},
     assumes=assumes,
 )

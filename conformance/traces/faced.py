@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -17,6 +18,7 @@ import msgspec
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import DATAGRAM, Faces, faces_of
 from raincheck.conformance.shapes import ShapeError, fields_of, plain, shaped
+from raincheck.impl.plain import in_order
 from raincheck.model.machine import Refused
 
 from .events import FORMAT_VERSION
@@ -261,18 +263,24 @@ class _Checker:
                 yield Difference(name, plain(new), "unchanged")
 
     def _messages(self, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
-        expected = [each for output in outputs for each in parcels(self.faces, output)]
-        recorded = [(each.message, each.to, each.content) for each in record.sent]
+        expected = _by_receiver(
+            [
+                (type(made).__name__, plain(to), _content(made), made, to)
+                for output in outputs
+                for made, to in parcels(self.faces, output)
+            ]
+        )
+        recorded = _by_receiver([(each.message, each.to, each.content) for each in record.sent])
         for place in range(max(len(expected), len(recorded))):
             name = f"sent[{place + 1}]"
             if place >= len(recorded):
-                yield Difference(name, _told(expected[place]), None)
+                yield Difference(name, list(expected[place][:3]), None)
             elif place >= len(expected):
                 yield Difference(name, None, list(recorded[place]))
-            elif not self._same(expected[place], recorded[place]):
-                yield Difference(name, _told(expected[place]), list(recorded[place]))
+            elif not self._same(expected[place][3:], recorded[place]):
+                yield Difference(name, list(expected[place][:3]), list(recorded[place]))
 
-    def _same(self, output: tuple[Any, Any], recorded: tuple[str, Address, dict[str, Any]]) -> bool:
+    def _same(self, output: tuple[Any, ...], recorded: tuple[str, Address, dict[str, Any]]) -> bool:
         made, to = output
         message, receiver, content = recorded
         kind = type(made)
@@ -386,6 +394,18 @@ class _Checker:
         )
 
 
+def _by_receiver(sent: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The same with the copies of one message sorted: to whom it goes first does not matter."""
+    found: list[tuple[Any, ...]] = []
+    for _, copies in groupby(sent, lambda each: (each[0], json_text(each[2]))):
+        found += sorted(copies, key=lambda each: in_order(each[1]))
+    return found
+
+
+def _content(output: Any) -> dict[str, Any]:
+    return {name: plain(value) for name, value in output._asdict().items() if name != "to"}
+
+
 def initial_local(faces: Faces, initial: Any) -> Any:
     """Return the header's state as the model's Local; what is never compared has its default."""
     if not isinstance(initial, dict):
@@ -412,12 +432,6 @@ def parcels(faces: Faces, output: Any) -> Iterator[tuple[Any, Any]]:
     alone = isinstance(to, str) or hasattr(to, "_fields")
     for each in [to] if alone else sorted(to):
         yield output, each
-
-
-def _told(output: tuple[Any, Any]) -> list[Any]:
-    made, to = output
-    fields = {name: plain(value) for name, value in made._asdict().items() if name != "to"}
-    return [type(made).__name__, plain(to), fields]
 
 
 def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> str:

@@ -86,8 +86,8 @@ def record_walk(
                 life.writer.close()
                 crashes.append(life.crash(run))
             begin(node)
-    for life in lives.values():
-        life.recorder.footer()
+    for node, life in lives.items():
+        life.recorder.footer(cores.cores[node])
         life.writer.close()
     if crashes:
         text = b"".join(msgspec.json.encode(crash) + b"\n" for crash in crashes)

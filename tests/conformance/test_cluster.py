@@ -26,6 +26,8 @@ from raincheck.conformance.field.clusterrecord import Record, Settings, cut_last
 from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.faults import Fault, Plan
 from raincheck.conformance.traces.checker import check_paths
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.tracefile import trace_files
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 
@@ -469,8 +471,11 @@ def test_settings_follow_the_arguments() -> None:
 def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
     record = run_cluster(QUICK, 5, tmp_path)
 
-    [verdict] = check_paths([tmp_path / "traces"])
+    mixed = sorted_out(trace_files([tmp_path / "traces"]))
+    [verdict] = check_paths(mixed.sequencer)
 
     assert record.failure == ""
     assert verdict.verdict == "holds"
     assert verdict.files == 3
+    layers = {each.protocol: (each.verdict, each.findings) for each in check_others(mixed)}
+    assert layers == dict.fromkeys(("flush", "gms", "stable"), ("holds", []))

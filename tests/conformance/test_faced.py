@@ -47,7 +47,7 @@ def recorded(
         cores.perform(move)
         state = move.target
     for node, writer in writers.items():
-        recorders[node].footer()
+        recorders[node].footer(cores.cores[node])
         writer.close()
     return [writer.path for writer in writers.values()]
 
