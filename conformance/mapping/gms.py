@@ -69,8 +69,9 @@ FACES = Faces(
         "idempotent_join": False,
         "incarnations": False,
     },
-    # The layer repeats LEAVE until the leaver is out.
-    channels={f"Send{message}": FIFO for message in _MESSAGES} | {"SendLeave": DATAGRAM},
+    # The layer repeats LEAVE until the leaver is out, and EXCLUDED with each sign of life.
+    channels={f"Send{message}": FIFO for message in _MESSAGES}
+    | {"SendLeave": DATAGRAM, "SendExcluded": DATAGRAM},
     arrives={f"Send{message}": f"Receive{message}" for message in _MESSAGES},
     assumes=assumes,
 )
