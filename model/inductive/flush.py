@@ -154,7 +154,7 @@ PROPERTIES: Final = (
 )
 
 
-def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
+def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: all are in the first view, and nothing was sent."""
     values: dict[str, Function] = {
         name: _empty(symbol.result)

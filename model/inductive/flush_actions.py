@@ -6,8 +6,8 @@ ones are still heeded. Only START is taken up in the order of one requester's at
 
 from __future__ import annotations
 
-from .induction import Transition
 from .flush_words import CALLING, NO, YES, Basis, reads
+from .induction import Transition
 from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World
 
 _P = ("p", "process")
@@ -155,9 +155,7 @@ def _participant(basis: Basis) -> tuple[Transition, ...]:
                 s.fetching(p),
                 s.forall(
                     ["process"],
-                    lambda c: Implies(
-                        reads(s, p, c), s.position(p, c) >= s.most(s.flush(p), c)
-                    ),
+                    lambda c: Implies(reads(s, p, c), s.position(p, c) >= s.most(s.flush(p), c)),
                     lambda c: [s.position(p, c), s.most(s.flush(p), c)],
                 ),
             ),
@@ -243,7 +241,7 @@ def _requester(basis: Basis) -> tuple[Transition, ...]:
                 ),
                 lambda p, c: [s.digest(f, p, c)],
             ),
-            s.forall(["process"], found, lambda c: [s.most(f, c)]),
+            s.forall(["process"], found, lambda c: [s.most(f, c), s.holder(f, c)]),
         )
 
     def reconciled(s: World, f: Expr) -> Expr:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from .flush_words import CALLING, NO, YES, live, outside, pending, reads
+from .flush_words import NO, YES, live, outside, pending, reads
 from .induction import Conjunct
 from .logic import And, Implies, Not, Or
 
@@ -81,8 +81,12 @@ FLUSHES: Final = (
             Implies(s.stopped(f), And(s.suspended(f), Not(s.active(f)))),
             Implies(
                 s.began(f),
-                And(s.since(f) >= 1, s.since(f) <= s.last(), s.from_view(f) >= 1,
-                    s.from_view(f) <= s.last()),
+                And(
+                    s.since(f) >= 1,
+                    s.since(f) <= s.last(),
+                    s.from_view(f) >= 1,
+                    s.from_view(f) <= s.last(),
+                ),
             ),
         ),
         lambda s, f: [s.began(f), s.active(f), s.compared(f), s.suspended(f), s.stopped(f)],
@@ -196,7 +200,10 @@ FLUSHES: Final = (
             And(s.suspects(p, m), s.frozen(p, m)),
         ),
         lambda s, p, m: [
-            s.part(s.flush(p), m), s.suspects(p, m), s.frozen(p, m), s.member(s.view(p), m),
+            s.part(s.flush(p), m),
+            s.suspects(p, m),
+            s.frozen(p, m),
+            s.member(s.view(p), m),
         ],
     ),
     Conjunct(
@@ -265,9 +272,7 @@ DIGESTS: Final = (
         "Of a stream that is left out nobody has more than its digest said, or the most.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
-            And(
-                live(s, f), s.running(p), s.done(f, p), reads(s, p, c), outside(s, f, c)
-            ),
+            And(live(s, f), s.running(p), s.done(f, p), reads(s, p, c), outside(s, f, c)),
             And(
                 Implies(Not(s.compared(f)), s.position(p, c) == s.digest(f, p, c)),
                 Implies(s.compared(f), s.position(p, c) <= s.most(f, c)),
@@ -321,7 +326,9 @@ DECISIONS: Final = (
         ("flush", "process"),
         lambda s, f, p: Implies(
             And(
-                s.began(f), s.running(p), s.since(f) < s.last(),
+                s.began(f),
+                s.running(p),
+                s.since(f) < s.last(),
                 f != s.ender(s.last() - 1),
             ),
             Or(
@@ -344,7 +351,7 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "BlockedUntilInstalled",
-        "Until all have installed the last view all are blocked, and no STOP is under way for them.",
+        "Until all have installed the last view all are blocked and no STOP is on its way.",
         ("process", "process"),
         lambda s, p, q: Implies(
             And(pending(s, p), s.running(q)),
@@ -378,7 +385,10 @@ DECISIONS: Final = (
         ("process", "flush", "process", "process"),
         lambda s, p, f, q, c: Implies(
             And(
-                pending(s, p), s.began(f), s.since(f) == s.last(), s.done(f, q),
+                pending(s, p),
+                s.began(f),
+                s.since(f) == s.last(),
+                s.done(f, q),
                 s.member(s.last() - 1, c),
             ),
             s.digest(f, q, c) <= s.ends(s.last() - 1, c),
@@ -434,8 +444,12 @@ CONTENTS: Final = (
         ("view", "process", "place"),
         lambda s, v, c, i: Implies(
             And(
-                v >= 1, v < s.last(), s.member(s.last(), c),
-                i >= 1, i <= s.length(c), s.sent_in(c, i) <= v,
+                v >= 1,
+                v < s.last(),
+                s.member(s.last(), c),
+                i >= 1,
+                i <= s.length(c),
+                s.sent_in(c, i) <= v,
             ),
             i <= s.ends(v, c),
         ),
@@ -456,8 +470,13 @@ CONTENTS: Final = (
         ("process", "view", "process", "place"),
         lambda s, p, v, c, i: Implies(
             And(
-                s.running(p), v >= 1, v < s.view(p), s.member(v, c),
-                i >= 1, i <= s.position(p, c), s.sent_in(c, i) <= v,
+                s.running(p),
+                v >= 1,
+                v < s.view(p),
+                s.member(v, c),
+                i >= 1,
+                i <= s.position(p, c),
+                s.sent_in(c, i) <= v,
             ),
             i <= s.ends(v, c),
         ),

@@ -1,0 +1,106 @@
+"""The proof of FLUSH: it succeeds, fails without each repair, and is about the model's runs."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.model.flush_system import machine
+from raincheck.model.inductive.bounded import Search
+from raincheck.model.inductive.flush import WITHOUT, basis_without, theory
+from raincheck.model.inductive.flush_model import Run
+from raincheck.model.inductive.induction import attempt, obligations
+
+SPEC = Path(__file__).parents[2] / "spec"
+WHOLE = theory()
+
+BREAKS = {
+    "AccurateSuspicions": ("SuspectsAreGone", "Suspect"),
+    "AcksBeforeResume": ("BlockedUntilInstalled", "Resume"),
+    "Reconcile": ("Same", "ReceiveReconciled: the last one"),
+    "NumberAtLatch": ("LatchedSince", "Multicast"),
+    "FlushIds": ("TakesTheLatest", "ReceiveStop"),
+    "OneQueue": ("FirstAsks", "Suspend"),
+    "Freeze": ("LeftOut", "ReceiveStart"),
+    "Restart": ("AllAnswer", "ReceiveCompleted: the last one"),
+    "FromMembers": ("TakesTheLatest", "ReceiveStart"),
+}
+"""A step that no longer keeps that conjunct without the assumption or repair."""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_invariant_begins_is_kept_and_implies_what_is_promised(seed: int) -> None:
+    found = obligations(WHOLE)
+
+    left_open = [each for each in found if not attempt(each, seed).proved]
+
+    assert left_open == []
+    promised = {"VirtualSynchrony", "SameView", "NothingLost", "LatchedUntilInstalled", "Still"}
+    assert {each.claim for each in found if each.kind == "implied"} == promised
+    kept = [each for each in found if each.kind == "kept"]
+    assert len(kept) == len(WHOLE.invariant) * len(WHOLE.transitions)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_without_an_assumption_or_a_repair_a_step_fails(name: str) -> None:
+    subject = theory(basis_without([name]))
+    claim, transition = BREAKS[name]
+
+    conjunct = next(each for each in subject.invariant if each.name == claim)
+    step = next(each for each in subject.transitions if each.name == transition)
+    [obligation] = [
+        each
+        for each in obligations(subject)
+        if (each.claim, each.transition) == (claim, transition)
+    ]
+
+    assert not attempt(obligation, 1).proved
+    assert Search(subject).failure(conjunct, step) is not None
+
+
+def test_every_transition_can_happen() -> None:
+    search = Search(WHOLE)
+
+    assert [each.name for each in WHOLE.transitions if not search.enabled(each)] == []
+
+
+def walk(case: str, seed: int, steps: int = 60) -> Run:
+    """A random run of the model, with few crashes."""
+    system = machine(read_cfg(SPEC / f"MCFlush_{case}.cfg").constants)
+    draw, moves = random.Random(seed), []
+    first = state = next(iter(system.initial()))
+    for _ in range(steps):
+        possible = list(system.moves(state))
+        if not possible:
+            break
+        weights = [0.15 if move.action == "Crash" else 1 for move in possible]
+        moves.append(draw.choices(possible, weights)[0])
+        state = moves[-1].target
+    return Run(system, first, moves)
+
+
+def test_the_theory_follows_the_runs_of_the_model() -> None:
+    taken: Counter[str] = Counter()
+    for case in ("crash", "crash_two", "everything", "join", "transfer_crash"):
+        for seed in range(5):
+            run = walk(case, seed)
+            assert run.difference() == "", (case, seed)
+            for before, move in zip(run.states, run.moves, strict=False):
+                taken.update(name for name, _ in run.told(before, move))
+
+    assert set(taken) == {each.name for each in WHOLE.transitions}
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("f2_undone", "the guard of ReceiveReconciled: the last one"),
+        ("inaccurate", "the guard of Suspect"),
+    ],
+)
+def test_a_run_without_a_repair_is_not_followed(case: str, told: str) -> None:
+    found = [walk(case, seed).difference() for seed in range(40)]
+
+    assert any(told in difference for difference in found)
