@@ -15,11 +15,46 @@ from typing import Any, NamedTuple, TypeAlias
 
 from .machine import Accepted, Refused, Value, refusal
 from .runs import Address
+from .stable_events import (
+    INPUTS,
+    Heard,
+    InstallView,
+    Members,
+    Output,
+    Purge,
+    ReceiveDigest,
+    ReceiveStability,
+    Resume,
+    SendDigest,
+    SendStability,
+    Stability,
+    StableDigest,
+    Suspend,
+    Vector,
+    Vote,
+)
 
-Vector: TypeAlias = tuple[tuple[Address, int], ...]
-"""One number per member, in the order of addresses."""
-
-Members: TypeAlias = tuple[Address, ...]
+__all__ = [
+    "HANDLERS",
+    "INPUTS",
+    "Heard",
+    "InstallView",
+    "Local",
+    "Members",
+    "Output",
+    "Purge",
+    "ReceiveDigest",
+    "ReceiveStability",
+    "Resume",
+    "Rules",
+    "SendDigest",
+    "SendStability",
+    "Stability",
+    "StableDigest",
+    "Suspend",
+    "Vector",
+    "Vote",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,94 +88,6 @@ class Local(NamedTuple):
     suspended: bool = False
 
 
-# ------------------------------------------------------------------ inputs
-
-
-class SendDigest(NamedTuple):
-    """It is time: what NAKACK has delivered and received."""
-
-    delivered: Vector
-    received: Vector
-
-
-class ReceiveDigest(NamedTuple):
-    """A digest arrives."""
-
-    sender: Address
-    view: int
-    delivered: Vector
-    received: Vector
-
-
-class Vote(NamedTuple):
-    """The vote of `sender` is counted apart from its digest."""
-
-    sender: Address
-
-
-class SendStability(NamedTuple):
-    """The random delay is over."""
-
-
-class ReceiveStability(NamedTuple):
-    """STABILITY arrives."""
-
-    sender: Address
-    view: int
-    digest: Vector
-    received: Vector
-
-
-class Suspend(NamedTuple):
-    """A digest is promised to joiners."""
-
-
-class Resume(NamedTuple):
-    """The view change is given up."""
-
-
-class InstallView(NamedTuple):
-    """The next view is installed; the first one at a joiner."""
-
-    view: int
-    members: Members
-
-
-# ------------------------------------------------------------------ outputs
-
-
-class StableDigest(NamedTuple):
-    """A digest, to all other members."""
-
-    to: Members
-    view: int
-    delivered: Vector
-    received: Vector
-
-
-class Stability(NamedTuple):
-    """STABILITY, to all other members (and back to its sender, with ClearVotes undone)."""
-
-    to: Members
-    view: int
-    digest: Vector
-    received: Vector
-
-
-class Purge(NamedTuple):
-    """NAKACK may forget what `digest` covers."""
-
-    digest: Vector
-
-
-class Heard(NamedTuple):
-    """NAKACK learns what `holder` has received."""
-
-    holder: Address
-    received: Vector
-
-
-Output: TypeAlias = StableDigest | Stability | Purge | Heard
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 
@@ -321,20 +268,6 @@ def _in_view(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
 def _not_suspended(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
     return not me.suspended, "~suspended[n]", {"suspended": me.suspended}
 
-
-INPUTS: Mapping[str, type[Any]] = {
-    kind.__name__: kind
-    for kind in (
-        SendDigest,
-        ReceiveDigest,
-        Vote,
-        SendStability,
-        ReceiveStability,
-        Suspend,
-        Resume,
-        InstallView,
-    )
-}
 
 HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "SendDigest": send_digest,

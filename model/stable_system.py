@@ -7,10 +7,9 @@ names of the spec's actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any
 
-from .composed import Composed, Move
+from .composed import Move
 from .machine import Value
 from .runs import Address
 from .stable import (
@@ -32,12 +31,12 @@ from .stable import (
     Vote,
     reset,
 )
-from .stable_promises import INVARIANTS, holds
+from .stable_below import Below, with_
+from .stable_promises import INVARIANTS
 from .stable_state import (
     Constants,
     Counts,
     Datagram,
-    Grid,
     Rsp,
     State,
     View,
@@ -45,15 +44,13 @@ from .stable_state import (
     variables,
 )
 
-T = TypeVar("T")
-
 
 def machine(values: Mapping[str, Value]) -> StableSystem:
     """Return the bounded system that a case's constants describe; raise ValueError if none."""
     return StableSystem(constants_of(values))
 
 
-class StableSystem(Composed[State, Local]):
+class StableSystem(Below):
     """The bounded instance as a machine for the explorer."""
 
     name = "stable"
@@ -119,11 +116,11 @@ class StableSystem(Composed[State, Local]):
                 yield from self.act(state, name, SendStability())
                 yield from self._changing(state, i)
             yield from self._install_view(state, i)
-            yield from self._lives(state, i)
+            yield from self.lives(state, i)
             for j, peer in enumerate(self.nodes):
                 if state.status[i] == "member":
                     yield from self._arrivals(state, i, peer)
-                    yield from self._nakack(state, i, j)
+                    yield from self.nakack(state, i, j)
         if state.lost < self.constants.max_lost:
             for d in _sorted(state.digests):
                 left = state._replace(digests=state.digests - {d}, lost=state.lost + 1)
@@ -131,7 +128,7 @@ class StableSystem(Composed[State, Local]):
             for d in _sorted(state.stabilities):
                 left = state._replace(stabilities=state.stabilities - {d}, lost=state.lost + 1)
                 yield Move("Lose", (), left)
-        yield from self._decide(state, None)
+        yield from self.decide(state, None)
 
     def _send_digest(self, state: State, i: int) -> Iterator[Move[State]]:
         me, name = state.locals[i], self.nodes[i]
@@ -173,7 +170,7 @@ class StableSystem(Composed[State, Local]):
     ) -> State | None:
         """Return the state in which the node is in `local` and the network has its outputs."""
         i = self.index[node]
-        state = state._replace(locals=_with(state.locals, i, local))
+        state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
             match output:
                 case StableDigest(to, view, first, second):
@@ -190,13 +187,13 @@ class StableSystem(Composed[State, Local]):
                         max(old, min(at, have))
                         for old, at, have in zip(state.purged[i], stable, mine, strict=True)
                     )
-                    state = state._replace(purged=_with(state.purged, i, purged))
+                    state = state._replace(purged=with_(state.purged, i, purged))
                 case Heard(_, received):
                     known = zip(
                         state.highest[i], self._by_node(state, local, received), strict=True
                     )
                     highest = tuple(max(old, at) for old, at in known)
-                    state = state._replace(highest=_with(state.highest, i, highest))
+                    state = state._replace(highest=with_(state.highest, i, highest))
         return state
 
     def _sent(
@@ -223,7 +220,7 @@ class StableSystem(Composed[State, Local]):
         given = dict(entries)
         inside = {a.node for a in me.members}
         return tuple(
-            given.get(self._address(state, s), 0) if name in inside else -1
+            given.get(self.address(state, s), 0) if name in inside else -1
             for s, name in enumerate(self.nodes)
         )
 
@@ -236,13 +233,13 @@ class StableSystem(Composed[State, Local]):
         last = state.views[-1]
         if state.cut[i] is not None:
             if c.gives_up:
-                yield from self.act(state._replace(cut=_with(state.cut, i, None)), name, Resume())
+                yield from self.act(state._replace(cut=with_(state.cut, i, None)), name, Resume())
         elif (
             len(state.views) < c.max_views
-            and next((a for a in last.members if self._alive(state, a)), None) == me.me
+            and next((a for a in last.members if self.alive(state, a)), None) == me.me
             and "joining" in state.status
         ):
-            cut = _with(state.cut, i, state.delivered[i])
+            cut = with_(state.cut, i, state.delivered[i])
             yield from self.act(state._replace(cut=cut), name, Suspend())
 
     def _install_view(self, state: State, i: int) -> Iterator[Move[State]]:
@@ -252,12 +249,12 @@ class StableSystem(Composed[State, Local]):
             if rsp is None:
                 return
             after = state._replace(
-                status=_with(state.status, i, "member"),
-                join_rsp=_with(state.join_rsp, i, None),
-                began=_with(state.began, i, rsp.digest),
-                passed=_with(state.passed, i, rsp.digest),
-                delivered=_with(state.delivered, i, rsp.digest),
-                highest=_with(state.highest, i, rsp.digest),
+                status=with_(state.status, i, "member"),
+                join_rsp=with_(state.join_rsp, i, None),
+                began=with_(state.began, i, rsp.digest),
+                passed=with_(state.passed, i, rsp.digest),
+                delivered=with_(state.delivered, i, rsp.digest),
+                highest=with_(state.highest, i, rsp.digest),
             )
             event = InstallView(rsp.view, state.views[rsp.view - 1].members)
             yield from self.act(after, name, event, (name,))
@@ -269,145 +266,13 @@ class StableSystem(Composed[State, Local]):
                 if cut is not None
                 and new.members[0] == me.me
                 and state.status[j] == "joining"
-                and self._address(state, j) in new.joiners
+                and self.address(state, j) in new.joiners
                 else old
                 for j, old in enumerate(state.join_rsp)
             )
-            after = state._replace(join_rsp=join_rsp, cut=_with(state.cut, i, None))
+            after = state._replace(join_rsp=join_rsp, cut=with_(state.cut, i, None))
             yield from self.act(after, name, InstallView(v, new.members), (name,))
-
-    # ------------------------------------------------------------------ NAKACK
-
-    def _nakack(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
-        c, name, peer = self.constants, self.nodes[i], self.nodes[j]
-        if i == j and name in c.senders and state.sent[i] < c.max_sent:
-            yield Move(
-                "Multicast",
-                (name,),
-                state._replace(
-                    sent=_with(state.sent, i, state.sent[i] + 1),
-                    passed=_put(state.passed, i, i, state.passed[i][i] + 1),
-                    delivered=_put(state.delivered, i, i, state.delivered[i][i] + 1),
-                    highest=_put(state.highest, i, i, state.highest[i][i] + 1),
-                ),
-            )
-        if all(a.node != peer for a in state.locals[i].members):
-            return
-        k, have, known = state.passed[i][j] + 1, state.delivered[i][j], state.highest[i][j]
-        if i != j and k <= state.sent[j]:
-            passed = state._replace(passed=_put(state.passed, i, j, k))
-            arrived = passed._replace(highest=_put(state.highest, i, j, max(known, k)))
-            if k == have + 1:
-                arrived = arrived._replace(delivered=_put(state.delivered, i, j, k))
-            yield Move("Arrive", (name, peer), arrived)
-            if name in c.losers:
-                yield Move("Drop", (name, peer), passed)
-        if have < known and any(holds(state, h, i, j) for h in range(len(self.nodes))):
-            yield Move(
-                "Fetch",
-                (name, peer),
-                state._replace(
-                    delivered=_put(state.delivered, i, j, have + 1),
-                    passed=_put(state.passed, i, j, max(k - 1, have + 1)),
-                ),
-            )
-
-    # ------------------------------------------------------------------ lives
-
-    def _address(self, state: State, i: int) -> Address:
-        return Address(self.nodes[i], state.incarnation[i] if self.constants.incarnations else 0)
-
-    def _alive(self, state: State, who: Address) -> bool:
-        i = self.index[who.node]
-        return state.status[i] == "member" and self._address(state, i) == who
-
-    def _lives(self, state: State, i: int) -> Iterator[Move[State]]:
-        c, name, zeros = self.constants, self.nodes[i], tuple(0 for _ in self.nodes)
-        if name in c.crashers and state.status[i] == "member":
-            crashed = state._replace(
-                locals=_with(state.locals, i, Local(state.locals[i].me)),
-                status=_with(state.status, i, "crashed"),
-                began=_with(state.began, i, zeros),
-                passed=_with(state.passed, i, zeros),
-                delivered=_with(state.delivered, i, zeros),
-                highest=_with(state.highest, i, zeros),
-                purged=_with(state.purged, i, zeros),
-                cut=_with(state.cut, i, None),
-            )
-            yield Move("Crash", (name,), crashed)
-        if name in c.returners and state.incarnation[i] == 0 and state.status[i] == "crashed":
-            yield from self._restart(state, i)
-        if name in c.excluded and self._alive(state, self._address(state, i)):
-            yield from self._decide(state, self._address(state, i))
-
-    def _restart(self, state: State, i: int) -> Iterator[Move[State]]:
-        name = self.nodes[i]
-        if any(
-            status == "member" and any(a.node == name for a in them.members)
-            for status, them in zip(state.status, state.locals, strict=True)
-        ) or any(x is not None for x in (*state.join_rsp, *state.cut)):
-            return
-
-        def forgotten(grid: Grid) -> Grid:
-            return tuple(_with(row, i, 0) for row in grid)
-
-        state = state._replace(
-            status=_with(state.status, i, "joining"),
-            incarnation=_with(state.incarnation, i, 1),
-            sent=_with(state.sent, i, 0),
-            began=forgotten(state.began),
-            passed=forgotten(state.passed),
-            delivered=forgotten(state.delivered),
-            highest=forgotten(state.highest),
-            purged=forgotten(state.purged),
-        )
-        me = Local(self._address(state, i))
-        yield Move("Restart", (name,), state._replace(locals=_with(state.locals, i, me)))
-
-    # ------------------------------------------------------------------ the membership service
-
-    def _settled(self, state: State) -> bool:
-        last = state.views[-1]
-        for i, them in enumerate(state.locals):
-            mine, status = self._address(state, i), state.status[i]
-            if status == "member" and mine in last.members and them.view != len(state.views):
-                return False
-            if (
-                status == "joining"
-                and mine in last.joiners
-                and (state.join_rsp[i] is not None or self._alive(state, last.members[0]))
-            ):
-                return False
-        return True
-
-    def _decide(self, state: State, excluded: Address | None) -> Iterator[Move[State]]:
-        last = state.views[-1]
-        if (
-            len(state.views) >= self.constants.max_views
-            or not self._settled(state)
-            or (excluded is not None and excluded not in last.members)
-        ):
-            return
-        staying = tuple(a for a in last.members if self._alive(state, a) and a != excluded)
-        asking = [self._address(state, i) for i, s in enumerate(state.status) if s == "joining"]
-        if not staying:
-            return
-        promised = state.cut[self.index[staying[0].node]] is not None
-        action, args = ("ViewChange", ()) if excluded is None else ("Exclude", (excluded.node,))
-        for size in range(len(asking) + 1 if promised else 1):
-            for joiners in combinations(asking, size):
-                if joiners or len(staying) < len(last.members):
-                    new = View((*staying, *joiners), frozenset(joiners))
-                    yield Move(action, args, state._replace(views=(*state.views, new)))
 
 
 def _sorted(datagrams: frozenset[Datagram]) -> list[Datagram]:
     return sorted(datagrams)
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _put(grid: Grid, i: int, j: int, value: int) -> Grid:
-    return _with(grid, i, _with(grid[i], j, value))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from .induction import Transition
 from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, merged
-from .stable_words import Basis, all_voted
+from .stable_words import Basis, all_voted, empty, fresh, put, put_row
 
 Guard = Callable[..., Expr]
 
@@ -19,39 +19,6 @@ _S = ("s", "process")
 _C = ("c", "process")
 _D = ("d", "digest")
 _M = ("m", "stability")
-
-
-def put(function: Function, *key_value: Expr) -> Function:
-    """The function with another value at one place."""
-    *key, value = key_value
-
-    def changed(*at: Expr) -> Expr:
-        return If(And(*(x == k for x, k in zip(at, key, strict=True))), value, function(*at))
-
-    return changed
-
-
-def put_row(function: Function, key: Expr, row: Callable[..., Expr]) -> Function:
-    """The function with another row of values at one process."""
-    return lambda n, *rest: If(n == key, row(*rest), function(n, *rest))
-
-
-def fresh(s: World, n: Expr) -> Updates:
-    """n counts anew."""
-    return {
-        "voted": put_row(s.voted, n, lambda _: False),
-        "held": put_row(s.held, n, lambda _: False),
-        "pending": put(s.pending, n, False),
-    }
-
-
-def empty(s: World, n: Expr) -> Expr:
-    """No vote is in n's minimum yet."""
-    return s.forall(
-        ["process"],
-        lambda p: And(Not(s.voted(n, p)), Not(s.held(n, p))),
-        lambda p: [s.voted(n, p), s.held(n, p)],
-    )
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from .logic import And, Expr, Implies, World
+from .logic import And, Expr, Function, If, Implies, Not, Updates, World
 
 
 class Symbol(NamedTuple):
@@ -98,4 +98,37 @@ def all_voted(s: World, n: Expr, besides: Expr) -> Expr:
         ["process"],
         lambda p: Implies(And(s.member(s.view(n), p), p != besides), s.voted(n, p)),
         lambda p: [s.member(s.view(n), p), s.voted(n, p)],
+    )
+
+
+def put(function: Function, *key_value: Expr) -> Function:
+    """The function with another value at one place."""
+    *key, value = key_value
+
+    def changed(*at: Expr) -> Expr:
+        return If(And(*(x == k for x, k in zip(at, key, strict=True))), value, function(*at))
+
+    return changed
+
+
+def put_row(function: Function, key: Expr, row: Callable[..., Expr]) -> Function:
+    """The function with another row of values at one process."""
+    return lambda n, *rest: If(n == key, row(*rest), function(n, *rest))
+
+
+def fresh(s: World, n: Expr) -> Updates:
+    """n counts anew."""
+    return {
+        "voted": put_row(s.voted, n, lambda _: False),
+        "held": put_row(s.held, n, lambda _: False),
+        "pending": put(s.pending, n, False),
+    }
+
+
+def empty(s: World, n: Expr) -> Expr:
+    """No vote is in n's minimum yet."""
+    return s.forall(
+        ["process"],
+        lambda p: And(Not(s.voted(n, p)), Not(s.held(n, p))),
+        lambda p: [s.voted(n, p), s.held(n, p)],
     )

@@ -1,10 +1,11 @@
 """STABLE's model: what the repaired protocol promises, and what each hole breaks."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.catalog import load_catalog
+from raincheck.conformance.tlc.catalog import Case, load_catalog
 from raincheck.conformance.tlc.cfgfile import read_cfg
 from raincheck.model.explore import explore
 from raincheck.model.machine import Accepted, Refused
@@ -15,6 +16,7 @@ from raincheck.model.stable import (
     Heard,
     InstallView,
     Local,
+    Output,
     Purge,
     ReceiveDigest,
     ReceiveStability,
@@ -42,7 +44,7 @@ def vector(**at: int) -> tuple[tuple[Address, int], ...]:
     return tuple((Address(name, 0), at[name]) for name in sorted(at))
 
 
-def handled(local: Local, event: object, rules: Rules = RULES) -> Accepted:
+def handled(local: Local, event: Any, rules: Rules = RULES) -> Accepted[Local, Output]:
     """What comes of an event that is enabled."""
     answer = HANDLERS[type(event).__name__](rules, local, event)
     assert isinstance(answer, Accepted)
@@ -65,7 +67,7 @@ QUICK = [
 
 
 @pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
-def test_the_explorer_says_of_each_quick_case_what_the_catalog_expects(case) -> None:
+def test_the_explorer_says_of_each_quick_case_what_the_catalog_expects(case: Case) -> None:
     system = machine(read_cfg(SPEC / case.cfg).constants)
     wanted = {name: system.invariants[name] for name in case.properties}
 
@@ -127,7 +129,8 @@ def test_the_last_vote_makes_stability_due() -> None:
     local = member(A, B)
 
     local = handled(local, SendDigest(vector(a=3, b=1), vector(a=3, b=1))).local
-    assert (local.pending, local.heard_from) == (None, {B})
+    assert local.pending is None
+    assert local.heard_from == {B}
     local, outputs = handled(local, ReceiveDigest(B, 1, vector(a=2, b=2), vector(a=3, b=2)))
 
     assert outputs == (Heard(B, vector(a=3, b=2)),)
