@@ -352,11 +352,20 @@ def test_the_latch_opens_by_itself_only_if_that_was_asked_for_and_that_is_report
         group.start("a", "b", "c", founders=True)
         group["b"].app.block_takes = lambda: None
         group.start("d")
-        group.run(2.0)
+        group.run(1.0)
+        group.send("a", [b"x"] * 5)
+        group.send("c", [b"x"] * 5)
+        group.run(1.0)
 
+        assert [group[name].messages for name in "ac"] == ([10, 10] if after else [0, 0])
         opened = [node.opened for node in group.up if node.name in "ac"]
         assert sum(map(len, opened)) == expected
         assert sum(group[name].stack.counters["latch_opened"] for name in "ac") == expected
+        group.run_until(lambda: group.in_one_view("a", "c", "d"))
+        group.send("a", [b"x"])
+        group.run(1.0)
+        assert [group[name].messages for name in "ac"] == [11, 11]
+        assert group["d"].messages == (1 if after else 11)
     assert dict(opened[1][0].waiting) == {A: "to stop the flush"}
 
 
