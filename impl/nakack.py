@@ -24,16 +24,20 @@ from .headers import Alive, DataHeader, Fetch, Gaps, Nak
 from .messages import Address, Digest, Payloads, View
 from .protocol import Backoff, Outbox, Protocol
 from .stack_config import StackConfig
-from .streams import Bundle, Stream
+from .streams import Bundle, Repairs, Stream
 from .window import Window
 
 
 class Nakack(Protocol):
     """The streams of all members, as one member has them."""
 
-    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
+    def __init__(
+        self, me: Address, config: StackConfig, outbox: Outbox, *, repairs: Repairs | None = None
+    ) -> None:
         super().__init__(me, config, outbox)
+        self._repairs = repairs or Repairs()
         self.view = 0
+        self._newest = 0  # the view whose bundles are passed up
         self.members: tuple[Address, ...] = ()
         self._others: tuple[Address, ...] = ()
         self._streams: dict[Address, Stream] = {}
@@ -110,7 +114,7 @@ class Nakack(Protocol):
             return
         if seqno > stream.delivered + 2 * self.config.multicast_window:
             self.counters["beyond_multicast_window"] += 1
-            stream.heard(seqno, now)
+            self._heard(stream, seqno, now)
             return
         arrived = stream.arrived
         stream.accept(Bundle(header, payloads, raw))
@@ -140,7 +144,7 @@ class Nakack(Protocol):
         stream = self._streams.get(nak.sender) or self._departed.get(nak.sender)
         if stream is None:
             return
-        for raw in stream.kept(nak.missing, self.config.multicast_window):
+        for raw in stream.kept(nak.missing, 2 * self.config.multicast_window):
             self.outbox.send(raw, nak.source)
             self.counters["multicast_retransmitted"] += 1
         if stream is self._own:
@@ -148,7 +152,7 @@ class Nakack(Protocol):
 
     def heard_of(self, holder: Address, received: Digest, now: float) -> None:
         """STABLE says that `holder` has received so much: ask for what is missing here."""
-        for sender, at in received.entries:
+        for sender, at in received.entries if self._repairs.vector else ():
             stream = self._streams.get(sender)
             if stream is not None and stream is not self._own and at > stream.arrived:
                 stream.holder = stream.holder if holder == sender else holder
@@ -163,7 +167,7 @@ class Nakack(Protocol):
         while self._ready:
             source = next(iter(self._ready))
             stream = self._streams.get(source)
-            bundle = stream.next(self.view) if stream is not None else None
+            bundle = stream.next(self._newest) if stream is not None else None
             if stream is None or bundle is None:
                 del self._ready[source]
                 continue
@@ -176,7 +180,7 @@ class Nakack(Protocol):
     @property
     def deliverable(self) -> bool:
         """Whether something that has arrived could be passed up in this view."""
-        return any(stream.ready(self.view) for stream in self._streams.values())
+        return any(stream.ready(self._newest) for stream in self._streams.values())
 
     # ------------------------------------------------------------------ what is stable
 
@@ -197,7 +201,7 @@ class Nakack(Protocol):
         for sender, at in stable.entries:
             stream = self._streams.get(sender)
             if stream is not None:
-                freed = stream.purge(at)
+                freed = stream.purge(at, undelivered=not self._repairs.keep_undelivered)
                 if stream is self._own:
                     self._retained_bytes -= freed
 
@@ -206,6 +210,7 @@ class Nakack(Protocol):
     def install_view(self, placed: View, now: float) -> None:
         """The view is installed: joiners read on where this member's stream stands now."""
         self.view = placed.id.counter
+        self._newest = self.view if self._repairs.view_tag else 1 << 62
         self.members = members = placed.members
         self._others = tuple(member for member in members if member != self.me)
         for member in members:
@@ -215,7 +220,7 @@ class Nakack(Protocol):
                 self._streams[member] = self._new_stream()
         for gone in [member for member in self._streams if member not in members]:
             self._departed[gone] = self._streams.pop(gone)
-        if not self._others:
+        if not self._others or not self._repairs.keep_departed:
             self._departed.clear()
         for joiner in placed.joiners:
             if joiner != self.me:
@@ -241,7 +246,7 @@ class Nakack(Protocol):
         for member in gone:
             stream = self._streams.get(member)
             if stream is not None and stream is not self._own:
-                stream.freeze()
+                stream.freeze(anyway=self._repairs.freezing == "all")
                 arrived[member] = stream.arrived
         return Digest(tuple(sorted(arrived.items())))
 
@@ -290,13 +295,14 @@ class Nakack(Protocol):
             self.announce(now)
         for source in self._others:
             if self._streams[source].nak.due <= now:
-                self.ask(source, self._streams[source].whom(source), now)
+                holders = self._repairs.ask_holders
+                self.ask(source, self._streams[source].whom(source) if holders else source, now)
         self.acknowledge(now)
 
     def announce(self, now: float) -> None:
         """Tell those who have not acknowledged everything how far this member's stream goes."""
         lagging = self.window.lagging()
-        if lagging:
+        if lagging and self._repairs.announcing:
             self.outbox.multicast(self.outbox.encode(self.alive(asking=True)), lagging)
             self._announce.again(now)
         else:

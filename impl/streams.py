@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from .headers import DataHeader, Gaps
@@ -12,6 +13,19 @@ from .stack_config import StackConfig
 
 _MAX_GAPS = 32  # in one NAK; the rest is asked for by the next one
 _NO_LIMIT = 1 << 62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """Repairs of NAKACK that a test may undo; the names are those of `spec/Nakack.tla`."""
+
+    announcing: bool = True
+    vector: bool = True
+    ask_holders: bool = True
+    freezing: str = "gap"
+    keep_departed: bool = True
+    keep_undelivered: bool = True
+    view_tag: bool = True
 
 
 class Bundle(NamedTuple):
@@ -108,12 +122,15 @@ class Stream:
                     most -= 1
                     yield raw
 
-    def purge(self, stable: int) -> int:
+    def purge(self, stable: int, *, undelivered: bool = False) -> int:
         """Forget what is stable; return how many bytes that frees.
 
         What is not delivered here is kept, whatever is said: nobody else may have it any more.
         """
         freed = 0
+        if undelivered:
+            for seqno in [seqno for seqno in self.buffer if seqno <= stable]:
+                freed += len(self.buffer.pop(seqno).raw)
         stable = min(stable, self.delivered)
         while self.purged < stable:
             self.purged += 1
@@ -127,9 +144,11 @@ class Stream:
         self.asked = not self.asked
         return sender if self.asked and not self.frozen else self.holder
 
-    def freeze(self) -> None:
-        """Take nothing more of it than what has arrived."""
+    def freeze(self, *, anyway: bool = False) -> None:
+        """Take nothing more of it than what has arrived; `anyway` takes it all the same."""
         self.frozen = True
+        if anyway:
+            return
         self.limit = self.highest = self.arrived
         for seqno in [s for s in self.buffer if s > self.arrived]:
             del self.buffer[seqno]

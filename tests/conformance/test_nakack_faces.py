@@ -1,0 +1,59 @@
+"""The real NAKACK makes the model's steps, and its repairs are those of the spec."""
+
+import pytest
+
+from raincheck.conformance.mapping.nakack import FACES
+from raincheck.conformance.replaying.corelockstep import lockstep
+from raincheck.conformance.replaying.cores import replay
+from raincheck.conformance.replaying.damage import without
+from raincheck.conformance.replaying.verticals import Replayable
+from raincheck.conformance.tlc.catalog import load_catalog
+
+CASES = {case.name: case for case in load_catalog() if case.protocol == "nakack"}
+
+
+def prepared(*names):
+    return Replayable(FACES, [CASES[name] for name in names]).prepared()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["nakack-crash", "nakack-window", "nakack-f1-seed", "nakack-f5-undone", "nakack-f13-undone"],
+)
+def test_every_edge_is_made_by_the_real_class(name):
+    [case] = prepared(name)
+
+    found = replay(case)
+
+    assert found.mismatch is None
+    assert found.covered == found.edges >= 20
+
+
+@pytest.mark.parametrize(
+    ("undone", "name"),
+    [
+        ({"announcing": False}, "nakack-f1-announced"),
+        ({"vector": False}, "nakack-f1-repaired"),
+        ({"ask_holders": False}, "nakack-crash"),
+        ({"freezing": "all"}, "nakack-crash"),
+        ({"keep_departed": False}, "nakack-crash"),
+        ({"keep_undelivered": False}, "nakack-f7-repaired"),
+        ({"view_tag": False}, "nakack-f11-repaired"),
+        ({"window": 1}, "nakack-join"),
+        ({"retain": 1}, "nakack-window"),
+    ],
+)
+def test_each_repair_undone_in_the_class_is_noticed(undone, name):
+    [case] = prepared(name)
+
+    assert replay(case, make=without(FACES, undone)).mismatch is not None
+
+
+def test_the_class_and_the_model_go_together_beyond_the_graphs():
+    names = ("nakack-crash-join", "nakack-join-purge")
+    instances = Replayable(FACES, [CASES[name] for name in names]).instances()
+
+    found = lockstep(FACES, instances, seed=1, runs=40)
+
+    assert found.mismatch is None
+    assert found.actions.keys() >= FACES.inputs.keys() - {"Crash", "Fetch"}
