@@ -50,7 +50,7 @@ def test_each_repair_undone_in_the_class_is_noticed(undone, name):
 
 
 def test_the_class_and_the_model_go_together_beyond_the_graphs():
-    names = ("nakack-crash-join", "nakack-join-purge")
+    names = ("nakack-everything", "nakack-join")
     instances = Replayable(FACES, [CASES[name] for name in names]).instances()
 
     found = lockstep(FACES, instances, seed=1, runs=40)
