@@ -110,13 +110,20 @@ def refuses(faces: Faces, core: Core, local: Any, event: Any) -> str:
 def guards_of(faces: Faces) -> tuple[str, ...]:
     """Return the text of every guard's conjunct in the model, as its source has them.
 
-    A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}).
+    A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}). Those of actions
+    that no core handles do not count: nobody can offer these.
     """
+    foreign = {
+        handler.__name__
+        for action, handler in faces.handlers.items()
+        if action in faces.unhandled or action not in faces.events
+    }
     modules = {inspect.getmodule(handler) for handler in faces.handlers.values()}
     names = sorted(module.__name__ for module in modules if module is not None)
     found: dict[str, None] = {}
     for name in names:
         tree = ast.parse(inspect.getsource(importlib.import_module(name)))
+        tree.body = [each for each in tree.body if getattr(each, "name", "") not in foreign]
         found.update(dict.fromkeys(_texts(tree)))
     return tuple(found)
 

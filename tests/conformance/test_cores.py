@@ -1,6 +1,7 @@
 """Replay and lockstep of any protocol by its faces: sound cores pass, planted faults are found."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -166,8 +167,6 @@ def test_lockstep_goes_beyond_the_graph_and_is_repeatable(toy: SimpleNamespace) 
 
 
 def test_an_input_that_cannot_come_is_left_out(toy: SimpleNamespace) -> None:
-    from dataclasses import replace
-
     def of_a_peer(_rules: Any, local: Any, event: Any) -> bool:
         return getattr(event, "sender", local.peers[0]) in local.peers
 
@@ -190,8 +189,6 @@ def test_an_input_that_cannot_come_is_left_out(toy: SimpleNamespace) -> None:
 
 
 def test_a_model_that_cannot_answer_is_a_finding(toy: SimpleNamespace) -> None:
-    from dataclasses import replace
-
     def brittle(_rules: Any, me: Any, event: Any) -> Any:
         assert event.sender != me.node, "never happens"
         return Accepted(me)
@@ -207,6 +204,10 @@ def test_a_model_that_cannot_answer_is_a_finding(toy: SimpleNamespace) -> None:
 def test_every_conjunct_of_a_guard_is_known_and_an_untried_one_shows(toy: SimpleNamespace) -> None:
     texts = guards_of(toy.faces)
     assert texts == ("holds[n]", "to \\in Peers(n)", "<<s, t>> \\notin thanked[n]")
+
+    # Nobody can offer what is not handled, so its guard does not count.
+    unhandled = replace(toy.faces, unhandled=frozenset({"Restart", "ReceiveThanks"}))
+    assert guards_of(unhandled) == texts[:2]
 
     case = prepared(toy)
     offers = case.offers()
