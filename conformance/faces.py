@@ -25,6 +25,7 @@ way has a function of its own (`local_of`, `event_of`, `output_of`).
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeAlias
@@ -188,3 +189,11 @@ def faces_of(protocol: str) -> Faces:
     if not isinstance(found, Faces):
         raise UsageError(f"conformance/mapping/{protocol}.py has no FACES: write it.")
     return found
+
+
+def faced_protocols() -> tuple[str, ...]:
+    """Return the protocols that have FACES, in the order of their names."""
+    folder = importlib.import_module("raincheck.conformance.mapping")
+    names = [each.name for each in pkgutil.iter_modules(folder.__path__)]
+    # SEQUENCER's traces are followed by modules of its own.
+    return tuple(name for name in names if not name.startswith("sequencer"))

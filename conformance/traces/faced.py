@@ -16,14 +16,14 @@ from typing import Annotated, Any, Final
 import msgspec
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.faces import DATAGRAM, Faces, faces_of
+from raincheck.conformance.faces import DATAGRAM, Faces, faced_protocols, faces_of
 from raincheck.conformance.shapes import ShapeError, fields_of, plain, shaped
 from raincheck.impl.plain import in_order
 from raincheck.model.machine import Refused
 
 from .events import FORMAT_VERSION
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
-from .tracefile import Problem, Report, read_records
+from .tracefile import PROTOCOLS, Problem, Report, read_records
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Address = tuple[str, Natural]
@@ -148,7 +148,8 @@ class _Checker:
         try:
             self.faces = faces_of(header.protocol)
         except UsageError as lacking:
-            raise _Unusable(f"protocol {header.protocol!r}: {lacking}") from lacking
+            known = ", ".join((*PROTOCOLS, *faced_protocols()))
+            raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
         try:
             self.rules = self.faces.rules(**header.constants)
         except TypeError as error:

@@ -338,7 +338,7 @@ def test_what_cannot_be_used_is_in_quarantine(
     ("header", "reason"),
     [
         ({"version": 2}, "version 2"),
-        ({"protocol": "nothing"}, "There is no mapping of 'nothing'"),
+        ({"protocol": "nothing"}, "protocol 'nothing': this reader knows sequencer, flush"),
         ({"initial": None}, "in which state the node begins"),
         ({"initial": {"node": "a"}}, "initial: peers is missing"),
         ({"constants": {"luck": 1}}, "constants: "),
