@@ -11,6 +11,9 @@ How the stack drives it.
     layer.advance(now)                   what is possible now: the end of a fetch
     layer.block_ok(now)                  block() has returned
 
+The requester, who coordinates, is the last to close its latch: what the others' block() sends is
+still sequenced, delivered in the old view, and may be waited for.
+
 What is for the application comes out of `poll`, in order: Block, Unblock, LatchOpened of
 `flush_events`. An application that did not ask for it (`asks`) is not asked: its messages wait.
 """
@@ -80,6 +83,7 @@ class FlushLayer(Protocol):
         self._nakack = nakack
         self._piggyback = piggyback
         self._indications: list[Indication] = []
+        self._returned = False  # block() has, and the answer is still to be given
         self._phase: tuple[object, ...] = ()  # what the requester waits for
         self._patience_at = NEVER
         self._part: Fid | None = None  # the flush that keeps this member blocked
@@ -129,7 +133,8 @@ class FlushLayer(Protocol):
     def block_ok(self, now: float) -> None:
         """block() has returned; harmless when nobody has called it."""
         if self.core.blocked == "calling":
-            self._answer(now)
+            self._returned = True
+            self._answer_in_turn(now)
 
     def advance(self, now: float) -> None:
         """Say so when everything that was to be fetched has arrived."""
@@ -144,7 +149,10 @@ class FlushLayer(Protocol):
 
     def missing(self) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""
-        return self.core.waiting()
+        waiting = self.core.waiting()
+        if self._returned:
+            waiting.pop(self.me, None)
+        return waiting
 
     # ------------------------------------------------------------------ time
 
@@ -167,6 +175,7 @@ class FlushLayer(Protocol):
     def _do(self, event: Event, now: float) -> None:
         self._carry_out(self.core.handle(event), now)
         self._arm(now)
+        self._answer_in_turn(now)
 
     def _arm(self, now: float) -> None:
         """Be patient anew with each attempt, and with each half of it."""
@@ -182,8 +191,16 @@ class FlushLayer(Protocol):
             after = config.open_latch_after
             self._open_at = now + after if part is not None and after is not None else NEVER
 
-    def _answer(self, now: float) -> None:
-        """The latch closes and the digest is taken: one step."""
+    def _answer_in_turn(self, now: float) -> None:
+        """The latch closes and the digest is taken: one step, and the requester's is the last."""
+        core = self.core
+        if not self._returned or core.blocked != "calling":
+            return
+        if core.flush == core.asked and any(
+            member not in core.completed for member in core.participants if member != self.me
+        ):
+            return
+        self._returned = False
         self._do(BlockOk(self._nakack.received_digest(), self._piggyback()), now)
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
@@ -198,7 +215,7 @@ class FlushLayer(Protocol):
             elif isinstance(effect, Block) and self.asks:
                 self._indications.append(effect)
             elif isinstance(effect, Block | TakeDigest):
-                self._answer(now)
+                self._returned = True
             elif isinstance(effect, Freeze):
                 self._nakack.freeze(effect.gone)
             elif isinstance(effect, FetchStreams):

@@ -84,6 +84,24 @@ def test_block_and_unblock_stand_around_a_view_change_and_block_may_send() -> No
     run(body())
 
 
+def test_block_may_wait_until_what_it_has_sent_is_delivered() -> None:
+    async def body() -> None:
+        async def block() -> None:
+            view = b.view
+            await b.send(b"the last word")
+            await b.drain(timeout=5)
+            assert b.view == view
+
+        async with group({}, {"block": block}) as (a, b), join("c", [a.endpoint]) as c:
+            last = await anext(a)
+            assert (last.payload, last.view) == (b"the last word", a.view.id.counter - 1)
+            await c.send(b"hello")
+            assert await take(a, 1) == [b"hello"]
+            assert "flush_unanswered" not in a.counters
+
+    run(body())
+
+
 def test_an_error_in_block_stops_nobody(caplog: pytest.LogCaptureFixture) -> None:
     async def body() -> None:
         def block() -> None:
