@@ -7,28 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from .logic import And, Expr, Not, World
+from .vocabulary import Symbol, symbols
 
-
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     rank:      process -> number              # the place in the first view
     requester: flush -> process
     attempt:   flush -> number
@@ -37,7 +21,7 @@ RIGID: Final = _symbols("""
 """)
 """What never changes, or is foretold: a flush's digests are compared once."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     running:   process -> bool
     view:      process -> view
     latch:     process -> bool
@@ -59,7 +43,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     began:     flush -> bool
     since:     flush -> view                  # Len(views) when it began
     from_view: flush -> view                  # the view in which its requester was

@@ -7,37 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from raincheck.model.sequencer import Rules
 
 from .logic import And, Expr, Or, World
+from .vocabulary import Symbol, symbols
 
-
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     node:        process -> node
     incarnation: process -> number
     founder:     process -> bool
 """)
 """What never changes. A process is an address of the spec: a node and one of its lives."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     status:        process -> number
     view:          process -> number
     seqno:         process -> number
@@ -67,7 +51,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     base:       process -> number              # what its node had said in its former lives
     sent:       process -> number              # how many messages the process ever sent
     at:         process -> number              # how far it has read the stream of its view

@@ -7,33 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from .logic import And, Expr, Function, If, Implies, Not, Updates, World
+from .vocabulary import Symbol, symbols
 
-
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     founder: process -> bool
 """)
 """What never changes."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     running:   process -> bool
     view:      process -> view             # 0 before it has installed one
     last:      -> view                     # Len(views)
@@ -52,7 +36,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec; whoever votes and whoever is voted about is a process of one life."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     digest:         digest -> bool
     digest_from:    digest -> process
     digest_view:    digest -> view

@@ -7,34 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from .logic import Expr, Or, World
+from .vocabulary import Symbol, symbols
 
-
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     founder: process -> bool
     total:   -> number                        # Chunks
 """)
 """What never changes."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     phase:         process -> number          # requester[n].phase, and so on
     attempt:       process -> number
     provider:      process -> process
@@ -58,7 +42,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     chunk: process process number index place place -> bool
     owner: process -> process
 """)

@@ -7,35 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from raincheck.model.unicast import Rules
 
 from .logic import And, Expr, If, World
+from .vocabulary import Symbol, symbols
 
-
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     window: -> number
 """)
 """What never changes."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     life:         -> number                           # of the sender's process
     connections:  -> number                           # the latest one begun to this receiver
     sending:      -> bool                             # senders has an entry, with these fields
@@ -62,7 +46,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec. What was ever sent may always arrive."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     place: number seqno -> index                      # where that message was heard
 """)
 """A history variable: actions write it, no guard reads it."""
