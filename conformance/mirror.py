@@ -149,8 +149,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="N", help=f"most states (default {LIMIT})"
     )
-    own = parser.add_argument_group("an instance that is not in the catalog")
-    own.add_argument("--protocol", metavar="NAME", help="whose model, as in model/NAME.py")
+    parser.add_argument("--protocol", metavar="NAME", help="only this protocol's cases")
+    own = parser.add_argument_group("an instance of --protocol that is not in the catalog")
     own.add_argument("--module", type=Path, metavar="FILE", help="its .tla")
     own.add_argument("--cfg", type=Path, metavar="FILE", help="its .cfg")
 
@@ -206,10 +206,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 def _chosen(args: argparse.Namespace) -> list[Case]:
     own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
     missing = [option for option, value in own.items() if value is None]
-    if missing == list(own):
+    if {"--module", "--cfg"} <= {*missing}:
+        protocol, catalog = args.protocol or "", load_catalog()
+        chosen = select(catalog, names=args.case, protocol=protocol, tier=args.tier, modelled=True)
         return [
             Case(each.name, each.protocol, each.module, each.cfg, each.expected, each.distinct)
-            for each in select(load_catalog(), names=args.case, tier=args.tier, modelled=True)
+            for each in chosen
         ]
     if missing or args.case:
         wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
@@ -222,8 +224,10 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
 
 def _reproduce(args: argparse.Namespace) -> str:
     words = ["raincheck", "mirror", *args.case]
+    if args.protocol is not None:
+        words += ["--protocol", args.protocol]
     if args.cfg is not None:
-        words += ["--protocol", args.protocol, "--module", str(args.module), "--cfg", str(args.cfg)]
+        words += ["--module", str(args.module), "--cfg", str(args.cfg)]
     if args.tier != TIERS[0]:
         words += ["--tier", args.tier]
     if args.limit != LIMIT:

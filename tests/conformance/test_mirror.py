@@ -176,6 +176,18 @@ def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
     assert command[command.index("-dump") :][:2] == ["-dump", "dot,actionlabels"]
 
 
+def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
+    from raincheck.conformance import mirror
+
+    given = arguments(tmp_path, "--protocol", "sequencer")
+    chosen = mirror._chosen(given)
+
+    assert len(chosen) > 1
+    assert {case.protocol for case in chosen} == {"sequencer"}
+    given.dry_run = True
+    assert run(given, Ui(quiet=True)).reproduce.endswith("mirror --protocol sequencer")
+
+
 def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "raincheck.model.empty_system", ModuleType("empty_system"))
     ui = Ui(quiet=True)
@@ -187,6 +199,7 @@ def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
         ([*files, "--protocol", "sequencer"], "does not fit"),
         (["x", *files, "--protocol", "sequencer"], "without a case"),
         (["sequencer-crush"], "no case sequencer-crush: did you mean"),
+        (["--protocol", "nothing"], "no protocol nothing"),
         (["--module", "none.tla", *files[2:], "--protocol", "sequencer"], "no file none"),
     ]:
         with pytest.raises(UsageError, match=reason):
