@@ -163,8 +163,9 @@ def check_quiet(group: Simulator) -> None:
             raise Broken(f"progress: {node.name} has {stack.pending} messages under way")
         if stack.blocked or node.app.blocked:
             raise Broken(f"progress: {node.name} is blocked")
-        if node.app.transferred is False:
-            raise Broken(f"state: {node.name} did not get the group's state")
+        holders = [m.node for m in view.members if group[m.node].app.transferred is not False]
+        if node.app.transferred is False and holders:  # else it died with those who had it
+            raise Broken(f"state: {node.name} did not get the group's state, which {holders} have")
         waits = {
             str(member): why
             for member, why in stack.missing(group.now).items()
@@ -181,7 +182,8 @@ def check_quiet(group: Simulator) -> None:
             tables = [each.stack.sequencer.received_table for each in (node, other)]
             if tables[0] != tables[1]:
                 raise Broken(f"tables: {node.name} has {tables[0]}, {member} {tables[1]}")
-            if group.with_state and node.app.checksum != other.app.checksum:
+            stateful = group.with_state and node.app.transferred is not False
+            if stateful and node.app.checksum != other.app.checksum:
                 raise Broken(f"state: {node.name} and {member} have different states")
         if stack.buffered():
             raise Broken(f"memory: {node.name} keeps {stack.buffered()} datagrams")
