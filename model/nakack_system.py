@@ -121,7 +121,7 @@ class NakackSystem(Composed[State, Local]):
         c = self.constants
         yield from self.act(state, name, on.Deliver(peer), (name, peer.node))
         yield from self.act(state, name, on.Acknowledge(peer), (name, peer.node))
-        gone = not node.running(state.locals[self.index[peer.node]])
+        gone = state.locals[self.index[peer.node]].status == "crashed"
         if len(state.views) < c.max_views and gone and me.view == len(state.views):
             stream = stream_of(me.stream, peer)
             if not c.prompt or stream is None or stream.arrived() == stream.delivered:

@@ -297,7 +297,7 @@ Purge(n, s, at) ==
 
 \* s is gone: take no more of its stream, for n tells now how much of it has arrived.
 Freeze(n, s) ==
-    /\ Running(n) /\ ~Running(s)
+    /\ Running(n) /\ status[s] = "crashed"
     /\ s \in Others(n)
     /\ view[n] = Len(views)
     /\ ~stream[n][s].frozen
