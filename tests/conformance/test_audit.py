@@ -44,6 +44,7 @@ def arguments(out: Path, **changes: object) -> Namespace:
 def results_of(name: str) -> list[dict[str, object]]:
     """What a good step answers."""
     quick = [case for case in load_catalog() if case.tier == "quick"]
+    shared: dict[str, object]
     shared = {"protocol": "sequencer", "verdict": HOLDS, "expected": HOLDS}
     match name:
         case "check":
@@ -57,8 +58,14 @@ def results_of(name: str) -> list[dict[str, object]]:
             return [shared | {"name": case.name, "edges": 5} for case in quick]
         case "run":
             names = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
+            names += ("VirtualSynchrony",)
             return [shared | {"name": "run-1", "events": 100}] + [
                 shared | {"name": each} for each in names
+            ]
+        case "conform":
+            return [
+                shared | {"name": f"run-1: {protocol}", "protocol": protocol, "events": 100}
+                for protocol in ("flush", "gms", "stable")
             ]
     return [shared | {"name": name}]
 
@@ -82,7 +89,7 @@ def test_good_steps_make_a_page_that_holds_and_says_what_is_not_discharged(tmp_p
     assert outcome.verdict == HOLDS
     page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
     assert "Everything is as the catalog says" in page
-    assert "VirtualSynchrony" in page[: page.index("Properties, and what each rests on")]
+    assert "AccurateSuspicion" in page[: page.index("Properties, and what each rests on")]
     assert "SEQ-F18" in page
     assert "raincheck audit --tier quick --runs 1 --seed 7" in page
     assert json.loads((tmp_path / "a" / "summary.json").read_text())["verdict"] == HOLDS

@@ -215,6 +215,7 @@ def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
     from raincheck.conformance import mirror
 
     monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(limit=2))
+    monkeypatch.setattr(mirror, "has_model", lambda _: True)
     monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
     compared = mirror.mirror_case
     monkeypatch.setattr(mirror, "mirror_case", lambda *a, **k: compared(*a, **k, dump=golden))
@@ -277,3 +278,15 @@ def test_a_repair_undone_in_the_model_alone_is_found(tmp_path):
     assert found("OwnTable") == ("other effect", "Send", 0)
     assert found("DrainOnLeave") == ("missing step", "Stop", 2)
     assert found("PruneTable") == ("other effect", "InstallView", 7)
+
+
+def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch):
+    from raincheck.conformance import mirror
+
+    monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
+    assert not mirror.has_model(CASE.protocol)
+
+    run(arguments(tmp_path), Ui(quiet=True))
+
+    (left_out,) = json.loads((tmp_path / "out/left_out.json").read_text())
+    assert left_out["reason"] == f"there is no model/{CASE.protocol}_system.py"

@@ -21,6 +21,8 @@ from raincheck.conformance.mutate import (
     try_implementation,
     try_spec,
 )
+from raincheck.conformance.replaying.damage import damaged_faces
+from raincheck.conformance.replaying.facemutants import of_protocol, try_faces
 from raincheck.conformance.replaying.mutants import (
     Mutant,
     core_maker,
@@ -36,7 +38,10 @@ from raincheck.impl.messages import Address
 CASES = {case.name: case for case in load_catalog()}
 MUTANTS = {mutant.name: mutant for mutant in load_mutants()}
 SPEC = [mutant for mutant in MUTANTS.values() if mutant.of_spec]
-REPLAYED = [mutant for mutant in MUTANTS.values() if not mutant.of_spec and mutant.cases]
+CODE = [mutant for mutant in MUTANTS.values() if not mutant.of_spec]
+SEQUENCER = [mutant for mutant in CODE if mutant.protocol(CASES) == "sequencer"]
+REPLAYED = [mutant for mutant in SEQUENCER if mutant.cases]
+OTHERS = [mutant for mutant in CODE if mutant not in SEQUENCER]
 
 
 def harmless(**fields: object) -> Mutant:
@@ -63,12 +68,14 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
             for name in mutant.cases:
                 assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
                 assert mutant.breaks in CASES[name].properties, mutant.name
-        else:
+        elif mutant in SEQUENCER:
             assert core_maker(mutant)(Address("a", 0)).status == "joining"
+        elif mutant.file:
+            assert damaged_faces(mutant.protocol(CASES), mutant).protocol in mutant.file
 
 
 def test_each_repair_has_a_mutant_that_undoes_it() -> None:
-    undone = {name for mutant in MUTANTS.values() for name in mutant.undo or ()}
+    undone = {name for mutant in SEQUENCER for name in mutant.undo or ()}
     assert undone == set(implementation.Repairs.__dataclass_fields__)
 
 
@@ -105,9 +112,15 @@ def test_replay_or_lockstep_notices_the_mutant(mutant: Mutant) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [m.name for m in MUTANTS.values() if not m.of_spec and not m.cases]
-)
+@pytest.mark.parametrize("mutant", OTHERS, ids=lambda mutant: mutant.name)
+def test_a_mutant_of_a_protocol_with_faces_is_noticed(mutant: Mutant) -> None:
+    protocol = mutant.protocol(CASES)
+    cases = [CASES[name] for name in mutant.cases] or of_protocol(CASES.values(), protocol)
+    assert try_faces(mutant, protocol, cases, runs=100, both=False).found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [m.name for m in SEQUENCER if not m.cases])
 def test_what_only_runs_can_show_is_noticed_too(name: str) -> None:
     found = try_implementation(MUTANTS[name], [], seed=1, both=False)
     assert found.verdict == "holds", found.detail
