@@ -45,7 +45,8 @@ class Plan:
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     """Return the steps; the two lanes take about the same time."""
     seeded = ("--seed", str(seed))
-    cluster = ("--members", "3", "--faults", "crash,loss,delay", "--runs", str(runs))
+    faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
+    cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
     return (
         Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
         Plan("generate", ("generate", *seeded), 0),
