@@ -105,9 +105,9 @@ class Channel:
             raise
 
     async def _state_arrived(self, timeout: float | None) -> None:
-        what = "waiting for the group's state"
-        await self._until(lambda: self._callbacks.desk.outcome is not None, what, timeout)
-        await self._callbacks.desk.arrived()
+        desk = self._callbacks.desk
+        await self._until(lambda: desk.outcome is not None, "getting the group's state", timeout)
+        await desk.arrived()
 
     async def fetch_state(self, *, timeout: float | None = None) -> None:
         """Get the group's state once more: set_state is called, and the group waits meanwhile.
@@ -262,13 +262,7 @@ class Channel:
     @property
     def counters(self) -> dict[str, int]:
         """What happened, by name: the stack's counters and, as transport.*, the transport's."""
-        counters = dict(self._stack.counters)
-        for name, value in self._driver.transport.counters.items():
-            counters[f"transport.{name}"] = value
-        counters["inbox.bytes"] = self._inbox.size
-        counters["inbox.dropped_at_leave"] = self._inbox.dropped
-        counters["trace.lost"] = self._driver.trace_lost
-        return counters
+        return self._driver.counters | self._inbox.counters
 
     # inside
 

@@ -70,9 +70,13 @@ class Driver:
         return self._soon is not None and monotonic() - self._soon_since > TURN
 
     @property
-    def trace_lost(self) -> int:
-        """Records that the trace lacks since it could not be written any more."""
-        return 0 if self._writer is None else self._writer.lost
+    def counters(self) -> dict[str, int]:
+        """The stack's and, as transport.*, the transport's; and what the trace lacks."""
+        counters = dict(self.stack.counters)
+        for name, value in self.transport.counters.items():
+            counters[f"transport.{name}"] = value
+        counters["trace.lost"] = 0 if self._writer is None else self._writer.lost
+        return counters
 
     def run(self, step: Callable[[float], None]) -> None:
         """Do something to the stack at this time, and what follows from it."""

@@ -16,6 +16,12 @@ class ConfigError(RaincheckError):
 class MessageTooLarge(RaincheckError, ValueError):
     """A message does not fit into one bundle; messages are never fragmented."""
 
+    def __init__(self, size: int, most: int, max_bundle: int) -> None:
+        super().__init__(
+            f"a message of {size} bytes does not fit into a bundle: at most {most} bytes; "
+            f"raise max_bundle ({max_bundle}), or split the message"
+        )
+
 
 class WouldBlock(RaincheckError):
     """The send buffer is full; wait until the stack is writable again."""

@@ -40,6 +40,11 @@ class Inbox:
         self._end: str | None = None
         self._turn_ends = 0.0
 
+    @property
+    def counters(self) -> dict[str, int]:
+        """Bytes waiting, and messages dropped while leaving."""
+        return {"inbox.bytes": self.size, "inbox.dropped_at_leave": self.dropped}
+
     def put(self, batch: Batch) -> None:
         """Add what was delivered."""
         if not self._may_hold and (self.dropped or self.size >= self._limit):

@@ -108,7 +108,7 @@ class Stack:
         if self._departure.asked or self._group.left:
             raise NotMember(self._why_not())
         if len(payload) > self.max_message:
-            raise self._too_large(len(payload))
+            raise MessageTooLarge(len(payload), self.max_message, self.config.max_bundle)
         if not self._buffer.writable:
             raise WouldBlock("the send buffer is full; wait until the stack is writable")
         self._buffer.append(payload)
@@ -119,7 +119,7 @@ class Stack:
             raise NotMember(self._why_not())
         lengths = list(map(len, payloads))
         if lengths and max(lengths) > self.max_message:
-            raise self._too_large(max(lengths))
+            raise MessageTooLarge(max(lengths), self.max_message, self.config.max_bundle)
         return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
 
     def flush(self, now: float) -> None:
@@ -299,9 +299,3 @@ class Stack:
     def _why_not(self) -> str:
         what = "is leaving" if self._departure.asked else "is out of"
         return f"{self.address} {what} the group: nothing can be sent any more"
-
-    def _too_large(self, size: int) -> MessageTooLarge:
-        return MessageTooLarge(
-            f"a message of {size} bytes does not fit into a bundle: at most {self.max_message} "
-            f"bytes; raise max_bundle ({self.config.max_bundle}), or split the message"
-        )
