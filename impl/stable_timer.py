@@ -147,12 +147,17 @@ class StableTimer(Protocol):
             self._handle(event, now)
 
     def _is_welcome(self, source: Address, view: ViewId) -> bool:
-        """Another side of a partition may give the number of this view to one of its own."""
+        """Whether it is of a member, in this very view.
+
+        The core looks at the view as well. But an IP group carries what is for the members of one
+        view to those of another too, and another side of a partition may give the number of this
+        view to one of its own.
+        """
         core = self.core
         if not core.view or source not in core.members or source == self.me:
             self.counters["stable_of_non_member"] += 1
             return False
-        if view.counter == self._view.counter and view != self._view:
+        if view != self._view:
             self.counters["stable_of_other_view"] += 1
             return False
         return True
