@@ -178,5 +178,5 @@ def theory(basis: Basis | None = None) -> Theory:
         transitions(basis or Basis()),
         INVARIANT,
         PROPERTIES,
-        ranges={"status": CRASHED},
+        ranges={"status": CRASHED + 1},
     )
