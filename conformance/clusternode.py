@@ -19,6 +19,7 @@ from raincheck.conformance.described import FromFaces
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import faces_of
 from raincheck.conformance.field.clusterload import Node, tell
+from raincheck.conformance.field.clusterstate import Everything
 from raincheck.impl.channel import Channel
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
@@ -29,6 +30,7 @@ from raincheck.impl.recording import Recorder, attach
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.state_desk import StateNotTransferred
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
 
@@ -56,7 +58,7 @@ class TracedConfig(ChannelConfig):
         inner = await ChannelConfig.open_transport(self)
         return FaultyTransport(inner, self.damage, self.seed or 0, self._flush)
 
-    async def make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
         """Make a stack that is traced, its repairs undone if a test wants that."""
         address = self.address(transport.endpoint)
         writer = TraceWriter(self.traces, self.run, address, problem=_trace_failed)
@@ -165,8 +167,8 @@ def layers(text: str) -> LayerRepairs:
     return replace(whole, **{n: replace(getattr(whole, n), **off) for n, off in undone.items()})
 
 
-def config(args: argparse.Namespace) -> TracedConfig:
-    """From the command line to the channel's settings."""
+def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
+    """From the command line, and the application's state, to the channel's settings."""
     shares = dict(pair.split("=") for pair in args.damage.split(",") if pair)
     peers = tuple(peer for peer in args.peers.split(",") if peer)
     # A founder of a multicast group waits for nobody; others must not found a second group.
@@ -189,14 +191,17 @@ def config(args: argparse.Namespace) -> TracedConfig:
         damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
         repairs=repairs(args.undo),
         layers=layers(args.undo),
+        get_state=everything.get_state,
+        set_state=everything.set_state,
     )
 
 
 async def _run(args: argparse.Namespace) -> None:
-    settings = config(args)
+    everything = Everything()
+    settings = config(args, everything)
     try:
         async with Channel.connecting(settings) as channel:
-            await Node(channel, args).work()
+            await Node(channel, args, everything).work()
     finally:
         # However it ends, short of being killed: nothing was handled that is not recorded.
         for core, recorder in settings.recorders:
@@ -213,7 +218,7 @@ def main(arguments: list[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
     try:
         asyncio.run(_run(args))
-    except NotMember as problem:
+    except (NotMember, StateNotTransferred) as problem:
         tell("excluded", sentence=str(problem))
         return EXCLUDED
     except WaitTimeout as problem:

@@ -34,9 +34,10 @@ FIRM = (
     "GapFree",
     "Validity",
     "Logs",
+    "SameCut",
 )
 """What has to hold. Trace: each member's events and the network relation. Logs: what the delivery
-logs say by themselves."""
+logs say by themselves. SameCut: whoever was given the state ended with what all the others have."""
 NOT_PROMISED = "not promised"
 
 _SHOWN = 3  # findings in a detail
@@ -77,6 +78,7 @@ class Judged:
             "messages": self.messages,
             "views": self.views,
             "lives": len(record.lives),
+            "transfers": sum(member.transfers for member in record.lives),
             "faults": kinds or "none",
             "damaged": damaged(record.lives),
             "seconds": round(record.seconds, 1),
@@ -99,10 +101,22 @@ def judge(record: Record, folder: Path, check: bool = True) -> Judged:
     if any(member.wrong for member in record.lives):
         judged.verdicts["Integrity"] = VIOLATED
     _judge_logs(judged, folder)
+    _judge_states(judged)
     if check:
         _judge_traces(judged, folder)
         _judge_by_logs_alone(judged, folder)
     return judged
+
+
+def _judge_states(judged: Judged) -> None:
+    """The survivors' applications have the same, whether they were there or were given it."""
+    states = {m.address: m.state for m in judged.record.survivors if m.state}
+    if len(set(states.values())) > 1:
+        _add(judged, "SameCut", VIOLATED)
+        told = ", ".join(f"{who} {count} {total:08x}" for who, (count, total) in states.items())
+        judged.reasons.append(f"SameCut is violated: messages and their checksum: {told}")
+    elif len(states) > 1:
+        _add(judged, "SameCut", HOLDS)
 
 
 def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:

@@ -18,6 +18,8 @@ from typing import Any
 from raincheck.impl.channel import Channel
 from raincheck.impl.messages import Batch
 
+from .clusterstate import Everything
+
 ORPHAN = 5
 """Exit code when the harness has gone."""
 PROGRESS = 0.05
@@ -95,8 +97,9 @@ class Log:
 class Node:
     """The duties of a member process."""
 
-    def __init__(self, channel: Channel, args: argparse.Namespace) -> None:
+    def __init__(self, channel: Channel, args: argparse.Namespace, everything: Everything) -> None:
         self._channel = channel
+        self._everything = everything
         self._args = args
         self._me = str(channel.address)
         self._draw = Random(f"load {args.seed} {self._me}")
@@ -132,7 +135,13 @@ class Node:
             await deliver
             self._log.close()
             self._progress()
-            tell("left", counters=self._channel.counters)
+            state = self._everything
+            tell(
+                "left",
+                counters=self._channel.counters,
+                state=[state.count, state.sum],
+                transfers=state.transfers,
+            )
         finally:
             for task in tasks:
                 task.cancel()
@@ -156,6 +165,7 @@ class Node:
         sender = str(batch.sender)
         numbers = [int.from_bytes(payload[:8]) for payload in batch.payloads]
         self._log.delivered(sender, batch.view, numbers)
+        self._everything.add(sender, numbers)
         size = self._args.size
         for number, payload in zip(numbers, batch.payloads, strict=True):
             if payload != content(sender, number, size):

@@ -52,6 +52,10 @@ class Member:
     """What it said last of what went wrong."""
     status: dict[str, Any] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
+    state: tuple[int, ...] = ()
+    """What its application had in the end: how many messages, and their checksum."""
+    transfers: int = 0
+    """How often it was given a state."""
     wrong: str = ""
     trace_failed: str = ""
     hearing: asyncio.Task[None] | None = None
@@ -188,6 +192,7 @@ class Members:
                 member.status = event
             case "left":
                 member.counters = event["counters"]
+                member.state, member.transfers = tuple(event["state"]), event["transfers"]
             case "wrong":
                 member.wrong = event["sentence"]
             case "trace_failed":

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -24,6 +24,7 @@ from raincheck.conformance.field.clusterload import content
 from raincheck.conformance.field.clustermembers import Member
 from raincheck.conformance.field.clusterrecord import Record, Settings, cut_last_line, name_of
 from raincheck.conformance.field.clusterrun import ClusterRun
+from raincheck.conformance.field.clusterstate import Everything
 from raincheck.conformance.field.faults import Fault, Plan
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
@@ -389,6 +390,39 @@ def test_a_broken_order_fails_the_run_and_so_do_the_logs_alone(tmp_path: Path) -
     assert "total_order violated" in "\n".join(judged.reasons)
     judged.verdicts = {"Trace": "holds", "TotalOrder": "violated"}
     assert judged.verdict == "violated"
+
+
+def test_states_that_differ_in_the_end_break_the_cut(tmp_path: Path) -> None:
+    record = lived(tmp_path, {"a": [1], "b": [1]}, 1)
+    for member in record.lives:
+        member.state = (1, 0xABC)
+    assert judge(record, tmp_path, check=False).verdicts["SameCut"] == "holds"
+
+    record.lives[1].state = (2, 0xDEF)
+    judged = judge(record, tmp_path, check=False)
+
+    assert judged.verdict == "violated"
+    assert "SameCut is violated" in "\n".join(judged.reasons)
+    assert "b.0 2 00000def" in "\n".join(judged.reasons)
+
+
+def test_a_state_goes_over_whole_or_not_at_all() -> None:
+    async def handed(chunks: list[bytes]) -> AsyncIterator[bytes]:
+        for chunk in chunks:
+            yield chunk
+
+    told, heard = Everything(), Everything()
+    told.add("a.0", [1, 2])
+    told.add("b.0", [1])
+    chunks = list(told.get_state())
+    asyncio.run(heard.set_state(handed(chunks)))
+    for each in (told, heard):
+        each.add("a.0", [3])
+
+    assert (heard.count, heard.sum) == (told.count, told.sum)
+    assert (heard.count, heard.transfers) == (4, 1)
+    with pytest.raises(ValueError, match="not the one that was sent"):
+        asyncio.run(heard.set_state(handed(chunks[:-1])))
 
 
 def test_contents_tell_messages_apart() -> None:
