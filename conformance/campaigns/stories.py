@@ -85,7 +85,7 @@ class Story:
                 raise Broken(f"progress: {node.name} is out: {node.left}")
             if node.up and node.left is None and node.name in self.quiet:
                 raise Broken(f"progress: {node.name} has not left")
-        if not any(node.messages for node in group.up):
+        if not any(node.messages for node in group.nodes.values()):
             raise Broken("progress: nobody has delivered anything")
 
     def _application(self) -> Application:

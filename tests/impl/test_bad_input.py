@@ -3,6 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -361,7 +362,7 @@ def test_the_latch_opens_by_itself_only_if_that_was_asked_for_and_that_is_report
         opened = [node.opened for node in group.up if node.name in "ac"]
         assert sum(map(len, opened)) == expected
         assert sum(group[name].stack.counters["latch_opened"] for name in "ac") == expected
-        group.run_until(lambda: group.in_one_view("a", "c", "d"))
+        group.run_until(partial(group.in_one_view, "a", "c", "d"))
         group.send("a", [b"x"])
         group.run(1.0)
         assert [group[name].messages for name in "ac"] == [11, 11]
