@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from .flush import Local, Rules
 from .flush_events import Fetch, Fid, Table
+from .instance import Given
 from .machine import Value, function, record
 from .runs import Address
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +69,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        found = values.get(name)
-        if type(found) is tuple and not found and kind is frozenset:
-            found = frozenset()
-        if type(found) is not kind:
-            raise ValueError(f"constant {name} is {found!r}; a {kind.__name__} is wanted")
-        return found
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     def camel(name: str) -> str:
         return "".join(word.capitalize() for word in name.split("_"))

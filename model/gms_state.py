@@ -22,6 +22,7 @@ from .gms_events import (
     SendViewAck,
     View,
 )
+from .instance import Given
 from .machine import Value, function, record
 from .runs import Address
 
@@ -115,17 +116,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        given = values.get(name)
-        if type(given) is tuple and not given and kind is frozenset:
-            given = frozenset()
-        if type(given) is not kind:
-            raise ValueError(f"constant {name} is {given!r}; a {kind.__name__} is wanted")
-        return given
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     def sides() -> frozenset[frozenset[str]]:
         found: set[frozenset[str]] = set()

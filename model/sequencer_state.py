@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
 from . import sequencer as node
+from .instance import Given
 from .machine import Fcn, Value, function, record
 from .runs import Address, Intervals, Run, members_of
 from .sequencer import Local, Rules, Table
-
-T = TypeVar("T")
 
 Tagged: TypeAlias = tuple[Run, int]
 """One message and the view that it is tagged with, or was delivered in."""
@@ -71,17 +70,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        found = values.get(name)
-        if type(found) is tuple and not found and kind is frozenset:
-            found = frozenset()
-        if type(found) is not kind:
-            raise ValueError(f"constant {name} is {found!r}; a {kind.__name__} is wanted")
-        return found
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     return Constants(
         nodes=tuple(sorted(nodes("Nodes"))),

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
+from .instance import Given
 from .machine import Value, function, record
 from .runs import Address
 from .stable import Local, Members, Rules, Vector
-
-T = TypeVar("T")
 
 Counts: TypeAlias = tuple[int, ...]
 """One number per node, by its index."""
@@ -93,17 +92,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        found = values.get(name)
-        if type(found) is tuple and not found and kind is frozenset:
-            found = frozenset()
-        if type(found) is not kind:
-            raise ValueError(f"constant {name} is {found!r}; a {kind.__name__} is wanted")
-        return found
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     return Constants(
         nodes=tuple(sorted(nodes("Nodes"))),

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
+from .instance import Given
 from .machine import Value, function, record
 from .runs import Address
 from .state_transfer import Local, Rules
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +91,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        found = values.get(name)
-        if type(found) is tuple and not found and kind is frozenset:
-            found = frozenset()
-        if type(found) is not kind:
-            raise ValueError(f"constant {name} is {found!r}; a {kind.__name__} is wanted")
-        return found
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     return Constants(
         nodes=tuple(sorted(nodes("Nodes"))),

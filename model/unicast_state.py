@@ -8,15 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias
 
+from .instance import Given
 from .machine import Value, function, record
 from .network import Link
 from .runs import Address
 from .unicast import Local, Receiver, Rules, Sender
 from .unicast_events import Ack, Content, Message
-
-T = TypeVar("T")
 
 Datagram: TypeAlias = tuple[Address, Message | Ack]
 """What is under way: its source, and the rest."""
@@ -53,17 +52,8 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
 
     Raises ValueError naming the constant that is missing or has a wrong kind of value.
     """
-
-    def of(name: str, kind: type[T]) -> T:
-        given = values.get(name)
-        if type(given) is tuple and not given and kind is frozenset:
-            given = frozenset()
-        if type(given) is not kind:
-            raise ValueError(f"constant {name} is {given!r}; a {kind.__name__} is wanted")
-        return given
-
-    def nodes(name: str) -> frozenset[str]:
-        return frozenset(str(n) for n in of(name, frozenset))
+    given = Given(values)
+    of, nodes = given.of, given.nodes
 
     return Constants(
         nodes=tuple(sorted(nodes("Node"))),
