@@ -135,8 +135,12 @@ class StableSystem(Below):
         under_way = state.digests | state.stabilities
         if name in self.constants.mute or (
             self.constants.spaced
-            and any(
-                d.sender == me.me and state.status[self.index[d.to]] != "crashed" for d in under_way
+            and (
+                any(
+                    d.sender == me.me and state.status[self.index[d.to]] != "crashed"
+                    for d in under_way
+                )
+                or any(me.me in dict(them.in_hand) for them in state.locals)
             )
         ):
             return

@@ -17,16 +17,19 @@ CONSTANTS
     GivesUp,          \* a view change that joiners wait for may be given up
     Mute,             \* the nodes that crash before their first digest, if they do
     Spaced            \* a digest goes out only when the node's earlier datagrams are no more
-                      \* under way: periods are long, and that is all that may be lost by it
+                      \* under way and its votes are counted: periods are long, and that is all
+                      \* that may be lost by it
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
-MCSeqno == 1 .. MaxSent
+MCSeqno(s) == IF s \in Senders THEN 1 .. MaxSent ELSE {}
 
 MCSendDigest(n) ==
     /\ n \notin Mute
-    /\ Spaced => \A d \in digests \cup stabilities :
-                    d.from # Address(n) \/ status[d.to] = "crashed"
+    /\ Spaced =>
+         /\ \A d \in digests \cup stabilities :
+              d.from # Address(n) \/ status[d.to] = "crashed"
+         /\ \A p \in Node : Address(n) \notin DOMAIN inHand[p]
     /\ SendDigest(n)
 
 MCMulticast(n) == n \in Senders /\ sent[n] < MaxSent /\ Multicast(n)

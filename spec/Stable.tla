@@ -32,7 +32,7 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
 CONSTANTS
     Founders,         \* the nodes of the first view
-    Seqno,            \* what the temporal properties speak about: 1 .. some bound
+    Seqno(_),         \* of each node, what the temporal properties speak about: 1 .. some bound
     MaxViews,         \* the membership decides no more views than that
 
     \* Assumptions on the layers below.
@@ -517,22 +517,23 @@ ReceiveNewest(n, s) ==
              /\ o.content.view = d.content.view => Total(o.content.delivered) <= Total(d.content.delivered)
         /\ Takes(n, d)
 
+\* The nodes in S, where they can act so at all: TLC's time grows with each WF.
+If(possible, S) == IF possible THEN S ELSE {}
+
 \* Digests go out for ever, and the newest ones arrive now and then; who is gone is found
 \* out. Nobody has to multicast, crash or come back, and nothing has to be lost.
 Fairness ==
     /\ \A n \in Node :
           /\ WF_vars(SendDigest(n))
           /\ WF_vars(SendStability(n))
-          /\ WF_vars(InstallView(n))
-          /\ WF_vars(Suspend(n))
-          /\ WF_vars(ReceiveStability(n, n))
-          /\ WF_vars(Vote(n, n))
           /\ \A s \in Node \ {n} :
                 /\ WF_vars(ReceiveNewest(n, s))
-                /\ WF_vars(Vote(n, s))
                 /\ WF_vars(ReceiveStability(n, s))
                 /\ WF_vars(Arrive(n, s))
                 /\ WF_vars(Fetch(n, s))
+    /\ \A n \in If(~ClearVotes, Node) : WF_vars(ReceiveStability(n, n))
+    /\ \A n \in If(~AtomicVote, Node) : \A s \in Node : WF_vars(Vote(n, s))
+    /\ \A n \in If(MaxViews > 1, Node) : WF_vars(InstallView(n)) /\ WF_vars(Suspend(n))
     /\ WF_vars(ViewChange)
 
 Spec == Init /\ [][Next]_vars /\ Fairness
@@ -580,7 +581,7 @@ DeliveredByAll(n, s, k) ==
 
 \* What all members have delivered everybody purges in the end.
 AllPurged ==
-    \A n, s \in Node : \A k \in Seqno :
+    \A n, s \in Node : \A k \in Seqno(s) :
         DeliveredByAll(n, s, k) ~> (purged[n][s] >= k \/ ~DeliveredByAll(n, s, k))
 
 \* n lacks message k of s, and somebody in its view has delivered it.
@@ -593,7 +594,7 @@ Lacks(n, s, k) ==
 \* What one member of a view has, every member of it gets, the last message of a sender
 \* that says no more, or has crashed, included (R7).
 LastMessageFound ==
-    \A n, s \in Node : \A k \in Seqno : Lacks(n, s, k) ~> ~Lacks(n, s, k)
+    \A s \in Node : \A n \in Node \ {s} : \A k \in Seqno(s) : Lacks(n, s, k) ~> ~Lacks(n, s, k)
 
 -----------------------------------------------------------------------------
 IsVector(vec) == \A a \in DOMAIN vec : a[1] \in Node /\ vec[a] \in Nat
