@@ -1,0 +1,218 @@
+"""Runs of GMS's model, read in the words of its proof.
+
+The theory remembers every message, which no state of the model does. So it is not single edges
+that are held against it but whole runs: each step is told as the theory's transitions, whose
+guards must be true, and whose updates must lead to the model's next state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeAlias
+
+from raincheck.model.composed import Move
+from raincheck.model.gms_events import Install, Prepared, SendViewAck, View
+from raincheck.model.gms_state import State
+from raincheck.model.gms_system import GmsSystem
+from raincheck.model.runs import Address
+
+from .concrete import Frame, Tables
+from .gms import theory
+from .gms_foretold import Foretold
+from .gms_words import FINISHING, FLUSHING, IDLE, INSTALLING, Basis
+
+Told: TypeAlias = tuple[str, tuple[Any, ...]]
+"""A transition of the theory, by its name, and its parameters."""
+
+PHASES = {
+    "idle": IDLE,
+    "flushing": FLUSHING,
+    "installing": INSTALLING,
+    "finishing": FINISHING,
+}
+OBSERVED = (
+    *("running", "view", "holds", "held", "bound", "promised", "gone", "phase"),
+    *("installed", "step", "top"),
+)
+"""What a state of the model shows of the theory's symbols."""
+
+
+class Run:
+    """A run of the model, and the same run in the theory."""
+
+    def __init__(
+        self,
+        system: GmsSystem,
+        first: State,
+        moves: Sequence[Move[State]],
+        basis: Basis | None = None,
+    ) -> None:
+        self.system = system
+        self.states = [first, *(move.target for move in moves)]
+        self.moves = moves
+        self.theory = theory(basis)
+        self.known = Foretold(self.states, moves)
+        self.frame = Frame(self.theory, self.known.domain(), self.known.rigid(), self._matters)
+        self.dead: set[int] = set()
+        self.taken: list[str] = []
+        """The theory's transitions by which it has followed the run."""
+
+    @staticmethod
+    def _matters(name: str, values: tuple[Any, ...], world: Any) -> bool:
+        """What is not of a process that runs is of no consequence."""
+        if name in ("running", "installed", "step", "top"):
+            return True
+        if name == "held" and not world.holds(values[0]):
+            return False
+        return bool(world.running(values[0]) and (name != "promised" or world.bound(values[0])))
+
+    # ------------------------------------------------------------------ a state
+
+    def tables(self, state: State) -> Tables:
+        """What the state shows, in the theory's symbols."""
+        known = self.known
+        found: Tables = {name: {} for name in OBSERVED}
+        for me in state.locals:
+            if me.status != "member" or me.view is None:
+                continue
+            p = known.process(Address(me.node, me.incarnation))
+            found["running"][p,] = True
+            found["view"][p,] = known.group[me.view]
+            if me.held:
+                found["holds"][p,] = True
+                found["held"][p,] = known.group[me.held[0]]
+            if me.promised is not None:
+                found["bound"][p,] = True
+                found["promised"][p,] = known.process(me.promised)
+            for m in me.gone:
+                found["gone"][p, known.named(me.view, m)] = True
+            if me.phase != "idle":
+                found["phase"][p,] = PHASES[me.phase]
+        for before, after in state.steps:
+            found["installed"][known.group[after],] = True
+            if before is not None:
+                found["step"][known.group[before], known.group[after]] = True
+        last = max((after for _, after in state.steps), key=lambda v: v.id.counter)
+        found["top"][()] = known.group[last]
+        return found
+
+    def initial(self) -> Tables:
+        """The theory's initial state."""
+        _, values = self.theory.initial(self.frame.world({}))
+        return self.frame.applied({}, values)
+
+    # ------------------------------------------------------------------ its steps
+
+    def told(self, number: int) -> Iterator[Told]:
+        """The step as transitions of the theory; none where nothing of consequence happens."""
+        before, move = self.states[number], self.moves[number]
+        after, known = move.target, self.known
+        if move.action == "FlushAgain":
+            change = known.asked[number]
+            yield "FlushAgain", (known.process(change.requester), change.index)
+        if move.node is None:
+            return
+        place = self.system.index[move.node]
+        me, then = before.locals[place], after.locals[place]
+        address = Address(me.node, me.incarnation)
+        if me.status == "joining":
+            yield from self._joining(move, address, then)
+            return
+        if me.status != "member" or me.view is None:
+            return
+        if then.status != "member":
+            yield from self._crash([known.process(address)])
+            return
+        p = known.process(address)
+        parts = list(self._member(number, move, p, me, then))
+        suspected = [("Suspect", (p, known.named(me.view, m))) for m in sorted(then.gone - me.gone)]
+        if move.action != "ReceivePrepare":
+            yield from suspected
+        yield from parts
+
+    def _crash(self, processes: Sequence[int]) -> Iterator[Told]:
+        for p in processes:
+            if p not in self.dead:
+                self.dead.add(p)
+                yield "Crash", (p,)
+
+    def _joining(self, move: Move[State], address: Address, then: Any) -> Iterator[Told]:
+        known = self.known
+        if then.status == "member":
+            yield "ReceiveJoinRsp", (known.process(address), known.group[move.event.view])
+        elif then.status == "joining":
+            yield from self._crash(known.admissions(address, then.declined))
+        else:
+            yield from self._crash(known.admissions(address))
+
+    def _member(self, number: int, move: Move[State], p: int, me: Any, then: Any) -> Iterator[Told]:
+        known = self.known
+        match move.action:
+            case "BeginChange":
+                yield "BeginChange", (p, known.asked[number].index)
+            case "Suspended":
+                if then.phase != "installing":
+                    yield "Suspended: for a transfer", (p,)
+                elif known.made.get(then.proposal) == number:
+                    yield "Suspended: the next view", (p,)
+                else:
+                    yield "Suspended: a view again", (p, self._whose(move, then.proposal, me, p))
+            case "InstallView":
+                own = me.proposal.id == me.view.id
+                yield f"InstallView{': its own' if own else ''}", (p,)
+            case "Finish":
+                yield "Finish", (p,)
+            case "ReceivePrepare":
+                if any(isinstance(each, Prepared) for each in move.outputs):
+                    yield "ReceivePrepare", (p, known.prepared[number].index)
+            case "ReceiveNewView":
+                if any(isinstance(each, SendViewAck) for each in move.outputs):
+                    change = known.proposal_of(number, move.event.sender, move.event.view)
+                    new = move.event.view.id.counter > me.view.id.counter
+                    case = "" if new else ": installed before"
+                    yield f"ReceiveNewView{case}", (p, change.index)
+            case "ReceiveInstall":
+                if any(isinstance(each, SendViewAck) for each in move.outputs):
+                    change = known.install_of(number, move.event.sender, move.event.counter)
+                    new = any(isinstance(each, Install) for each in move.outputs)
+                    case = "" if new else ": installed before"
+                    yield f"ReceiveInstall{case}", (p, change.index)
+
+    def _whose(self, move: Move[State], proposal: View, me: Any, p: int) -> int:
+        """Who has the view that is proposed again."""
+        for answer in move.event.answers:
+            if proposal in (answer.view, *answer.held):
+                return self.known.named(me.view, answer.member)
+        return p
+
+    def difference(self) -> str:
+        """Where the theory does not follow the run; nothing if it does."""
+        transitions = {each.name: each for each in self.theory.transitions}
+        self.dead.clear()
+        self.taken.clear()
+        tables = self.initial()
+        world = self.frame.world(tables)
+        for axiom in self.theory.axioms:
+            if not axiom.formula(world):
+                return f"{axiom.name} is false"
+        if not self.theory.initial(world)[0]:
+            return "no initial state"
+        for number, move in enumerate(self.moves):
+            where = f"step {number + 1}, {move.action}{move.args}"
+            told = list(self.told(number))
+            for name, parameters in told:
+                self.taken.append(name)
+                world = self.frame.world(tables)
+                if not transitions[name].guard(world, *parameters):
+                    return f"{where}: the guard of {name}{parameters} is false"
+                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
+            differs = self.frame.differs(tables, self.tables(move.target), OBSERVED)
+            if differs is not None:
+                return f"{where}: {differs} differs"
+            if not told:
+                continue
+            world = self.frame.world(tables)
+            for conjunct in self.theory.invariant:
+                if not conjunct.formula(world):
+                    return f"{where}: {conjunct.name} is false"
+        return ""

@@ -1,0 +1,120 @@
+"""The proof of GMS: it succeeds, fails without each repair, and is about the model's runs."""
+
+import random
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.model.composed import Move
+from raincheck.model.gms_state import State
+from raincheck.model.gms_system import machine
+from raincheck.model.inductive.bounded import Search
+from raincheck.model.inductive.gms import WITHOUT, basis_without, theory
+from raincheck.model.inductive.gms_model import Run
+from raincheck.model.inductive.induction import attempt, obligations
+
+SPEC = Path(__file__).parents[2] / "spec"
+WHOLE = theory()
+
+BREAKS = {
+    "AccurateSuspicion": ("GoneAreGone", "Suspect"),
+    "InstallWhen": ("HoldsLast", "ReceiveNewView"),
+    "ViewAcks": ("HoldsLast", "InstallView"),
+    "Takeover": ("HoldsNext", "Suspended: the next view"),
+}
+"""A step that no longer keeps that conjunct without the assumption or repair."""
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_invariant_begins_is_kept_and_implies_what_is_promised(seed: int) -> None:
+    found = obligations(WHOLE)
+
+    left_open = [each for each in found if not attempt(each, seed).proved]
+
+    assert left_open == []
+    promised = {"SingleSequenceOfViews", "SelfInclusion", "Monotone", "NobodyIsLost"}
+    assert {each.claim for each in found if each.kind == "implied"} == promised
+    kept = [each for each in found if each.kind == "kept"]
+    assert len(kept) == len(WHOLE.invariant) * len(WHOLE.transitions)
+
+
+@pytest.mark.parametrize("name", WITHOUT)
+def test_without_an_assumption_or_a_repair_a_step_fails(name: str) -> None:
+    subject = theory(basis_without([name]))
+    claim, transition = BREAKS[name]
+
+    conjunct = next(each for each in subject.invariant if each.name == claim)
+    step = next(each for each in subject.transitions if each.name == transition)
+    [obligation] = [
+        each
+        for each in obligations(subject)
+        if (each.claim, each.transition) == (claim, transition)
+    ]
+
+    assert not attempt(obligation, 1).proved
+    assert Search(subject).failure(conjunct, step) is not None
+
+
+def test_every_transition_can_happen() -> None:
+    search = Search(WHOLE)
+
+    assert [each.name for each in WHOLE.transitions if not search.enabled(each)] == []
+
+
+RUNS = {"crash": 3, "four": 6, "four_live": 6, "join": 6, "leave": 3, "return": 4, "transfer": 3}
+"""How many runs of each case of the model are followed."""
+
+
+def walk(case: str, seed: int, steps: int = 70) -> Run:
+    """A random run of the model, with crashes most of all while a view is being installed."""
+    system = machine(read_cfg(SPEC / f"MCGms_{case}.cfg").constants)
+    draw, moves = random.Random(seed), []
+    first = state = next(iter(system.initial()))
+    for _ in range(steps):
+        possible = list(system.moves(state))
+        if not possible:
+            break
+        weights = [_weight(state, move) for move in possible]
+        moves.append(draw.choices(possible, weights)[0])
+        state = moves[-1].target
+    return Run(system, first, moves)
+
+
+def _weight(state: State, move: Move[State]) -> float:
+    views = [me.view for me in state.locals if me.view is not None]
+    last = max((view.id.counter for view in views), default=0)
+    ahead = sum(view.id.counter == last for view in views)
+    halfway = 2 <= ahead < len(views)
+    if move.action == "Crash":
+        return 1 if halfway else 0.05
+    if move.action == "ReceiveInstall":
+        return 0.05 if halfway else 1
+    return {"Leave": 0.15, "RequestTransfer": 0.3}.get(move.action, 1)
+
+
+def test_the_theory_follows_the_runs_of_the_model() -> None:
+    taken: Counter[str] = Counter()
+    for case, runs in RUNS.items():
+        for seed in range(runs):
+            run = walk(case, seed)
+            assert run.difference() == "", (case, seed)
+            taken.update(run.taken)
+
+    assert set(taken) == {each.name for each in WHOLE.transitions}
+
+
+@pytest.mark.parametrize(
+    ("case", "told"),
+    [
+        ("f2_undone", "the guard of Suspended: the next view"),
+        ("f2_acks_undone", "the guard of InstallView"),
+        ("f3_last", "view differs"),
+        ("f4_seed", "the guard of Suspect"),
+    ],
+)
+def test_a_run_without_a_repair_is_not_followed(case: str, told: str) -> None:
+    found = [walk(case, seed).difference() for seed in range(12)]
+
+    assert any(told in difference for difference in found)
