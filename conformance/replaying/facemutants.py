@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import faces_of
+from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
 from raincheck.conformance.tlc.catalog import TIERS, Case
 
 from .damage import damaged_faces, without
 from .mutants import Mutant
 from .undoing import RUNS, Undone, undo
-from .verticals import Replayable
+from .verticals import WHOLE, Replayable
 
 
 def of_protocol(catalog: Iterable[Case], protocol: str) -> list[Case]:
@@ -43,9 +44,7 @@ def try_faces(
         return row
     # Replay needs the whole graph of a case.
     more = undo(faces, switches, make, mine.prepared(), (), seed=seed)
-    return replace(
-        row, replayed=more.replayed, walks=more.walks, seconds=row.seconds + more.seconds
-    )
+    return _also(row, more)
 
 
 def undone_by_faces(
@@ -58,7 +57,8 @@ def undone_by_faces(
 ) -> list[Undone]:
     """Undo each switch of each protocol that has faces.
 
-    Lockstep runs over the cases of all tiers. `quick`: in replay only what it does not find.
+    Lockstep runs over the cases of all tiers. `quick`: in replay only what it does not find. What
+    neither finds is replayed in the larger cases too: some repairs matter in one of them only.
     """
     rows = []
     for protocol in protocols:
@@ -79,6 +79,30 @@ def undone_by_faces(
             if not row.found and quick:
                 # Lockstep alone is blind to what only some instances show.
                 prepared = prepared or list(graphs.prepared())
-                row = undo(faces, switches, make, prepared, (), seed=seed)
+                row = _also(row, undo(faces, switches, make, prepared, (), seed=seed))
+            if not row.found:
+                larger = Replayable(faces, beyond(cases)).prepared()
+                row = _also(row, undo(faces, switches, make, larger, (), seed=seed))
             rows.append(row)
     return rows
+
+
+def beyond(cases: Iterable[Case]) -> list[Case]:
+    """Return the cases that hold but are too large for every commit, the smallest first."""
+    found = [
+        case
+        for case in cases
+        if case.tier != TIERS[0] and case.expected == CASE_HOLDS and (case.distinct or 0) <= WHOLE
+    ]
+    return sorted(found, key=lambda case: case.distinct or 0)
+
+
+def _also(row: Undone, more: Undone) -> Undone:
+    """Return the row with what a replay after it found."""
+    return replace(
+        row,
+        replayed=more.replayed,
+        walks=more.walks,
+        seconds=row.seconds + more.seconds,
+        problem=more.problem or row.problem,
+    )

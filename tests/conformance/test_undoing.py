@@ -13,9 +13,10 @@ from raincheck.conformance.faces import faces_of
 from raincheck.conformance.replaying.corelockstep import Instance
 from raincheck.conformance.replaying.cores import Prepared
 from raincheck.conformance.replaying.damage import damaged_faces, without
-from raincheck.conformance.replaying.facemutants import try_faces, undone_by_faces
+from raincheck.conformance.replaying.facemutants import beyond, try_faces, undone_by_faces
 from raincheck.conformance.replaying.mutants import Mutant
-from raincheck.conformance.replaying.undoing import Undone, table, undo
+from raincheck.conformance.replaying.undoing import Undone, named, table, undo
+from raincheck.conformance.replaying.verticals import WHOLE
 
 
 def mutant(**fields: Any) -> Mutant:
@@ -94,6 +95,39 @@ def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
     assert (row.found, row.tried) == (False, 5)
     with pytest.raises(UsageError, match="has no switch luck: it has fresh_only, thanks"):
         without(idle, {"luck": False})
+
+
+def test_what_sound_cores_do_as_well_finds_nothing(toy: SimpleNamespace) -> None:
+    # A core that never thanks, whatever its rules: the model is another protocol's.
+    lame = replace(
+        toy.faces,
+        make_core=lambda _, local: toy.faces.make_core(toy.model.Rules(thanks=False), local),
+    )
+    case = Prepared("handover-small", lame, toy.system.machine({}))
+    instances = [Instance(case.name, case.system, case.offers())]
+    switches = {"fresh_only": False}
+
+    row = undo(lame, switches, without(lame, switches), [case], instances, runs=50)
+
+    assert (row.found, row.result().verdict) == (False, "violated")
+    assert "cores with every repair part from the model too" in row.result().detail
+
+
+def test_what_no_quick_case_shows_is_replayed_in_the_larger_ones(toy: SimpleNamespace) -> None:
+    large = replace(toy.case, tier="full")
+
+    rows = undone_by_faces(["handover"], [large], runs=0)
+
+    assert all(row.replayed.startswith(f"{large.name} walk ") for row in rows)
+    assert len(rows) == 2
+    assert beyond([toy.case, large, replace(large, expected="Safe")]) == [large]
+    assert beyond([replace(large, distinct=WHOLE + 1)]) == []
+
+
+def test_a_switch_with_more_values_is_named_with_its_own() -> None:
+    assert named({"thanks": False, "window": 1}) == "thanks, window = 1"
+    row = Undone("handover", named({"join_policy": "any"}), runs=1)
+    assert row.result().name == "handover-without-join-policy-any"
 
 
 def test_the_table_says_how_many_runs() -> None:
