@@ -1,0 +1,63 @@
+"""Each repair undone in the implementations: the page names them all, and the verb finds them."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.faces import faces_of
+from raincheck.conformance.replaying.facemutants import undone_by_faces
+from raincheck.conformance.replaying.mutants import load_mutants
+from raincheck.conformance.replaying.undoing import RUNS, named
+from raincheck.conformance.tlc.catalog import load_catalog
+
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "undone.md"
+CATALOG = load_catalog()
+CASES = {case.name: case for case in CATALOG}
+
+
+def rows_of_page() -> set[tuple[str, str]]:
+    """Return protocol and repair of each row of the first table."""
+    text = PAGE.read_text(encoding="utf-8").split("\n## ")[0]
+    return set(re.findall(r"^\| (\w+) \| `([^`]+)` \|", text, re.MULTILINE))
+
+
+def test_the_page_has_a_row_for_every_switch_of_every_protocol() -> None:
+    expected = {
+        ("sequencer", named(mutant.undo))
+        for mutant in load_mutants()
+        if mutant.undo and mutant.protocol(CASES) == "sequencer"
+    }
+    # The stack is the protocols together: it has no core of its own.
+    for protocol in {case.protocol for case in CATALOG} - {"sequencer", "stack"}:
+        switches = faces_of(protocol).switches
+        expected |= {(protocol, named({name: value})) for name, value in switches.items()}
+
+    assert rows_of_page() == expected
+
+
+def test_the_tests_and_cases_that_the_page_names_exist() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    tests = re.findall(r"`(tests/[^`]+)`: `(test_\w+)`", text)
+    cases = re.findall(r"\b[a-z]+(?:-[a-z]+)?-f\d+-[a-z]+\b", text)
+
+    assert len(tests) >= 6
+    for path, name in tests:
+        assert f"def {name}(" in (ROOT / path).read_text(encoding="utf-8"), name
+    assert len(cases) >= 10
+    assert set(cases) <= set(CASES)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("protocol", ["flush", "state_transfer"])
+def test_each_repair_undone_is_found_within_the_stated_number_of_runs(protocol: str) -> None:
+    rows = undone_by_faces([protocol], CATALOG)
+
+    assert {(row.protocol, row.repair) for row in rows} == {
+        row for row in rows_of_page() if row[0] == protocol
+    }
+    for row in rows:
+        assert row.found, row.result().detail
+        assert row.replayed
+        assert row.runs <= RUNS
