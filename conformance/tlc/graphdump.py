@@ -14,8 +14,8 @@ from .cfgfile import read_cfg
 from .dotgraph import read_dot
 from .stategraph import StateGraph
 
-# Dumping takes longer than checking, and the graphs are as large as a mirror can be.
-_OPTIONS: Final = tlc.Options(heap="2g", short=False)
+# The graphs are as large as a mirror can be.
+_OPTIONS: Final = tlc.Options(heap="2g")
 
 
 @dataclass(frozen=True, slots=True)
