@@ -35,6 +35,7 @@ from raincheck.model.explore import explore
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .generate import prepare
+from .java import find_java
 from .mirror import has_model, machine_of
 from .outcome import HOLDS, INCONCLUSIVE, VIOLATED
 
@@ -83,6 +84,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             if not args.undo or mutant.undo:
                 ui.announce(f"{mutant.name}: {mutant.shows}")
         return Outcome("mutate", (), again)
+    if not args.undo and any(mutant.of_spec for mutant in mutants):
+        find_java()  # a missing Java should not cost the minutes before it is needed
     evidence = Evidence("mutate", args.out)
     switches = (
         []

@@ -71,7 +71,8 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         elif mutant in SEQUENCER:
             assert core_maker(mutant)(Address("a", 0)).status == "joining"
         elif mutant.file:
-            assert damaged_faces(mutant.protocol(CASES), mutant).protocol in mutant.file
+            protocol = mutant.protocol(CASES)
+            assert damaged_faces(protocol, mutant).protocol == protocol
 
 
 def test_each_repair_has_a_mutant_that_undoes_it() -> None:
