@@ -118,4 +118,6 @@ def test_our_own_catalog_is_sound() -> None:
 
     assert any(case.protocol == "sequencer" for case in cases)
     for case in cases:
-        assert (case.distinct is not None) == (case.expected == "holds"), case.name
+        # What has not been run to its end yet, which takes a night, has nothing to be pinned.
+        pinned = case.distinct is not None or case.tier == "deep"
+        assert pinned if case.expected == "holds" else case.distinct is None, case.name
