@@ -88,6 +88,8 @@ class Faces:
     """What the model calls an effect, or the body of a message, that the code names otherwise."""
     extra: frozenset[str] = frozenset()
     """Fields of effects and bodies that the model does not have, such as a payload's."""
+    adjusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By message: fields that a layer between the two ends may change, and that are not compared."""
     uncompared: frozenset[str] = frozenset()
     """Fields of Local that the implementation does not have: what only a proof remembers."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})

@@ -352,7 +352,8 @@ class _Checker:
         kind = next(k for k in self.faces.outputs if k.__name__ == message)
         wanted = self.faces.inputs[self.faces.arrival(message)]
         there = fields_of(kind).keys()
-        names = tuple(n for n in fields_of(wanted) if n in there and n != "to")
+        left_out = {"to", *self.faces.adjusted.get(message, ())}
+        names = tuple(n for n in fields_of(wanted) if n in there and n not in left_out)
         return message, names
 
     def _digest(self, message: str, _sender: Address, content: dict[str, Any]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -17,6 +18,9 @@ from .checker import RunVerdict
 from .faced import Address, End, FileReport
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
 from .tracefile import Problem
+
+_Channel: TypeAlias = tuple[Any, ...]
+"""What the ids of its messages have in common: both ends, and its name."""
 
 
 def judge(
@@ -85,21 +89,26 @@ def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
     """Compare both ends of every message, then look for a circle."""
     # Of a datagram that was sent several times the first sending counts.
     sent: dict[tuple[str, str], tuple[Address, End]] = {}
-    names: dict[str, End] = {}
+    channels: dict[_Channel, dict[int, tuple[Address, End]]] = {}
     for who, report in reports.items():
         for end in report.sent:
             sent.setdefault(_key(end), (who, end))
             if end.fifo:
-                names.setdefault(end.id, end)
+                channel, number = _place(end)
+                channels.setdefault(channel, {}).setdefault(number, (who, end))
     origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
     for who, report in reports.items():
+        lags = _lags(report.received, channels)
         for end in report.received:
             known = sent.get(_key(end))
+            if end.fifo:
+                channel, number = _place(end)
+                known = channels.get(channel, {}).get(number + lags[channel])
+                if known is not None and known[1].digest != end.digest:
+                    yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
+                    continue
             if known is not None:
                 origins.setdefault((who, end.index), []).append((known[0], known[1].index))
-                continue
-            if end.fifo and end.id in names:
-                yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
                 continue
             sender = _sender(end)
             if sender in reports and reports[sender].complete:
@@ -108,6 +117,41 @@ def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
                 reason = f"{end.id}: the records of {sender[0]}.{sender[1]} do not show its sending"
                 yield _finding(report, reason, INCONCLUSIVE, end)
     yield from _circle(reports, origins)
+
+
+def _lags(
+    received: Iterable[End], channels: Mapping[_Channel, Mapping[int, tuple[Address, End]]]
+) -> dict[_Channel, int]:
+    """How many messages of each channel were sent before its receiver took any.
+
+    A process takes nothing before it is a member, and counts from there; who sends may have taken
+    it for one already. From then on nothing may be missing: one number fits a channel as a whole.
+    """
+    taken: dict[_Channel, list[tuple[int, str]]] = {}
+    for end in received:
+        if end.fifo:
+            channel, number = _place(end)
+            taken.setdefault(channel, []).append((number, end.digest))
+    lags = {}
+    for channel, ends in taken.items():
+        there = {number: end.digest for number, (_, end) in channels.get(channel, {}).items()}
+        last = max(there, default=0)
+        lags[channel] = next(
+            (
+                lag
+                for lag in range(last)
+                if all(there.get(number + lag, digest) == digest for number, digest in ends)
+                and ends[0][0] + lag in there
+            ),
+            0,
+        )
+    return lags
+
+
+def _place(end: End) -> tuple[_Channel, int]:
+    """The channel of a message and its number there."""
+    *channel, number = msgspec.json.decode(end.id)
+    return tuple(channel), int(number)
 
 
 def _key(end: End) -> tuple[str, str]:

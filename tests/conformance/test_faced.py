@@ -11,7 +11,9 @@ import pytest
 
 from raincheck.conformance.described import FromFaces
 from raincheck.conformance.replaying.cores import Cores
+from raincheck.conformance.traces import facednet
 from raincheck.conformance.traces.checker import RunVerdict
+from raincheck.conformance.traces.faced import End
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.impl.messages import Address
 from raincheck.impl.recording import ByName, Described, Recorder, attach, detach
@@ -262,6 +264,23 @@ def test_contents_are_compared_at_both_ends(traces: Records, tmp_path: Path) -> 
     verdict = judged(traces, tmp_path / "t")
 
     assert any("was sent with other contents" in f.reason for f in verdict.findings)
+
+
+@pytest.mark.parametrize(
+    ("taken", "lag"), [("xyz", 0), ("yz", 1), ("z", 2), ("x", 0), ("xz", 0), ("w", 0)]
+)
+def test_what_was_sent_before_a_process_was_a_member_is_passed_over(taken: str, lag: int) -> None:
+    """It counts from the first that it takes; what is missing behind that is not made to fit."""
+
+    def end(number: int, digest: str) -> End:
+        return End(f'["fifo","a",0,"b",1,{number}]', number, digest, fifo=True)
+
+    sent = {number: (("a", 0), end(number, digest)) for number, digest in enumerate("xyz", 1)}
+    received = [end(number, digest) for number, digest in enumerate(taken, 1)]
+
+    assert facednet._lags(received, {("fifo", "a", 0, "b", 1): sent}) == {
+        ("fifo", "a", 0, "b", 1): lag
+    }
 
 
 # ---------------------------------------------------------------- what nobody can tell
