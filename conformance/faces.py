@@ -89,7 +89,7 @@ class Faces:
     extra: frozenset[str] = frozenset()
     """Fields of effects and bodies that the model does not have, such as a payload's."""
     adjusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    """By message: fields that a layer between the two ends may change, and that are not compared."""
+    """By message: fields that a layer between both ends may change, and so are not compared."""
     uncompared: frozenset[str] = frozenset()
     """Fields of Local that the implementation does not have: what only a proof remembers."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
