@@ -16,6 +16,10 @@ def prepared(*names):
     return Replayable(FACES, [CASES[name] for name in names]).prepared()
 
 
+pytestmark = pytest.mark.slow
+"""`raincheck generate` and `mutate` do the same in the audit, case by case."""
+
+
 @pytest.mark.parametrize(
     "name",
     ["nakack-crash", "nakack-window", "nakack-f1-seed", "nakack-f5-undone", "nakack-f13-undone"],
