@@ -11,6 +11,7 @@ import importlib
 import inspect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from random import Random
 from typing import Any, Final
 
@@ -111,7 +112,8 @@ def guards_of(faces: Faces) -> tuple[str, ...]:
     """Return the text of every guard's conjunct in the model, as its source has them.
 
     A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}). Those of actions
-    that no core handles do not count: nobody can offer these.
+    that no core handles do not count: nobody can offer these. Nor does one that is a rule's name:
+    where the rule is off, no graph has the action, and nothing of it can be offered.
     """
     foreign = {
         handler.__name__
@@ -125,7 +127,8 @@ def guards_of(faces: Faces) -> tuple[str, ...]:
         tree = ast.parse(inspect.getsource(importlib.import_module(name)))
         tree.body = [each for each in tree.body if getattr(each, "name", "") not in foreign]
         found.update(dict.fromkeys(_texts(tree)))
-    return tuple(found)
+    rules = {"".join(map(str.capitalize, each.name.split("_"))) for each in fields(faces.rules)}
+    return tuple(text for text in found if text not in rules)
 
 
 def _texts(tree: ast.AST) -> Iterator[str]:
