@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.described import FromFaces
-from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import faces_of
 from raincheck.conformance.field.clusterload import Node, tell
 from raincheck.conformance.field.clusterstate import Everything
@@ -34,6 +33,8 @@ from raincheck.impl.state_desk import StateNotTransferred
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
 
+TRACED = ("stable", "gms", "flush")
+"""The layers beside SEQUENCER whose cores handle the model's own events."""
 LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
 """Exit codes: after leaving; a wait was too long; not able to start; excluded."""
 
@@ -75,11 +76,8 @@ class TracedConfig(ChannelConfig):
 
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER whose cores handle the model's own events."""
-        for protocol, core in cores_of(stack).items():
-            try:
-                described = FromFaces(faces_of(protocol))
-            except UsageError:
-                continue
+        for protocol in TRACED:
+            core, described = stack.cores[protocol], FromFaces(faces_of(protocol))
             writer = TraceWriter(
                 self.traces, self.run, address, problem=_trace_failed, protocol=protocol
             )
@@ -87,16 +85,6 @@ class TracedConfig(ChannelConfig):
             recorder = Recorder(described, self.run, address, self.nodes, writer)
             self.recorders.append((core, recorder))
             attach(core, recorder)
-
-
-def cores_of(stack: Stack) -> dict[str, Any]:
-    """Return the cores of a member that are traced by their faces."""
-    group = stack._group
-    return {
-        "stable": group.stable.core,
-        "gms": group.gms.core,
-        "flush": group.flush.core,
-    }
 
 
 def _status(stack: Stack) -> None:

@@ -88,25 +88,27 @@ def _records(
 def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
     """Compare both ends of every message, then look for a circle."""
     # Of a datagram that was sent several times the first sending counts.
-    sent: dict[tuple[str, str], tuple[Address, End]] = {}
+    datagrams: dict[tuple[str, str], tuple[Address, End]] = {}
     channels: dict[_Channel, dict[int, tuple[Address, End]]] = {}
     for who, report in reports.items():
         for end in report.sent:
-            sent.setdefault(_key(end), (who, end))
             if end.fifo:
                 channel, number = _place(end)
                 channels.setdefault(channel, {}).setdefault(number, (who, end))
+            else:
+                datagrams.setdefault((end.id, end.digest), (who, end))
     origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
     for who, report in reports.items():
-        lags = _lags(report.received, channels)
-        for end in report.received:
-            known = sent.get(_key(end))
+        placed = [(end, *_place(end)) if end.fifo else (end, (), 0) for end in report.received]
+        lags = _lags(placed, channels)
+        for end, channel, number in placed:
             if end.fifo:
-                channel, number = _place(end)
                 known = channels.get(channel, {}).get(number + lags[channel])
-                if known is not None and known[1].digest != end.digest:
-                    yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
-                    continue
+            else:
+                known = datagrams.get((end.id, end.digest))
+            if known is not None and known[1].digest != end.digest:
+                yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
+                continue
             if known is not None:
                 origins.setdefault((who, end.index), []).append((known[0], known[1].index))
                 continue
@@ -120,7 +122,8 @@ def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
 
 
 def _lags(
-    received: Iterable[End], channels: Mapping[_Channel, Mapping[int, tuple[Address, End]]]
+    received: Iterable[tuple[End, _Channel, int]],
+    channels: Mapping[_Channel, Mapping[int, tuple[Address, End]]],
 ) -> dict[_Channel, int]:
     """How many messages of each channel were sent before its receiver took any.
 
@@ -128,9 +131,8 @@ def _lags(
     it for one already. From then on nothing may be missing: one number fits a channel as a whole.
     """
     taken: dict[_Channel, list[tuple[int, str]]] = {}
-    for end in received:
+    for end, channel, number in received:
         if end.fifo:
-            channel, number = _place(end)
             taken.setdefault(channel, []).append((number, end.digest))
     lags = {}
     for channel, ends in taken.items():
@@ -152,10 +154,6 @@ def _place(end: End) -> tuple[_Channel, int]:
     """The channel of a message and its number there."""
     *channel, number = msgspec.json.decode(end.id)
     return tuple(channel), int(number)
-
-
-def _key(end: End) -> tuple[str, str]:
-    return end.id, end.digest
 
 
 def _receiver(end: End) -> str:

@@ -32,6 +32,7 @@ from .flush_invariant import INVARIANT
 from .flush_words import NO, RIGID, VOCABULARY, WITHOUT, Basis, reads
 from .induction import Conjunct, Property, Theory
 from .logic import And, Expr, Function, Implies, World
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -157,7 +158,7 @@ PROPERTIES: Final = (
 def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: all are in the first view, and nothing was sent."""
     values: dict[str, Function] = {
-        name: _empty(symbol.result)
+        name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
         if symbol.result not in ("process", "flush")
     }
@@ -169,11 +170,6 @@ def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
         "member": lambda v, _: v == 1,
     }
     return True, values
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

@@ -8,22 +8,12 @@ from __future__ import annotations
 
 from .flush_words import CALLING, NO, YES, Basis, reads
 from .induction import Transition
-from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World
+from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, put
 
 _P = ("p", "process")
 _C = ("c", "process")
 _M = ("m", "process")
 _F = ("f", "flush")
-
-
-def put(function: Function, key: Expr, value: Expr) -> Function:
-    """The function with another value at one argument."""
-    return lambda x: If(x == key, value, function(x))
-
-
-def put2(function: Function, first: Expr, second: Expr, value: Expr) -> Function:
-    """The function of two arguments with another value at one pair."""
-    return lambda x, y: If(And(x == first, y == second), value, function(x, y))
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
@@ -41,8 +31,8 @@ def _multicasts(basis: Basis) -> tuple[Transition, ...]:
         i = s.length(p) + 1
         return {
             "length": put(s.length, p, i),
-            "position": put2(s.position, p, p, i),
-            "sent_in": put2(s.sent_in, p, i, s.view(p)),
+            "position": put(s.position, p, p, i),
+            "sent_in": put(s.sent_in, p, i, s.view(p)),
         }
 
     def receivable(s: World, p: Expr, c: Expr) -> Expr:
@@ -67,7 +57,7 @@ def _multicasts(basis: Basis) -> tuple[Transition, ...]:
             "",
             (_P, _C),
             receivable,
-            lambda s, p, c: {"position": put2(s.position, p, c, s.position(p, c) + 1)},
+            lambda s, p, c: {"position": put(s.position, p, c, s.position(p, c) + 1)},
         ),
     )
 
@@ -111,7 +101,7 @@ def _participant(basis: Basis) -> tuple[Transition, ...]:
         return {
             "blocked": put(s.blocked, p, YES),
             "latch": put(s.latch, p, True),
-            "done": put2(s.done, f, p, True),
+            "done": put(s.done, f, p, True),
             "digest": lambda g, q, c: If(
                 And(g == f, q == p),
                 If(reads(s, p, c), s.position(p, c), 0),
@@ -161,7 +151,7 @@ def _participant(basis: Basis) -> tuple[Transition, ...]:
             ),
             lambda s, p: {
                 "fetching": put(s.fetching, p, False),
-                "has_all": put2(s.has_all, s.flush(p), p, True),
+                "has_all": put(s.has_all, s.flush(p), p, True),
             },
         ),
         Transition(
@@ -367,7 +357,7 @@ def _membership(basis: Basis) -> tuple[Transition, ...]:
             "",
             (_P, _M),
             suspect,
-            lambda s, p, m: {"suspects": put2(s.suspects, p, m, True)},
+            lambda s, p, m: {"suspects": put(s.suspects, p, m, True)},
         ),
         Transition(
             "Suspect",

@@ -43,6 +43,7 @@ from .gms_invariant import INVARIANT
 from .gms_words import RIGID, VOCABULARY, WITHOUT, Basis
 from .induction import Conjunct, Property, Theory
 from .logic import And, Expr, Function, Implies, World
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -119,7 +120,7 @@ PROPERTIES: Final = (
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: the founders have installed the first view, and nothing was sent."""
     values: dict[str, Function] = {
-        name: _empty(symbol.result)
+        name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
         if symbol.result not in ("process", "group", "change")
     }
@@ -137,11 +138,6 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
         lambda p: [s.member(s.first(), p)],
     )
     return And(s.number(s.first()) == 1, founders), values
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

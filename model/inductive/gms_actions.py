@@ -7,10 +7,10 @@ ones are still heeded. Only PREPARE is taken up in the order of one leader's att
 from __future__ import annotations
 
 from .gms_deciding import deciding
-from .gms_updates import install, put, put2
+from .gms_updates import install
 from .gms_words import FLUSHING, IDLE, Basis, heeds, joins, knows, same_id
 from .induction import Transition
-from .logic import And, Expr, Implies, Not, Or, Updates, World
+from .logic import And, Expr, Implies, Not, Or, Updates, World, put
 
 _P = ("p", "process")
 _Q = ("q", "process")
@@ -115,7 +115,7 @@ def _following(basis: Basis) -> tuple[Transition, ...]:
             "promised": put(s.promised, p, r),
             "bound": put(s.bound, p, True),
             "gone": lambda q, m: Or(s.gone(q, m), out(q, m)),
-            "answered": put2(s.answered, c, p, True),
+            "answered": put(s.answered, c, p, True),
             "got": lambda d, q: Or(s.got(d, q), And(q == p, earlier(d))),
         }
 
@@ -138,7 +138,7 @@ def _following(basis: Basis) -> tuple[Transition, ...]:
         return And(told(s, p, c), s.holds(p), s.number(s.held(p)) == s.number(s.proposal(c)))
 
     def acknowledged(s: World, p: Expr, c: Expr) -> Updates:
-        return {"acked": put2(s.acked, p, s.number(s.proposal(c)), True)}
+        return {"acked": put(s.acked, p, s.number(s.proposal(c)), True)}
 
     def admissible(s: World, p: Expr, g: Expr) -> Expr:
         return And(s.told(g), joins(s, g, p), Not(s.running(p)), Not(s.dead(p)))
@@ -196,7 +196,7 @@ def _lives(basis: Basis) -> tuple[Transition, ...]:
                 p != q,
                 Implies(basis.accurate_suspicion, s.dead(q)),
             ),
-            lambda s, p, q: {"gone": put2(s.gone, p, q, True)},
+            lambda s, p, q: {"gone": put(s.gone, p, q, True)},
         ),
         Transition(
             "Crash",

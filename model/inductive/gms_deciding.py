@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from .gms_updates import install, put
+from .gms_updates import install
 from .gms_words import FINISHING, FLUSHING, IDLE, INSTALLING, Basis, same_id
 from .induction import Transition
-from .logic import And, Expr, Implies, Not, Or, Updates, World
+from .logic import And, Expr, Implies, Not, Or, Updates, World, put
 
 _P = ("p", "process")
 _Q = ("q", "process")

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from .logic import And, Expr, Function, If, Implies, Updates, World
-
-
-def put(function: Function, key: Expr, value: Expr) -> Function:
-    """The function with another value at one argument."""
-    return lambda x: If(x == key, value, function(x))
-
-
-def put2(function: Function, first: Expr, second: Expr, value: Expr) -> Function:
-    """The function of two arguments with another value at one pair."""
-    return lambda x, y: If(And(x == first, y == second), value, function(x, y))
+from .logic import And, Expr, If, Implies, Updates, World, put
 
 
 def install(s: World, p: Expr, g: Expr) -> Updates:
@@ -24,7 +14,7 @@ def install(s: World, p: Expr, g: Expr) -> Updates:
             s.gone(q, m),
             Implies(q == p, And(s.member(g, m), s.admitted(m) != s.number(g))),
         ),
-        "step": put2(s.step, s.view(p), g, True),
+        "step": put(s.step, s.view(p), g, True),
         "installed": put(s.installed, g, True),
         "top": lambda: If(s.number(g) > s.number(s.top()), g, s.top()),
     }

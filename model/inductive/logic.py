@@ -210,3 +210,13 @@ def merged(first: Updates, *others: Updates) -> dict[str, Function]:
             raise ValueError(f"updated twice: {sorted(twice)}")
         result |= other
     return result
+
+
+def put(function: Function, *key_value: Expr) -> Function:
+    """The function with another value, the last argument, at one place, the arguments before."""
+    *key, value = key_value
+
+    def changed(*at: Expr) -> Expr:
+        return If(And(*(x == k for x, k in zip(at, key, strict=True))), value, function(*at))
+
+    return changed

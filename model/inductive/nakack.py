@@ -37,6 +37,7 @@ from .nakack_words import (
     is_passed,
     running,
 )
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -150,7 +151,7 @@ PROPERTIES: Final = tuple(
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: the founders are in the first view, and nothing was sent."""
     values: dict[str, Function] = {
-        name: _empty(symbol.result) for name, symbol in VOCABULARY.items()
+        name: nothing(symbol.result) for name, symbol in VOCABULARY.items()
     }
     values |= {
         "status": lambda p: If(s.founder(p), MEMBER, JOINING),
@@ -160,11 +161,6 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
         "reads": lambda p: And(s.founder(p), s.founder(s.source())),
     }
     return True, values
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

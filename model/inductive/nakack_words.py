@@ -7,38 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from .logic import And, Expr, If, World
+from .vocabulary import Symbol, symbols
 
 JOINING: Final = 0
 MEMBER: Final = 1
 CRASHED: Final = 2
 
 
-class Symbol(NamedTuple):
-    """A function of the vocabulary: the kinds of its arguments and of its value."""
-
-    arguments: tuple[str, ...]
-    result: str
-
-
-def _symbols(lines: str) -> dict[str, Symbol]:
-    found = {}
-    for line in lines.strip().splitlines():
-        name, _, signature = line.split("#")[0].partition(":")
-        arguments, _, result = signature.rpartition("->")
-        found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
-    return found
-
-
-RIGID: Final = _symbols("""
+RIGID: Final = symbols("""
     source:  -> process                    # whose stream it is
     founder: process -> bool
 """)
 """What never changes."""
 
-SPEC: Final = _symbols("""
+SPEC: Final = symbols("""
     status:    process -> number           # JOINING, MEMBER or CRASHED
     view:      process -> view
     decided:   -> view                     # Len(views)
@@ -61,7 +46,7 @@ SPEC: Final = _symbols("""
 """)
 """The variables of the spec. What was ever sent may always arrive."""
 
-GHOST: Final = _symbols("""
+GHOST: Final = symbols("""
     sent_in:   seqno -> view               # when it was multicast
     begin:     process -> seqno            # where the process began to read
 """)

@@ -48,6 +48,7 @@ from .sequencer_vocabulary import (
     basis_without,
     running,
 )
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "basis_without", "theory"]
 
@@ -142,7 +143,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
         return If(s.founder(p), MEMBER, If(s.incarnation(p) == 0, JOINING, UNBORN))
 
     values: dict[str, Function] = {
-        name: _empty(symbol.result)
+        name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
         if symbol.result in ("number", "bool")
     }
@@ -155,11 +156,6 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     # Functions to processes have no empty value; what they are is not looked at, but for
     # the first view's coordinator.
     return s.founder(s.coordinator(1)), values
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

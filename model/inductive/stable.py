@@ -31,6 +31,7 @@ from .logic import And, Expr, Function, If, Implies, Or, World
 from .stable_actions import transitions
 from .stable_invariant import INVARIANT
 from .stable_words import RIGID, VOCABULARY, WITHOUT, Basis
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -63,7 +64,7 @@ PROPERTIES: Final = (
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: the founders are in the first view, nothing was sent."""
     values: dict[str, Function] = {
-        name: _empty(symbol.result)
+        name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
         if symbol.result in ("number", "bool") and name not in ("digest_at", "stability_at")
     }
@@ -78,11 +79,6 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
 
 def _one_if(condition: Expr) -> Expr:
     return If(condition, 1, 0)
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .induction import Transition
-from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, merged
-from .stable_words import Basis, all_voted, empty, fresh, put, put_row
+from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, merged, put
+from .stable_words import Basis, all_voted, empty, fresh, put_row
 
 Guard = Callable[..., Expr]
 

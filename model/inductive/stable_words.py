@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from .logic import And, Expr, Function, If, Implies, Not, Updates, World
+from .logic import And, Expr, Function, If, Implies, Not, Updates, World, put
 from .vocabulary import Symbol, symbols
 
 RIGID: Final = symbols("""
@@ -83,16 +83,6 @@ def all_voted(s: World, n: Expr, besides: Expr) -> Expr:
         lambda p: Implies(And(s.member(s.view(n), p), p != besides), s.voted(n, p)),
         lambda p: [s.member(s.view(n), p), s.voted(n, p)],
     )
-
-
-def put(function: Function, *key_value: Expr) -> Function:
-    """The function with another value at one place."""
-    *key, value = key_value
-
-    def changed(*at: Expr) -> Expr:
-        return If(And(*(x == k for x, k in zip(at, key, strict=True))), value, function(*at))
-
-    return changed
 
 
 def put_row(function: Function, key: Expr, row: Callable[..., Expr]) -> Function:

@@ -40,6 +40,7 @@ from .state_transfer_words import (
     Basis,
     active,
 )
+from .vocabulary import nothing
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -196,7 +197,7 @@ PROPERTIES: Final = (
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     """Init of the spec: nobody has asked, nothing was sent."""
     values: dict[str, Function] = {
-        name: _empty(symbol.result)
+        name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
         if symbol.result in ("number", "bool")
     }
@@ -204,11 +205,6 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
     values["next"] = lambda _: 1
     values["joined"] = lambda n: s.founder(n)
     return True, values
-
-
-def _empty(result: str) -> Function:
-    value: Expr = False if result == "bool" else 0
-    return lambda *_: value
 
 
 def theory(basis: Basis | None = None) -> Theory:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .induction import Transition
-from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, merged
+from .logic import And, Expr, Function, If, Implies, Not, Or, Updates, World, merged, put
 from .state_transfer_words import ASKING, FAILED, FETCHING, IDLE, SET, SETTING, Basis
 
 Guard = Callable[..., Expr]
@@ -17,11 +17,6 @@ Guard = Callable[..., Expr]
 _N = ("n", "process")
 _P = ("p", "process")
 _S = ("s", "process")
-
-
-def put(function: Function, key: Expr, value: Expr) -> Function:
-    """The function with another value at one process."""
-    return lambda n: If(n == key, value, function(n))
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .logic import Expr, Function
+
 
 class Symbol(NamedTuple):
     """A function of the vocabulary: the kinds of its arguments and of its value."""
@@ -24,3 +26,9 @@ def symbols(lines: str) -> dict[str, Symbol]:
         arguments, _, result = signature.rpartition("->")
         found[name.strip()] = Symbol(tuple(arguments.split()), result.strip())
     return found
+
+
+def nothing(result: str) -> Function:
+    """The function of that kind of value that is false, or 0, everywhere."""
+    value: Expr = False if result == "bool" else 0
+    return lambda *_: value
