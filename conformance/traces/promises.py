@@ -6,7 +6,7 @@ The order is compared with one reference member first, in one pass; only members
 what the reference did not are compared pair by pair.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -113,19 +113,39 @@ def _message(key: int, senders: list[Address]) -> list[Any]:
     return [node, incarnation, int(key) & ((1 << SEQNO_BITS) - 1)]
 
 
-def _inversion(p: Log, q: Log) -> tuple[int, int, int] | None:
-    """The first place of p whose message q delivered before p's previous common one."""
+def _common(p: Log, q: Log) -> tuple[Keys, Keys]:
+    """The places, in p's order, of the messages that both delivered: p's places, and q's."""
     order = np.argsort(q.keys, kind="stable")
     ordered = q.keys[order]
-    at = np.searchsorted(ordered, p.keys)
-    inside = np.minimum(at, len(ordered) - 1)
-    common = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
-    places = order[inside[common]] if len(common) else common
-    falls = np.flatnonzero(np.diff(places) < 0)
-    if not len(falls):
+    inside = np.minimum(np.searchsorted(ordered, p.keys), len(ordered) - 1)
+    mine = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
+    return mine, order[inside[mine]] if len(mine) else mine
+
+
+def _pairwise(
+    logs: list[Log],
+    differ: Callable[[Log, Log], dict[str, Any] | None],
+    same: Callable[[Log, Log], bool],
+) -> dict[str, Any] | None:
+    """The first two logs that differ, where what both have must be alike in some way.
+
+    Each is compared with the longest one, and only those that have what that lacks pair by pair.
+    `same` may spare a comparison.
+    """
+    if len(logs) < 2:
         return None
-    first = int(falls[0])
-    return int(common[first + 1]), int(p.keys[common[first]]), int(p.keys[common[first + 1]])
+    reference = max(logs, key=lambda log: len(log.keys))
+    beyond: list[Log] = []
+    for log in logs:
+        if log is reference or not len(log.keys) or same(log, reference):
+            continue
+        found = differ(log, reference)
+        if found:
+            return found
+        if not np.isin(log.keys, reference.keys).all():
+            beyond.append(log)
+    pairs = ((p, q) for place, p in enumerate(beyond) for q in beyond[place + 1 :])
+    return next(filter(None, (differ(p, q) for p, q in pairs)), None)
 
 
 def _part(keys: Keys, of: Keys) -> bool:
@@ -139,35 +159,22 @@ def _part(keys: Keys, of: Keys) -> bool:
 
 def _total_order(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
     """Two members deliver the messages that both deliver in the same order."""
-    if len(logs) < 2:
-        return None
-    reference = max(logs, key=lambda log: len(log.keys))
-    beyond: list[Log] = []
-    for log in logs:
-        if log is reference or not len(log.keys) or _part(log.keys, reference.keys):
-            continue
-        found = _inversion(log, reference)
-        if found:
-            return _order_witness(log, reference, found, senders)
-        if not np.isin(log.keys, reference.keys).all():
-            beyond.append(log)
-    for place, p in enumerate(beyond):
-        for q in beyond[place + 1 :]:
-            found = _inversion(p, q)
-            if found:
-                return _order_witness(p, q, found, senders)
-    return None
 
+    def inverted(p: Log, q: Log) -> dict[str, Any] | None:
+        """The first message of p that q delivered before p's previous common one."""
+        mine, theirs = _common(p, q)
+        falls = np.flatnonzero(np.diff(theirs) < 0)
+        if not len(falls):
+            return None
+        at = int(falls[0])
+        pair = p.keys[mine[at : at + 2]]
+        return {
+            "members": [list(p.who), list(q.who)],
+            "messages": [_message(int(key), senders) for key in pair],
+            "order": f"{p.who[0]} delivered them in this order, {q.who[0]} in the other",
+        }
 
-def _order_witness(
-    p: Log, q: Log, found: tuple[int, int, int], senders: list[Address]
-) -> dict[str, Any]:
-    _, first, second = found
-    return {
-        "members": [list(p.who), list(q.who)],
-        "messages": [_message(first, senders), _message(second, senders)],
-        "order": f"{p.who[0]} delivered them in this order, {q.who[0]} in the other",
-    }
+    return _pairwise(logs, inverted, lambda p, q: _part(p.keys, q.keys))
 
 
 def _in(log: Log, view: int) -> Keys:
@@ -260,37 +267,21 @@ def _in_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
 
 def _one_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
     """Survivors that deliver the same message do so in the same view."""
-    if len(logs) < 2:
-        return None
-    reference = max(logs, key=lambda log: len(log.keys))
-    beyond: list[Log] = []
-    for log in logs:
-        if log is reference or not len(log.keys):
-            continue
-        found = _other_view(log, reference, senders)
-        if found:
-            return found
-        if not np.isin(log.keys, reference.keys).all():
-            beyond.append(log)
-    pairs = ((p, q) for at, p in enumerate(beyond) for q in beyond[at + 1 :])
-    return next(filter(None, (_other_view(p, q, senders) for p, q in pairs)), None)
 
+    def elsewhere(p: Log, q: Log) -> dict[str, Any] | None:
+        mine, theirs = _common(p, q)
+        here, there = _views_of(p)[mine], _views_of(q)[theirs]
+        differ = np.flatnonzero(here != there)
+        if not len(differ):
+            return None
+        first = int(differ[0])
+        return {
+            "members": [list(p.who), list(q.who)],
+            "messages": [_message(int(p.keys[mine[first]]), senders)],
+            "views": [int(here[first]), int(there[first])],
+        }
 
-def _other_view(p: Log, q: Log, senders: list[Address]) -> dict[str, Any] | None:
-    order = np.argsort(q.keys, kind="stable")
-    ordered = q.keys[order]
-    inside = np.minimum(np.searchsorted(ordered, p.keys), len(ordered) - 1)
-    common = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
-    mine, theirs = _views_of(p)[common], _views_of(q)[order[inside[common]]]
-    differ = np.flatnonzero(mine != theirs)
-    if not len(differ):
-        return None
-    first = int(differ[0])
-    return {
-        "members": [list(p.who), list(q.who)],
-        "messages": [_message(int(p.keys[common[first]]), senders)],
-        "views": [int(mine[first]), int(theirs[first])],
-    }
+    return _pairwise(logs, elsewhere, lambda *_: False)
 
 
 def _views_of(log: Log) -> Keys:
