@@ -40,6 +40,7 @@ class Direct:
         for who in trace:
             if who not in self.complete and who not in self.broken and who not in set(crashed):
                 self.unsure.append((who, 0, "the file has no footer"))
+        self.killed = set(crashed)
         self.replay()
 
     @property
@@ -217,7 +218,7 @@ class Direct:
             if old and not follows(old, members, set(self.installed[number - 1])):
                 self.violated.append((members[0], 0, f"view {number} does not follow"))
             for member in members:
-                if member not in self.world.processes:
+                if member not in self.world.processes and member not in self.killed:
                     self.unsure.append((member, 0, "it has no file"))
         for who, here in self.world.processes.items():
             if here.me.status in ("member", "leaving") and who in self.complete:

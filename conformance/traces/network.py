@@ -185,9 +185,10 @@ def check_members(summaries: Summaries, views: Views, crashed: Iterable[Address]
     run = next(iter(summaries.values())).run
     killed = set(crashed)
     everybody = {member for members in views.members.values() for member in members}
+    # Who was killed before it wrote a line has said nothing: traces are written ahead.
     findings = [
         _missing(run, who, "a member of a view has no file")
-        for who in sorted(everybody - set(summaries))
+        for who in sorted(everybody - set(summaries) - killed)
     ]
     for who, summary in sorted(summaries.items()):
         if summary.end == "open" and who not in killed:
@@ -244,6 +245,10 @@ def check_drained(summaries: Summaries) -> list[Finding]:
                     continue
                 if left.index == 0 and not reader.complete:
                     continue  # The rest of what it read may be missing, and that is said already.
+                if left.index and any(
+                    left.index < view.index and who in view.members for view in reader.views
+                ):
+                    continue  # It was admitted again; where it was lost last is what counts.
                 values = {
                     "p": list(reader.who),
                     "position[p][n]": left.position,

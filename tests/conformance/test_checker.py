@@ -12,7 +12,15 @@ from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.damage import FAULTS, copy, damage
 from raincheck.conformance.traces.direct import Direct
 from raincheck.conformance.traces.events import Crash, Event, Footer, encode_lines
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Summary
+from raincheck.conformance.traces.findings import (
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+    Departure,
+    Installed,
+    Summary,
+)
+from raincheck.conformance.traces.network import Views, check_drained, check_members
 from raincheck.conformance.traces.promises import logs_of
 from raincheck.conformance.traces.rows import Rows
 from raincheck.conformance.traces.steady import write_steady
@@ -166,6 +174,31 @@ def test_a_missing_file_is_inconclusive(tmp_path: Path) -> None:
     del trace[C]
 
     assert verdict_of(tmp_path, trace).verdict == INCONCLUSIVE
+
+
+def test_a_killed_member_may_have_no_file_if_nobody_had_anything_of_it(tmp_path: Path) -> None:
+    trace = Walk(3, Shape(steps=60, crashes=0, leavers=0)).run().files()
+    del trace[A]
+    write_trace(tmp_path, trace, crashed=(A,))
+    assert check_paths([tmp_path])[0].verdict == INCONCLUSIVE
+
+    young = Summary(path="", run="r1", node="a", incarnation=0, end="footer")
+    young.views.append(Installed(2, (A, B), 1, 1))
+    views = Views({2: (A, B)})
+    assert check_members({A: young}, views, [B]) == []
+    assert [finding.node for finding in check_members({A: young}, views, [])] == ["b"]
+
+
+def test_a_member_that_was_lost_and_admitted_again_is_judged_by_its_last_departure() -> None:
+    left = Summary(path="", run="r1", node="b", incarnation=0, stopped=True, multicast=7)
+    reader = Summary(path="", run="r1", node="a", incarnation=0, end="footer")
+    reader.departures.append(Departure(B, 0, 3, 3))
+    assert [finding.node for finding in check_drained({A: reader, B: left})] == ["b"]
+
+    reader.views.append(Installed(9, (A, B), 4, 4))
+    assert check_drained({A: reader, B: left}) == []
+    reader.departures.append(Departure(B, 6, 5, 5))
+    assert [finding.node for finding in check_drained({A: reader, B: left})] == ["b"]
 
 
 def test_nothing_at_all_is_no_pass(tmp_path: Path) -> None:
