@@ -5,7 +5,7 @@ With `--json` stdout belongs to the JSON object alone, so every human line goes 
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -104,5 +104,38 @@ class Ui:
             with Progress(*columns, console=console, transient=True) as progress:
                 task = progress.add_task(label, total=total, note="")
                 yield Bar(total, label, progress, task)
+        finally:
+            self._drawing = False
+
+    @contextmanager
+    def canvas(self, styles: Mapping[str, str]) -> Iterator[Callable[[str], None] | None]:
+        """Hand out what draws a picture in the place of the last one, on the terminal of stderr.
+
+        `styles` says how what matches a pattern is coloured. Where there is no terminal, or none
+        that can do so, it hands out nothing, and the caller speaks in lines. The last one stays.
+        """
+        if self.quiet or self._drawing or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        console = Console(stderr=True, highlight=False)
+        if console.is_dumb_terminal:
+            yield None
+            return
+
+        def draw(picture: str) -> None:
+            text = Text(picture.rstrip("\n"), no_wrap=True, overflow="crop")
+            for pattern, style in styles.items():
+                text.highlight_regex(pattern, style)
+            live.update(text, refresh=True)
+
+        self._drawing = True
+        try:
+            # What is taller than the terminal is cut while it changes, and whole at the end.
+            with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+                yield draw
         finally:
             self._drawing = False

@@ -1,0 +1,220 @@
+"""How the members of a token ring are, and what is seen to happen from how they change.
+
+Members send a `Status` whenever something of it changes (`field/ringwatch.py` shows them); they
+need not say anything but how they are.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, Self
+
+RECENT: Final = 8
+"""So many of the last events are kept."""
+_VIEWS: Final = 3
+"""So many of a member's last views are shown."""
+
+
+class Status(NamedTuple):
+    """How a member is. `at` is in seconds since the run began."""
+
+    node: str
+    at: float
+    up: str = "up"
+    """"new", "up", "down" or "left", as in the model."""
+    view_state: str = "chaos"
+    token_state: str = "hungry"
+    epoch: tuple[int, str] = (0, "")
+    seq: int = 0
+    nodelist: tuple[str, ...] = ()
+    views: tuple[tuple[int, tuple[str, ...] | None], ...] = ()
+    """Its last views with their indices; None is NULL."""
+    locks: int = 0
+    """How often its application has had the lock."""
+    messages: int = 0
+    """How many messages it has delivered."""
+    said: tuple[str, ...] = ()
+    """What it tells of itself that the rest does not show."""
+
+    @property
+    def number(self) -> tuple[int, str, int]:
+        """The number of the token that it has, or had last."""
+        return (*self.epoch, self.seq)
+
+    def as_json(self) -> dict[str, Any]:
+        """The record as a line of a member carries it."""
+        return self._asdict()
+
+    @classmethod
+    def from_json(cls, record: Mapping[str, Any]) -> Self:
+        """Read such a record; what is not of a status is left aside, ValueError if it is none."""
+        try:
+            known = {name: record[name] for name in cls._fields if name in record}
+            n, by = known.get("epoch", (0, ""))
+            views = tuple(
+                (int(index), None if members is None else _names(members))
+                for index, members in known.get("views", ())
+            )
+            return cls(
+                **known
+                | {
+                    "node": _name(record["node"]),
+                    "at": float(record["at"]),
+                    "epoch": (int(n), _name(by)),
+                    "seq": int(known.get("seq", 0)),
+                    "nodelist": _names(known.get("nodelist", ())),
+                    "views": views,
+                    "said": tuple(map(_name, known.get("said", ()))),
+                }
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"this is no status of a member: {error}") from error
+
+
+def _name(value: Any) -> str:
+    """Names and words come from other processes: nothing that a terminal would obey."""
+    return "".join(each if each.isprintable() else "?" for each in str(value))
+
+
+def _names(values: Sequence[Any]) -> tuple[str, ...]:
+    return tuple(map(_name, values))
+
+
+class Happening(NamedTuple):
+    """Something that happened, when, in a few words."""
+
+    at: float
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.at:8.2f} s  {self.text}"
+
+
+class Story:
+    """What is known of all members, and what happened, as their statuses come in."""
+
+    def __init__(self) -> None:
+        self.members: dict[str, Status] = {}
+        self.recent: deque[Happening] = deque(maxlen=RECENT)
+        self.now = 0.0
+        self.locks = 0
+        self.messages = 0
+        self._told: set[tuple[object, ...]] = set()
+
+    def update(self, status: Status) -> list[Happening]:
+        """Take a status; return what has happened since the member's last one."""
+        before = self.members.get(status.node)
+        self.members[status.node] = status
+        self.now = max(self.now, status.at)
+        self.locks += _more(status.locks, before.locks if before else 0)
+        self.messages += _more(status.messages, before.messages if before else 0)
+        return [self.happened(status.at, text) for text in self._texts(before, status)]
+
+    def happened(self, at: float, text: str) -> Happening:
+        """Note an event that the harness itself tells, such as a fault that it injects."""
+        happening = Happening(at, _name(text))
+        self.now = max(self.now, at)
+        self.recent.append(happening)
+        return happening
+
+    def _texts(self, before: Status | None, now: Status) -> list[str]:
+        node = now.node
+        was = before or Status(node, now.at, up="new", token_state="", seq=-1)
+        if was.up != now.up:
+            back = "is up" if was.up == "new" else "is back"
+            ends = {"down": "is down", "left": "has left", "new": "is gone"}
+            yours = [f"{node} {ends.get(now.up, back)}"]
+        else:
+            yours = []
+        if now.up == "up":
+            if now.token_state == "starving" != was.token_state:
+                yours.append(f"{node} is starving and sends a 911")
+            yours += self._token(was, now)
+            yours += self._views(was, now)
+        return yours + [f"{node}: {text}" for text in now.said]
+
+    def _token(self, was: Status, now: Status) -> list[str]:
+        """A token made anew, and members that are taken off the list or put on it: told once."""
+        texts = []
+        regenerated = was.token_state == "starving" and (
+            now.epoch > was.epoch and now.epoch[1] == now.node
+        )
+        if regenerated and self._first("regenerated", now.epoch):
+            texts.append(f"{now.node} regenerates the token, in epoch {epoch_text(now.epoch)}")
+        gone = [each for each in was.nodelist if each not in now.nodelist]
+        come = [each for each in now.nodelist if each not in was.nodelist]
+        known = was.nodelist and now.nodelist
+        if known and (gone or come) and self._first("list", now.epoch, was.nodelist, now.nodelist):
+            parts = [f"without {' '.join(gone)}"] if gone else []
+            parts += [f"with {' '.join(come)}"] if come else []
+            texts.append(f"the ring goes on {' and '.join(parts)}: {list_text(now.nodelist)}")
+        return texts
+
+    def _views(self, was: Status, now: Status) -> list[str]:
+        known = dict(was.views)
+        return [
+            f"{now.node} commits view {index}: {list_text(members)}"
+            for index, members in now.views
+            if members is not None and known.get(index) is None and was.up == "up"
+        ]
+
+    def _first(self, *what: object) -> bool:
+        if what in self._told:
+            return False
+        self._told.add(what)
+        return True
+
+    def rings(self) -> list[tuple[str, ...]]:
+        """The lists by which tokens go round, newest first; two of them after a partition."""
+        rest = {name: status for name, status in self.members.items() if status.up == "up"}
+        rings = []
+        while rest:
+            newest = max(rest.values(), key=lambda status: (status.number, status.node))
+            ring = newest.nodelist or (newest.node,)
+            rings.append(ring)
+            for name in (*ring, newest.node):
+                rest.pop(name, None)
+        return [ring for ring in rings if len(ring) > 1] or rings[:1]
+
+    def summary(self) -> str:
+        """The ring as a whole, in one line."""
+        up = [status for status in self.members.values() if status.up == "up"]
+        newest = max(up, key=lambda status: status.number, default=None)
+        if newest is None:
+            return f"{self.now:.1f} s: nobody is up"
+        holders = [status.node for status in up if status.token_state == "eating"]
+        lists = " | ".join(map(list_text, self.rings()))
+        return (
+            f"{self.now:.1f} s: {len(up)} up, ring {lists}, "
+            f"token {number_text(newest)} at {' '.join(holders) or 'nobody'}, "
+            f"{self.locks} locks, {self.messages} messages"
+        )
+
+
+def _more(now: int, before: int) -> int:
+    """How much a member's count has grown; the count of a new life begins at 0."""
+    return now - before if now >= before else now
+
+
+def epoch_text(epoch: tuple[int, str]) -> str:
+    """An epoch as people read it: "2/a", or "0"."""
+    return f"{epoch[0]}/{epoch[1]}" if epoch[1] else str(epoch[0])
+
+
+def number_text(status: Status) -> str:
+    """A token's number: "2/a:157", the epoch left out while it is the first."""
+    return f"{epoch_text(status.epoch)}:{status.seq}" if status.epoch[1] else str(status.seq)
+
+
+def list_text(members: Sequence[str] | None) -> str:
+    """A list of members: "ABC", or with blanks where names are longer; NULL is "–"."""
+    if members is None:
+        return "–"
+    return ("" if all(len(each) == 1 for each in members) else " ").join(members)
+
+
+def views_text(status: Status) -> str:
+    """The last views with their indices: "1 abcd · 2 – · 3 acd"."""
+    shown = [f"{index} {list_text(members)}" for index, members in status.views[-_VIEWS:]]
+    return ("… " if len(status.views) > _VIEWS else "") + " · ".join(shown)
