@@ -57,9 +57,11 @@ class FromFaces:
         for name, channel in self.faces.channels.items():
             if self.faces.arrival(name) == action:
                 kind = next(each for each in self.faces.outputs if each.__name__ == name)
-                made = self._input(event)._asdict()
-                content = {f: plain(made[f]) for f in kind._fields if f != "to" and f in made}
-                (sender,) = _addresses(event.sender)
+                made = self.faces.as_sent(name, self._input(event))
+                fields = made._asdict()
+                content = {f: plain(fields[f]) for f in kind._fields if f != "to" and f in fields}
+                sent = self.faces.as_sent(name, event)
+                (sender,) = _addresses(getattr(sent, self.faces.sent_by))
                 return Parcel(name, sender, content, channel)
         return None
 

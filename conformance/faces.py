@@ -84,6 +84,10 @@ class Faces:
     arrives: Mapping[str, str] = field(default_factory=dict)
     """By which action a message arrives, where it is not "Receive" and the output's name. Its
     input has the fields of the output but `to`, and a `sender`."""
+    whole: Mapping[str, str] = field(default_factory=dict)
+    """By message: the field of its action's input that is the message, where it comes as one."""
+    sent_by: str = "sender"
+    """Who sent a message: the field of its action's input, or of a message that comes as one."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """What the model calls an effect, or the body of a message, that the code names otherwise."""
     extra: frozenset[str] = frozenset()
@@ -166,6 +170,10 @@ class Faces:
     def arrival(self, message: str) -> str:
         """Return the action by which a message of that name arrives."""
         return self.arrives.get(message, f"Receive{message}")
+
+    def as_sent(self, message: str, event: Any) -> Any:
+        """Return what of its action's input is of the message: the input, or a field of it."""
+        return getattr(event, self.whole[message]) if message in self.whole else event
 
 
 def contents(effect: Any) -> tuple[str, dict[str, Any]]:

@@ -320,10 +320,11 @@ class _Checker:
         ends = record.received[1:5]
         if len(ends) < 4:
             raise ShapeError(f"{record.received} is no id of a message")
-        digest = _digest(event._asdict(), self._common(message))
+        arrived = self.faces.as_sent(message, event)
+        digest = _digest(arrived._asdict(), self._common(message))
         me = [self.header.node, self.header.incarnation]
         end = self._end(record.received, (*ends[:2], *me), message, digest, incoming=True)
-        sender = plain(getattr(event, "sender", ends[:2]))
+        sender = plain(getattr(arrived, self.faces.sent_by, ends[:2]))
         if sender not in (ends[0], ends[:2]):
             raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
         return msgspec.structs.replace(end, index=record.index)
@@ -350,16 +351,23 @@ class _Checker:
     def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
         """What a message and the event by which it arrives have in common."""
         kind = next(k for k in self.faces.outputs if k.__name__ == message)
-        wanted = self.faces.inputs[self.faces.arrival(message)]
+        wanted = self._wanted(message)
         there = fields_of(kind).keys()
         left_out = {"to", *self.faces.adjusted.get(message, ())}
         names = tuple(n for n in fields_of(wanted) if n in there and n not in left_out)
         return message, names
 
     def _digest(self, message: str, _sender: Address, content: dict[str, Any]) -> str:
-        wanted = fields_of(self.faces.inputs[self.faces.arrival(message)])
+        wanted = fields_of(self._wanted(message))
         common = self._common(message)
         return _digest({n: shaped(content.get(n), wanted[n]) for n in common[1]}, common)
+
+    def _wanted(self, message: str) -> type[Any]:
+        """The type whose fields say how the contents of a message are compared."""
+        kind = self.faces.inputs[self.faces.arrival(message)]
+        if message in self.faces.whole:
+            kind = fields_of(kind)[self.faces.whole[message]]
+        return kind
 
     # ------------------------------------------------------------------ findings
 
