@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -23,6 +24,7 @@ from raincheck.model.machine import Refused
 
 from .events import FORMAT_VERSION
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
+from .ringseen import RingObserver, RingSeen
 from .tracefile import PROTOCOLS, Problem, Report, read_records
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
@@ -64,6 +66,7 @@ class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
     received: list[Any] | None = None
     sent: tuple[Sent, ...] = ()
     changed: dict[str, Any] = {}
+    at: float | None = None
 
 
 class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
@@ -75,6 +78,8 @@ class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
     index: Natural
 
 
+OBSERVERS: Final = {"raincore": RingObserver}
+"""Protocols whose promises are judged over traces: what looks at the states of a file."""
 DECODER: Final = msgspec.json.Decoder(Header | Event | Footer)
 
 
@@ -103,6 +108,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     actions: dict[str, int] = {}
     sent: list[End] = []
     received: list[End] = []
+    seen: RingSeen | None = None
+    """What its protocol's promises speak of."""
 
     @property
     def who(self) -> Address:
@@ -167,6 +174,10 @@ class _Checker:
         self.local = initial_local(self.faces, header.initial)
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
+        observer = OBSERVERS.get(header.protocol)
+        self.observer = observer(self.local) if observer is not None else None
+        self.recorded = self.local
+        """The state as recorded: the model's while the fold goes on."""
         self.last = 0
         self.ended = False
         self._counts: dict[tuple[bool, str], int] = {}
@@ -177,6 +188,8 @@ class _Checker:
     def done(self) -> FileReport:
         """Return the report; without a footer events may be missing at the end."""
         self.report.complete = self.ended
+        if self.observer is not None:
+            self.report.seen = self.observer.done()
         return self.report
 
     def take(self, record: Any, line: int) -> None:
@@ -216,6 +229,17 @@ class _Checker:
             self._step(record, event, line)
             if not self.broken:
                 self.report.conforming = record.index
+        if self.observer is not None:
+            self.recorded = self.local if not self.broken else self._as_recorded(record)
+            self.observer.take(self.recorded, record.index, record.at)
+
+    def _as_recorded(self, record: Event) -> Any:
+        """What the record says of the state, as far as it can be read."""
+        known, values = fields_of(self.faces.local), {}
+        for name in known.keys() & record.changed.keys() - self.faces.uncompared:
+            with suppress(ShapeError):
+                values[name] = shaped(record.changed[name], known[name])
+        return self.recorded._replace(**values)
 
     # ------------------------------------------------------------------ one step
 

@@ -16,11 +16,15 @@ import msgspec
 
 from .checker import RunVerdict
 from .faced import Address, End, FileReport
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
+from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise
+from .happened import Happened
+from .ringpromises import ring_promises
 from .tracefile import Problem
 
 _Channel: TypeAlias = tuple[Any, ...]
 """What the ids of its messages have in common: both ends, and its name."""
+_Origins: TypeAlias = dict[tuple[Address, int], list[tuple[Address, int]]]
+"""The events that sent what an event received."""
 
 
 def judge(
@@ -34,7 +38,9 @@ def judge(
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     problems = sorted(problems)
     found = [finding for report in by_who.values() for finding in report.findings]
-    found += _between(by_who)
+    between, origins = _between(by_who)
+    found += between
+    found += _circle(by_who, origins)
     found += _records(run, by_who, crashed)
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
@@ -55,12 +61,26 @@ def judge(
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=[],
+        promises=_promises(by_who, origins, crashed, complete=verdict == HOLDS),
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
     )
+
+
+def _promises(
+    reports: Mapping[Address, FileReport],
+    origins: _Origins,
+    crashed: Collection[Address],
+    *,
+    complete: bool,
+) -> list[Promise]:
+    """What was promised to the application, for protocols of which that can be seen in traces."""
+    seen = {who: report.seen for who, report in reports.items() if report.seen is not None}
+    if not seen:
+        return []
+    return ring_promises(seen, Happened(origins), crashed, complete=complete)
 
 
 def _records(
@@ -85,8 +105,9 @@ def _records(
         )
 
 
-def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
-    """Compare both ends of every message, then look for a circle."""
+def _between(reports: Mapping[Address, FileReport]) -> tuple[list[Finding], _Origins]:
+    """Compare both ends of every message; say of what arrived where it was sent."""
+    found: list[Finding] = []
     # Of a datagram that was sent several times the first sending counts.
     datagrams: dict[tuple[str, str], tuple[Address, End]] = {}
     channels: dict[_Channel, dict[int, tuple[Address, End]]] = {}
@@ -97,7 +118,7 @@ def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
                 channels.setdefault(channel, {}).setdefault(number, (who, end))
             else:
                 datagrams.setdefault((end.id, end.digest), (who, end))
-    origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
+    origins: _Origins = {}
     for who, report in reports.items():
         placed = [(end, *_place(end)) if end.fifo else (end, (), 0) for end in report.received]
         lags = _lags(placed, channels)
@@ -107,18 +128,20 @@ def _between(reports: Mapping[Address, FileReport]) -> Iterable[Finding]:
             else:
                 known = datagrams.get((end.id, end.digest))
             if known is not None and known[1].digest != end.digest:
-                yield _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
+                found.append(
+                    _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
+                )
                 continue
             if known is not None:
                 origins.setdefault((who, end.index), []).append((known[0], known[1].index))
                 continue
             sender = _sender(end)
             if sender in reports and reports[sender].complete:
-                yield _finding(report, f"{end.id} was never sent", VIOLATED, end)
+                found.append(_finding(report, f"{end.id} was never sent", VIOLATED, end))
             else:
                 reason = f"{end.id}: the records of {sender[0]}.{sender[1]} do not show its sending"
-                yield _finding(report, reason, INCONCLUSIVE, end)
-    yield from _circle(reports, origins)
+                found.append(_finding(report, reason, INCONCLUSIVE, end))
+    return found, origins
 
 
 def _lags(
@@ -168,7 +191,7 @@ def _sender(end: End) -> Address:
 
 def _circle(
     reports: Mapping[Address, FileReport],
-    origins: Mapping[tuple[Address, int], list[tuple[Address, int]]],
+    origins: _Origins,
 ) -> Iterable[Finding]:
     """Let each node go on as far as what it receives was sent; who cannot end is in a circle."""
     needs = {
