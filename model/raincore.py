@@ -1,56 +1,120 @@
 """Raincore: the twin of `spec/Raincore.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes first
-and is named conjunct by conjunct in the spec's words; then comes what the spec's action does to
-this member. What it sends and tells the layers around it are outputs. What becomes of a message
+The law of these files: a handler sees one member's local state and one input. Its guard comes
+first and is named conjunct by conjunct in the spec's words; then comes what the spec's action does
+to this member. What it sends and tells the layers around it are outputs. What becomes of a message
 is the network's (`raincore_system.py`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from .raincore_events import NO_TOKEN, ZERO, Epoch, Nodelist, Token
-from .runs import Address
+from . import raincore_events as ev
+from .machine import Accepted, refusal
+from .raincore_calls import (
+    hungry_timeout,
+    receive_911,
+    starve,
+    starving_timeout,
+    undelivered_911,
+)
+from .raincore_events import ZERO, Nodelist, Settled, Token
+from .raincore_holder import (
+    eating_timeout,
+    receive_token,
+    token_delivered,
+    token_undelivered,
+)
+from .raincore_local import SEED, Answer, Local, Rules, running
+
+__all__ = ["HANDLERS", "INPUTS", "SEED", "Answer", "Local", "Rules", "first_token"]
+
+INPUTS = ev.INPUTS
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """The repairs; the names are the spec's constants. All False is the text as written."""
+def first_token(rules: Rules, founders: Nodelist) -> Token:
+    """Return the founders' token, before anybody has held it."""
+    first = founders[0]
+    return Token(
+        to=first,
+        current=first,
+        epoch=ZERO,
+        seq=0,
+        nodelist=founders,
+        global_view_number=1 if rules.bound_index else 0,
+        settled=Settled(0, founders),
+        pending=(founders,),
+        seen=frozenset(),
+        acks=tuple(sorted((n, 0) for n in founders)),
+    )
 
-    holder_vetoes: bool = True
-    promises: bool = True
-    fresh_attempts: bool = True
-    failure_claims: bool = True
-    majority: bool = True
-    bound_index: bool = True
-    fills_holes: bool = True
-    one_founder: bool = True
-    incarnations: bool = True
-    seen_by_all: bool = True
+
+def initialise(rules: Rules, me: Local, event: ev.Initialise) -> Answer:
+    """Event 1: as the text has it, every founder makes a token; repaired, the first one does."""
+    role, founders, contacts = event
+    if refused := refusal((me.up == "new", 'up[n] = "new"', {"up": me.up})):
+        return refused
+    me = me._replace(up="up")
+    if role == "joiner":
+        return starve(rules, me._replace(contacts=contacts), "ask")
+    token = first_token(rules, founders)
+    if rules.one_founder and founders[0] != me.me:
+        me = me._replace(token_state="hungry", last_token=token)
+        return Accepted(me, (ev.Timer("hungry"),))
+    token = token._replace(to=me.me, current=me.me, seq=1, seen=frozenset({me.me}))
+    me = me._replace(token_state="eating", last_token=token)
+    return Accepted(me, (ev.Eats(token.epoch, token.seq), ev.Timer("eating")))
 
 
-class Local(NamedTuple):
-    """What one member knows (Fig. 8). While it eats, the token is its `last_token`."""
+def multicast(_rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
+    """It waits for the token."""
+    refused = refusal(running(me), _stays(me))
+    return refused or Accepted(me._replace(outbox=me.outbox + 1))
 
-    me: Address
-    up: str = "new"  # "new", "up", "down" or "left"
-    view_state: str = "chaos"  # "agreement", "chaos" or "reserve"
-    token_state: str = "starving"  # "eating", "hungry" or "starving"
-    global_view: tuple[Nodelist, ...] = ()
-    global_view_number: int = 0
-    reserved: int = 0
-    last_token: Token = NO_TOKEN
-    new_nodes: tuple[Address, ...] = ()
-    promised: Epoch = ZERO
-    attempt: int = 0
-    phase: str = "none"  # "none", "ask" or "claim"
-    wanted: Epoch = ZERO
-    heard: int = 0
-    contacts: tuple[Address, ...] = ()
-    leaving: bool = False
-    outbox: int = 0
-    said: int = 0
-    delivered: tuple[tuple[Address, int], ...] = ()
-    last_ordinal: int = 0
+
+def leave(_rules: Rules, me: Local, _event: ev.Leave) -> Answer:
+    """It leaves when it has the token."""
+    refused = refusal(running(me), _stays(me))
+    return refused or Accepted(me._replace(leaving=True))
+
+
+def _stays(me: Local) -> tuple[bool, str, dict[str, Any]]:
+    return not me.leaving, "~leaving[n]", {"leaving": me.leaving}
+
+
+def crash(_rules: Rules, me: Local, _event: ev.Crash) -> Answer:
+    """The process stops."""
+    return refusal(running(me)) or Accepted(me._replace(up="down"))
+
+
+def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
+    """It comes back with its state, and starves."""
+    if refused := refusal((me.up == "down", 'up[n] = "down"', {"up": me.up})):
+        return refused
+    return starve(rules, me._replace(up="up", leaving=False), "ask")
+
+
+def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:
+    """Its state is lost while it is down."""
+    refused = refusal((me.up == "down", 'up[n] = "down"', {"up": me.up}))
+    return refused or Accepted(Local(me.me))
+
+
+HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
+    "Initialise": initialise,
+    "ReceiveToken": receive_token,
+    "Receive911": receive_911,
+    "TokenUndelivered": token_undelivered,
+    "Undelivered911": undelivered_911,
+    "EatingTimeout": eating_timeout,
+    "HungryTimeout": hungry_timeout,
+    "StarvingTimeout": starving_timeout,
+    "TokenDelivered": token_delivered,
+    "Multicast": multicast,
+    "Leave": leave,
+    "Crash": crash,
+    "Recover": recover,
+    "Forget": forget,
+}
