@@ -1,0 +1,225 @@
+"""The processes of a run, as the harness sees them: started, heard, signalled, ended.
+
+Law of this file: every child has a process group of its own, and none outlives `Lives.kill_all`.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from raincheck.conformance.errors import UsageError
+
+_LINE = 1 << 20  # bytes of one line of a process
+
+
+class RunFailed(Exception):
+    """The run cannot go on; the sentence says why."""
+
+
+@dataclass(eq=False, slots=True)
+class Life:
+    """One process: one life of one member."""
+
+    name: str
+    incarnation: int
+    process: asyncio.subprocess.Process
+    errors: Path
+    """Where its stderr goes."""
+    bind: str = ""
+    """Where it listens; empty until it has joined."""
+    ending: str = ""
+    """Why it is to end, once it is: "crash", "leave", "excluded" or, with the run, "end"."""
+    code: int | None = None
+    sentence: str = ""
+    """What it said last of what went wrong."""
+    status: dict[str, Any] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    trace_failed: str = ""
+    hearing: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        """Its name and incarnation."""
+        return f"{self.name}.{self.incarnation}"
+
+    @property
+    def running(self) -> bool:
+        """Whether it is in the group, or on its way into it, and to stay there."""
+        return self.code is None and not self.ending
+
+    def tell(self, word: str) -> None:
+        """Send it a line; one that has gone hears nothing."""
+        assert self.process.stdin is not None
+        with suppress(OSError, RuntimeError):
+            self.process.stdin.write(f"{word}\n".encode())
+
+    def signal(self, number: int) -> None:
+        """Send a signal to its process group, unless it has ended."""
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.process.pid, number)
+
+    def heard(self, event: dict[str, Any]) -> None:
+        """Take in what every process may tell."""
+        match event["event"]:
+            case "status":
+                self.status = event
+            case "trace_failed":
+                self.trace_failed = event["sentence"]
+            case "excluded" | "stuck" | "setup":
+                self.sentence = event["sentence"]
+
+
+AnyLife = TypeVar("AnyLife", bound=Life)
+
+
+class Lives(ABC, Generic[AnyLife]):
+    """All processes of a run, in the order of their starts."""
+
+    module: str
+    """What a process runs: `python -m` this."""
+    kind: type[AnyLife]
+
+    def __init__(self, folder: Path) -> None:
+        self.all: list[AnyLife] = []
+        self._folder = folder
+        self._changed = asyncio.Event()
+        self._problem = ""
+        self._setup = ""
+
+    @property
+    def running(self) -> list[AnyLife]:
+        """Those that are to be members at the end."""
+        return [member for member in self.all if member.running]
+
+    def lives(self, name: str) -> int:
+        """How many processes that name has had."""
+        return sum(member.name == name for member in self.all)
+
+    async def start(
+        self, name: str, options: Mapping[str, object], incarnation: int | None = None
+    ) -> AnyLife:
+        """Start the next process of that name; its incarnation counts them, unless it is given."""
+        lives = self.lives(name)
+        incarnation = lives if incarnation is None else incarnation
+        errors = self._folder / f"{name}.{lives}.stderr"
+        command = command_of(
+            self.module,
+            {"name": name, "incarnation": incarnation, **options}
+            | {"log": self._folder / f"{name}.{lives}.log"},
+        )
+        try:
+            with errors.open("wb") as sink:
+                process = await asyncio.create_subprocess_exec(
+                    *command,
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=sink,
+                    start_new_session=True,
+                    limit=_LINE,
+                )
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            raise UsageError(f"Member {name} does not start: {reason}.") from problem
+        member = self.kind(name, incarnation, process, errors)
+        self.all.append(member)
+        member.hearing = asyncio.create_task(self._hear(member))
+        return member
+
+    async def until(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        seconds: float,
+        *,
+        missing: Callable[[], str] = str,
+    ) -> None:
+        """Wait for a condition; RunFailed if it takes too long or a member dies unasked."""
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    if self._setup:
+                        raise UsageError(self._setup)
+                    if self._problem:
+                        raise RunFailed(self._problem)
+                    if condition():
+                        return
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            raise RunFailed(f"{what} took longer than {seconds:g} s{missing()}") from None
+
+    async def kill_all(self) -> None:
+        """End every child, and wait until it has gone."""
+        for member in self.all:
+            member.ending = member.ending or "end"
+            member.signal(signal.SIGKILL)
+        hearing = [member.hearing for member in self.all if member.hearing is not None]
+        await asyncio.gather(*hearing, return_exceptions=True)
+
+    async def _hear(self, member: AnyLife) -> None:
+        assert member.process.stdout is not None
+        try:
+            while line := await member.process.stdout.readline():
+                member.heard(json.loads(line))
+                self._changed.set()
+        except ValueError:
+            self._problem = f"Member {member.address} wrote a line that is none of its events."
+            member.signal(signal.SIGKILL)
+        member.code = await member.process.wait()
+        self._judge_end(member)
+        self._changed.set()
+
+    @abstractmethod
+    def asked_for(self, member: AnyLife) -> bool:
+        """Whether the member ended as it was to."""
+
+    @abstractmethod
+    def no_set_up(self, member: AnyLife) -> bool:
+        """Whether it ended because it could not even start."""
+
+    def _judge_end(self, member: AnyLife) -> None:
+        """An end that nobody asked for ends the run."""
+        if member.ending == "crash" or member.ending == "end" or self.asked_for(member):
+            return
+        said = member.sentence or last_line(member.errors) or "it said nothing"
+        if self.no_set_up(member):
+            self._setup = f"The cluster does not start: {said.rstrip('.')}."
+            return
+        asked = "was to leave and" if member.ending == "leave" else "was not asked to end, but"
+        self._problem = (
+            f"Member {member.address} {asked} ended {how(member.code)}: {said.rstrip('.')}."
+        )
+
+
+def command_of(module: str, options: Mapping[str, object]) -> list[str]:
+    """The command line of a process."""
+    command = [sys.executable, "-m", module]
+    for name, value in options.items():
+        if value not in ("", None):
+            command.append(f"--{name.replace('_', '-')}={value}")
+    return command
+
+
+def how(code: int | None) -> str:
+    """An exit code in words."""
+    if code is not None and code < 0:
+        return f"by signal {signal.Signals(-code).name}"
+    return f"with exit code {code}"
+
+
+def last_line(path: Path) -> str:
+    """The last line of a file that may not be there."""
+    try:
+        lines: Sequence[str] = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return next((line.strip() for line in reversed(lines) if line.strip()), "")
