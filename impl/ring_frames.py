@@ -54,7 +54,9 @@ class Frame(NamedTuple):
     to: Address | None
     number: int
     mask: int
-    body: memoryview
+    datagram: bytes
+    body: int
+    """Where the body begins in the datagram."""
 
 
 class Frames:
@@ -119,7 +121,7 @@ class Frames:
             raise WireError("malformed", f"number {number}")
         if kind != MESSAGE and stop != size:
             raise WireError("malformed", f"{size - stop} bytes follow the envelope")
-        return Frame(kind, source, to, number, mask, memoryview(datagram)[stop:])
+        return Frame(kind, source, to, number, mask, datagram, stop)
 
     def _envelope(self, data: bytes) -> tuple[Address, Address | None]:
         known = self._read.get(data)

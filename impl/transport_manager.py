@@ -22,7 +22,7 @@ from typing import Generic, NamedTuple, TypeAlias, TypeVar
 from .errors import WireError
 from .messages import Address, Count, Endpoint
 from .protocol import NEVER, Backoff
-from .reports import Dropped, Outgoing, Pace
+from .reports import Dropped, Pace
 from .ring_config import RingConfig
 from .ring_frames import ACK, GONE, HELLO, HERE, MESSAGE, WINDOW, Frame, Frames, Mask
 
@@ -35,6 +35,9 @@ _MASK = (1 << WINDOW) - 1
 _REPORT_PAUSE = 10.0  # seconds between two reports of datagrams dropped for one reason
 
 M = TypeVar("M")
+B = TypeVar("B")
+Decode: TypeAlias = Callable[[Address, Address, bytes, int], B]
+"""Reads the body of a message from one to another, from there on; or raises WireError."""
 
 
 class Acknowledged(NamedTuple, Generic[M]):
@@ -51,11 +54,11 @@ class Undelivered(NamedTuple, Generic[M]):
     message: M
 
 
-class Arrived(NamedTuple, Generic[M]):
+class Arrived(NamedTuple, Generic[B]):
     """A message has arrived, for the first time."""
 
     source: Address
-    message: M
+    body: B
 
 
 class Found(NamedTuple):
@@ -64,7 +67,7 @@ class Found(NamedTuple):
     member: Address
 
 
-Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[M] | Found
+Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found
 """What the Transport Manager tells its user, in the order in which it happened."""
 
 
@@ -114,14 +117,14 @@ class _Peer(Generic[M]):
         self.mask = 0  # bit i: number highest - i has arrived
 
 
-class TransportManager(Generic[M]):
-    """All messages from and to one member. `decode` reads a body, or raises WireError."""
+class TransportManager(Generic[M, B]):
+    """All messages from and to one member: those sent are an `M`, those that arrive a `B`."""
 
     def __init__(
         self,
         me: Address,
         config: RingConfig,
-        decode: Callable[[memoryview], M],
+        decode: Decode[B],
         kept: Kept | None = None,
     ) -> None:
         self.me = me
@@ -136,8 +139,8 @@ class TransportManager(Generic[M]):
         self._peers: dict[str, _Peer[M]] = {}  # the one heard of last stands last
         self._busy: dict[str, _Peer[M]] = {}  # those with messages under way
         self._floor = 0  # no number above it has been used for a peer that is not known
-        self._outgoing: list[Outgoing] = []
-        self._notices: list[Notice[M]] = []
+        self._outgoing: list[tuple[bytes, Endpoint]] = []
+        self._notices: list[Notice[M, B]] = []
         self._dropped: list[Dropped] = []
         self._pace = Pace(_REPORT_PAUSE)
         if kept is not None:
@@ -218,13 +221,13 @@ class TransportManager(Generic[M]):
 
     def hello(self, endpoint: Endpoint) -> None:
         """Ask who is there, and whether it is a member."""
-        self._outgoing.append(Outgoing(self._frames.make(HELLO, self.me, None), (endpoint,)))
+        self._outgoing.append((self._frames.make(HELLO, self.me, None), endpoint))
 
     def _transmit(self, frame: bytes, peer: _Peer[M]) -> None:
         if peer.endpoint is None:
             self.counters["no_endpoint"] += 1
         else:
-            self._outgoing.append(Outgoing(frame, (peer.endpoint,)))
+            self._outgoing.append((frame, peer.endpoint))
 
     def _give_up(self, peer: _Peer[M], number: int) -> None:
         sent = peer.under_way.pop(number)
@@ -249,7 +252,7 @@ class TransportManager(Generic[M]):
         elif kind == HELLO:
             if self.answers_hello:
                 here = self._frames.make(HERE, self.me, None)
-                self._outgoing.append(Outgoing(here, (endpoint,)))
+                self._outgoing.append((here, endpoint))
         elif kind == HERE:
             self._heard(self._peer(sender), endpoint)
             self._notices.append(Found(sender))
@@ -275,7 +278,9 @@ class TransportManager(Generic[M]):
         if behind >= 0 and peer is not None and peer.mask >> behind & 1:
             self.counters["duplicate"] += 1
         else:
-            message = self._decode(frame.body)  # nothing is kept of who sends what cannot be read
+            message = self._decode(
+                sender, self.me, frame.datagram, frame.body
+            )  # nothing is kept of who sends what cannot be read
             peer = self._peer(sender)
             if behind < 0:
                 peer.mask = (peer.mask << min(-behind, WINDOW) | 1) & _MASK
@@ -325,7 +330,7 @@ class TransportManager(Generic[M]):
         ):
             self.counters["for_old_life"] += 1
             gone = self._frames.make(GONE, self.me, frame.source)
-            self._outgoing.append(Outgoing(gone, (endpoint,)))
+            self._outgoing.append((gone, endpoint))
         else:
             self._drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
 
@@ -374,12 +379,12 @@ class TransportManager(Generic[M]):
         """How many peers are remembered."""
         return len(self._peers)
 
-    def poll_notices(self) -> list[Notice[M]]:
+    def poll_notices(self) -> list[Notice[M, B]]:
         """Return what has happened, once."""
         notices, self._notices = self._notices, []
         return notices
 
-    def poll_datagrams(self) -> list[Outgoing]:
+    def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
         """Return what is to be sent, once."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing

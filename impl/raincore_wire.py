@@ -1,0 +1,368 @@
+"""The bodies of Raincore's messages: what a frame of the Transport Manager carries.
+
+    size    u32, big endian, of the next part
+    fields  msgpack array [tag, roster, ...]: "T", a token (Fig. 6), or "9", a 911 (Fig. 7)
+    mail    of a token: the payload area of each batch (`Payloads`), one after the other
+
+`roster` has every member that the message names, and where it is found; all else has members by
+their place in it. `to` and `current` are the frame's. Rosters seldom change from one message to the
+next, so what was read of the last ones is kept, and a batch is handed on as it came.
+Law of this file: `decode` returns a message that a member can have sent, or raises WireError.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain, pairwise
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Raw, Struct
+
+from .errors import WireError
+from .messages import Address, Endpoint, Name, Payloads
+from .raincore_events import (
+    LIMIT,
+    NOBODY,
+    Call911,
+    Epoch,
+    Mail,
+    Message,
+    Nodelist,
+    Settled,
+    Token,
+)
+
+MAX_NAMED = 1024
+"""Members that one message can name."""
+LETTER_OVERHEAD = 48
+"""More than a batch needs on a token beside its payload area."""
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=LIMIT)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=LIMIT)]
+Place: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_NAMED)]
+Places: TypeAlias = Annotated[tuple[Place, ...], Meta(max_length=MAX_NAMED)]
+Maybe: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NAMED)]
+"""A place plus one, or 0: nobody."""
+Host: TypeAlias = Annotated[str, Meta(max_length=64)]
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+WireEpoch: TypeAlias = tuple[Number, Maybe]
+
+_SIZE = struct.Struct(">I")
+_CACHED = 64
+
+
+class Named(NamedTuple):
+    """A member in a roster; its port is 0 where nobody knows the place."""
+
+    node: Name
+    incarnation: Number
+    host: Host
+    port: Port
+
+
+class _Letter(NamedTuple):
+    ordinal: Positive
+    origin: Place
+    k: Positive
+    first: Positive
+    messages: Positive
+    size: Annotated[int, Meta(ge=0, le=65_536)]
+
+
+class _Token(Struct, frozen=True, array_like=True, tag="T", gc=False):
+    roster: Raw
+    epoch: WireEpoch
+    seq: Number
+    nodelist: Places
+    global_view_number: Number
+    settled: tuple[Number, Places]
+    pending: Annotated[tuple[Places, ...], Meta(max_length=MAX_NAMED)]
+    seen: Places
+    mail: Annotated[tuple[_Letter, ...], Meta(max_length=MAX_NAMED)]
+    acks: Annotated[tuple[tuple[Place, Number], ...], Meta(max_length=MAX_NAMED)]
+    top: Number
+    reserve: tuple[Maybe, Annotated[int, Meta(ge=0, le=65_536)]]
+
+
+class _Call911(Struct, frozen=True, array_like=True, tag="9", gc=False):
+    roster: Raw
+    orig: Place
+    nodelist: Places
+    epoch: WireEpoch
+    seq: Number
+    status: Literal["yes", "no"]
+    attempt: Number
+    phase: Literal["ask", "claim"]
+    claim: WireEpoch
+    granted: Places
+    promised: WireEpoch
+
+
+class Letter(NamedTuple):
+    """A batch of multicasts on the token: the sender's number of the first one, and all of them."""
+
+    first: int
+    payloads: Payloads
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes of the token."""
+        return self.payloads.size + LETTER_OVERHEAD
+
+
+Letters: TypeAlias = Mapping[tuple[Address, int], Letter]
+"""Batches by their origin and its count k."""
+
+
+class Reserve(NamedTuple):
+    """Room on the token that others leave to a member whose message did not fit."""
+
+    member: Address = NOBODY
+    size: int = 0
+
+
+NO_RESERVE = Reserve()
+
+
+class Body(NamedTuple):
+    """A message that arrived, and what rides beside it."""
+
+    message: Message
+    roster: tuple[Named, ...] = ()
+    letters: Letters = {}  # noqa: RUF012 (never changed)
+    reserve: Reserve = NO_RESERVE
+
+
+class _Roster(NamedTuple):
+    named: tuple[Named, ...]
+    members: tuple[Address, ...]
+
+
+class RaincoreCodec:
+    """Makes and reads bodies. `place` tells where a member is found, None where nobody knows."""
+
+    def __init__(self, place: Callable[[Address], Endpoint | None]) -> None:
+        self._place = place
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decoder = msgspec.msgpack.Decoder(_Token | _Call911)
+        self._roster_decoder = msgspec.msgpack.Decoder(
+            Annotated[tuple[Named, ...], Meta(max_length=MAX_NAMED)]
+        )
+        self._read: dict[bytes, _Roster] = {}
+        self._named: tuple[Named, ...] = ()  # the roster made last
+        self._made = Raw(b"")
+
+    # ------------------------------------------------------------------ encoding
+
+    def encode(
+        self, message: Message, letters: Letters | None = None, reserve: Reserve = NO_RESERVE
+    ) -> bytes:
+        """Return the body; `letters` has the batches that a token's mail names."""
+        if isinstance(message, Token):
+            return self._encode_token(message, letters or {}, reserve)
+        fields = self._encode(self._call(message))
+        return _SIZE.pack(len(fields)) + fields
+
+    def _encode_token(self, token: Token, letters: Letters, reserve: Reserve) -> bytes:
+        roster, at = self._roster(
+            token.nodelist,
+            token.settled.nodelist,
+            *token.pending,
+            token.seen,
+            [mail.origin for mail in token.mail],
+            [member for member, _ in token.acks],
+            (token.epoch.by, reserve.member),
+        )
+        carried = [letters[mail.origin, mail.k] for mail in token.mail]
+        places = at.__getitem__
+        fields = self._encode(
+            _Token(
+                roster,
+                (token.epoch.n, at[token.epoch.by] + 1),
+                token.seq,
+                tuple(map(places, token.nodelist)),
+                token.global_view_number,
+                (token.settled.at, tuple(map(places, token.settled.nodelist))),
+                tuple([tuple(map(places, nodelist)) for nodelist in token.pending]),
+                tuple(sorted(map(places, token.seen))),
+                tuple(
+                    [
+                        _Letter(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
+                                e.payloads.size)
+                        for m, e in zip(token.mail, carried, strict=True)
+                    ]
+                ),
+                tuple([(at[member], ordinal) for member, ordinal in token.acks]),
+                token.top,
+                (at[reserve.member] + 1, reserve.size),
+            )
+        )  # fmt: skip
+        if not carried:
+            return _SIZE.pack(len(fields)) + fields
+        areas = [letter.payloads.area() for letter in carried]
+        return b"".join((_SIZE.pack(len(fields)), fields, *areas))
+
+    def _call(self, call: Call911) -> _Call911:
+        roster, at = self._roster(
+            call.nodelist,
+            call.granted,
+            (call.orig, call.epoch.by, call.claim.by, call.promised.by),
+        )
+        return _Call911(
+            roster,
+            at[call.orig],
+            tuple([at[member] for member in call.nodelist]),
+            (call.epoch.n, at[call.epoch.by] + 1),
+            call.seq,
+            call.status,  # type: ignore[arg-type]
+            call.attempt,
+            call.phase,  # type: ignore[arg-type]
+            (call.claim.n, at[call.claim.by] + 1),
+            tuple(sorted([at[member] for member in call.granted])),
+            (call.promised.n, at[call.promised.by] + 1),
+        )
+
+    def _roster(self, *groups: Iterable[Address]) -> tuple[Raw, dict[Address, int]]:
+        """Return the roster of all these, and each one's place in it; nobody's place is -1."""
+        members = dict.fromkeys(chain(*groups))
+        members.pop(NOBODY, None)
+        at = {member: place for place, member in enumerate(members)}
+        at[NOBODY] = -1
+        place = self._place
+        named = tuple([Named(*member, *(place(member) or ("", 0))) for member in members])
+        if named != self._named:
+            self._named = named
+            self._made = Raw(self._encode(named))
+        return self._made, at
+
+    # ------------------------------------------------------------------ decoding
+
+    def decode(self, source: Address, to: Address, datagram: bytes, start: int) -> Body:
+        """Read the body of a frame from `source` to `to`; raises WireError if that is not one."""
+        try:
+            begin = start + _SIZE.size
+            if begin > len(datagram):
+                raise ValueError("no body")
+            stop = begin + _SIZE.unpack_from(datagram, start)[0]
+            if stop > len(datagram):
+                raise ValueError(f"fields of {stop - begin} bytes in {len(datagram) - begin}")
+            fields = self._decoder.decode(memoryview(datagram)[begin:stop])
+            named, members = self._known(fields.roster)
+            if isinstance(fields, _Token):
+                return self._token(fields, named, members, source, to, datagram, stop)
+            if stop != len(datagram):
+                raise ValueError(f"{len(datagram) - stop} bytes follow a 911")
+            return Body(_read_call(fields, members, source, to), named)
+        except (msgspec.MsgspecError, ValueError, IndexError, RecursionError) as problem:
+            raise WireError("malformed", f"{problem} from {source}") from None
+
+    def _known(self, raw: Raw) -> _Roster:
+        data = bytes(raw)
+        known = self._read.get(data)
+        if known is None:
+            named = self._roster_decoder.decode(data)
+            members = tuple([Address(each.node, each.incarnation) for each in named])
+            if len(set(members)) != len(members):
+                raise ValueError("a member is in the roster twice")
+            if len(self._read) >= _CACHED:
+                self._read.clear()
+            known = self._read[data] = _Roster(named, members)
+        return known
+
+    def _token(
+        self,
+        fields: _Token,
+        named: tuple[Named, ...],
+        members: tuple[Address, ...],
+        source: Address,
+        to: Address,
+        datagram: bytes,
+        start: int,
+    ) -> Body:
+        nodelist = _list_of(fields.nodelist, members)
+        if not nodelist:
+            raise ValueError("a token without members")
+        at, settled = fields.settled
+        if at > fields.global_view_number:
+            raise ValueError(f"settled at {at}, above {fields.global_view_number}")
+        seen = frozenset(_list_of(fields.seen, members))
+        acks = tuple([(members[place], ordinal) for place, ordinal in fields.acks])
+        if any(one[0] >= other[0] for one, other in pairwise(acks)):
+            raise ValueError("acks out of order")
+        if any(ordinal > fields.top for _, ordinal in acks):
+            raise ValueError("an ack above top")
+        mail, letters = _read_mail(fields, members, datagram, start)
+        token = Token(
+            to,
+            source,
+            _epoch(fields.epoch, members),
+            fields.seq,
+            nodelist,
+            fields.global_view_number,
+            Settled(at, _list_of(settled, members)),
+            tuple([_list_of(each, members) for each in fields.pending]),
+            seen,
+            mail,
+            acks,
+            fields.top,
+        )
+        who, size = fields.reserve
+        return Body(token, named, letters, Reserve(members[who - 1], size) if who else NO_RESERVE)
+
+
+def _read_mail(
+    fields: _Token, members: tuple[Address, ...], datagram: bytes, start: int
+) -> tuple[tuple[Mail, ...], Letters]:
+    if not fields.mail:
+        if start != len(datagram):
+            raise ValueError(f"{len(datagram) - start} bytes follow a token without mail")
+        return (), {}
+    letters = {}
+    mail = []
+    before = 0
+    for ordinal, place, k, first, count, size in fields.mail:
+        if not before < ordinal <= fields.top:
+            raise ValueError(f"ordinal {ordinal} after {before}, top {fields.top}")
+        before, origin = ordinal, members[place]
+        if start + size > len(datagram):
+            raise ValueError(f"a batch of {size} bytes, {len(datagram) - start} are left")
+        letters[origin, k] = Letter(first, Payloads(datagram, start, start + size, count))
+        mail.append(Mail(ordinal, origin, k))
+        start += size
+    if start != len(datagram) or len(letters) != len(mail):
+        raise ValueError(f"{len(datagram) - start} bytes follow {len(letters)} batches")
+    return tuple(mail), letters
+
+
+def _read_call(
+    fields: _Call911, members: tuple[Address, ...], source: Address, to: Address
+) -> Call911:
+    return Call911(
+        to,
+        members[fields.orig],
+        source,
+        _list_of(fields.nodelist, members),
+        _epoch(fields.epoch, members),
+        fields.seq,
+        fields.status,
+        fields.attempt,
+        fields.phase,
+        _epoch(fields.claim, members),
+        frozenset(_list_of(fields.granted, members)),
+        _epoch(fields.promised, members),
+    )
+
+
+def _list_of(places: tuple[int, ...], members: tuple[Address, ...]) -> Nodelist:
+    if len(set(places)) != len(places):
+        raise ValueError(f"members named twice: {places}")
+    return tuple([members[place] for place in places])
+
+
+def _epoch(wire: WireEpoch, members: tuple[Address, ...]) -> Epoch:
+    n, who = wire
+    if (n == 0) != (who == 0):
+        raise ValueError(f"epoch {n} of {who}")
+    return Epoch(n, members[who - 1] if who else NOBODY)
