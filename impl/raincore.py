@@ -1,63 +1,193 @@
 """Raincore as implemented: a pure state machine, one instance per member.
 
-Skeleton: the attributes and what goes in and out are final, the handlers come next.
+No sockets, no clocks, no randomness, no threads, no asyncio. `handle` takes an event of
+`raincore_events.py` and returns the effects, to be carried out in order. A handler whose guard is
+false raises NotEnabled and changes nothing; a message that is late, replayed or malformed is no
+error and is ignored.
+
+The token goes round the ring; who has it eats. A change of the nodelist is made by the holder and
+takes three rounds: chaos, reserve, agreement, when all commit the list at the same index of their
+history. A member that starves asks round the ring with a 911: first whether the token is lost, then
+("claim") for promises to take no token of an earlier epoch; those who promise are the new ring.
+
+What it assumes: the Transport Manager delivers a message at most once or reports a failure, perhaps
+falsely; members keep their state when they come back, or come back as another incarnation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import Any
 
+from . import raincore_events as ev
+from .errors import NotEnabled
 from .messages import Address
-from .raincore_events import NO_TOKEN, ZERO, Effect, Epoch, Event, Nodelist, Token
+from .raincore_911 import Calling
+from .raincore_events import Effect, Event, Settled, Token
+from .raincore_lists import after, first_token, inserted, sound, without
+from .raincore_state import Repairs
+
+__all__ = ["Raincore", "Repairs"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Repairs:
-    """The repairs of the seed's holes, by the spec's constants. Only tests turn any of them off."""
-
-    holder_vetoes: bool = True
-    promises: bool = True
-    fresh_attempts: bool = True
-    failure_claims: bool = True
-    majority: bool = True
-    bound_index: bool = True
-    fills_holes: bool = True
-    one_founder: bool = True
-    incarnations: bool = True
-    seen_by_all: bool = True
-
-
-class Raincore:
-    """The state of one member (Fig. 8); while it eats, the token is its `last_token`."""
+class Raincore(Calling):
+    """One member: its events, numbered as in the text, and what it does at each."""
 
     def __init__(self, me: Address, *, repairs: Repairs | None = None) -> None:
         """A process that has not been initialised."""
-        self.repairs = repairs or Repairs()
-        self.me = me if self.repairs.incarnations else Address(me.node, 0)
-        self.up = "new"  # then "up", "down" or "left"
-        self.view_state = "chaos"  # "agreement", "chaos" or "reserve"
-        self.token_state = "starving"  # "eating", "hungry" or "starving"
-        self.global_view: tuple[Nodelist, ...] = ()
-        self.global_view_number = 0
-        self.reserved = 0  # the index kept free for the view that is coming; 0: none
-        self.last_token: Token = NO_TOKEN
-        self.new_nodes: tuple[Address, ...] = ()
-        self.promised: Epoch = ZERO
-        self.attempt = 0
-        self.phase = "none"  # of the 911 outstanding: "ask" or "claim"
-        self.wanted: Epoch = ZERO
-        self.heard = 0
-        self.contacts: tuple[Address, ...] = ()
-        self.leaving = False
-        self.outbox = 0  # multicasts that wait for the token
-        self.said = 0  # own multicasts that a token has had so far
-        self.last_ordinal = 0
-
-    @property
-    def locked(self) -> bool:
-        """Whether this member has the ring's lock: it eats, and its view is not in chaos."""
-        return self.up == "up" and self.token_state == "eating" and self.view_state != "chaos"
+        super().__init__(me, repairs=repairs)
+        self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
+            ev.Initialise: self._initialise,
+            ev.ReceiveToken: self._receive_token,
+            ev.Receive911: self._receive_911,
+            ev.TokenUndelivered: self._token_undelivered,
+            ev.Undelivered911: self._undelivered_911,
+            ev.EatingTimeout: self._eating_timeout,
+            ev.HungryTimeout: self._hungry_timeout,
+            ev.StarvingTimeout: self._starving_timeout,
+            ev.TokenDelivered: self._token_delivered,
+            ev.Multicast: self._multicast,
+            ev.Leave: self._leave,
+            ev.Recover: self._recover,
+        }
 
     def handle(self, event: Event) -> list[Effect]:
         """Handle one event; raises NotEnabled where its guard is false."""
-        raise NotImplementedError(event)
+        return self._handlers[type(event)](event)
+
+    # ------------------------------------------------------------------ its life
+
+    def _initialise(self, event: ev.Initialise) -> list[Effect]:
+        """Event 1: the first founder makes the token; a joiner asks its first contact."""
+        if self.up != "new":
+            raise NotEnabled("Initialise", {"up = 'new'": self.up})
+        if event.role == "joiner":
+            if not event.contacts:
+                raise NotEnabled("Initialise", {"contacts # <<>>": event.contacts})
+            self.up = "up"
+            self.contacts = event.contacts
+            return self._ask()
+        founders = event.founders
+        if founders.count(self.me) != 1 or len(set(founders)) != len(founders):
+            raise NotEnabled("Initialise", {"n is a founder, each is named once": founders})
+        self.up = "up"
+        first = first_token(founders, 1 if self.repairs.bound_index else 0)
+        if self.repairs.one_founder and self.me != founders[0]:
+            self.last_token = first
+            self.token_state = "hungry"
+            return [ev.Timer("hungry")]
+        return self._eat(
+            first._replace(to=self.me, current=self.me, seq=1, seen=frozenset({self.me}))
+        )
+
+    def _recover(self, _event: ev.Recover) -> list[Effect]:
+        """It comes back with its state, and asks to be taken in again (Fig. 14)."""
+        self._guard("Recover", up="down")
+        self.up = "up"
+        self.leaving = False
+        return self._starve()
+
+    def _leave(self, _event: ev.Leave) -> list[Effect]:
+        """From now on it waits for the token in order to take itself off the list."""
+        self._guard("Leave", leaving=False)
+        self.leaving = True
+        return []
+
+    def _token_delivered(self, _event: ev.TokenDelivered) -> list[Effect]:
+        """The others have the token of whose list a leaver took itself off: it is gone."""
+        self._guard("TokenDelivered", token_state="hungry")
+        if self.me in self.last_token.nodelist:
+            raise NotEnabled("TokenDelivered", {"n is off its list": self.last_token.nodelist})
+        self.up = "left"
+        return []
+
+    def _multicast(self, _event: ev.Multicast) -> list[Effect]:
+        """One more message for the next token."""
+        self._guard("Multicast", leaving=False)
+        self.outbox += 1
+        return []
+
+    # ------------------------------------------------------------------ the token
+
+    def _receive_token(self, event: ev.ReceiveToken) -> list[Effect]:
+        """Event 2: a token that is newer than all that was here is taken, any other dropped."""
+        self._guard("ReceiveToken")
+        token, copy = event.token, self.last_token
+        if not sound(token) or not self._acceptable(token):
+            return []
+        same = token.nodelist == copy.nodelist
+        if self.repairs.bound_index:
+            same = same and token.global_view_number == copy.global_view_number
+        settled = token.settled
+        token = token._replace(to=self.me, current=self.me, seen=token.seen | {self.me})
+        committed, token = self._round(token, same=same)
+        *filled, eats, timer = self._eat(token, settled)
+        return [*filled, *committed, *self._read_mail(), eats, timer]
+
+    def _acceptable(self, token: Token) -> bool:
+        """Whether it is for this member, and newer than what is here and was promised."""
+        promises, copy = self.repairs.promises, self.last_token
+        return (
+            self.me in token.nodelist
+            and token.number > copy.number
+            and (not promises or token.epoch >= self.promised)
+            and (self.token_state != "eating" or (promises and token.epoch > copy.epoch))
+        )
+
+    def _eating_timeout(self, _event: ev.EatingTimeout) -> list[Effect]:
+        """Event 6: newcomers are put on the list, or a leaver off it; mail; to the next."""
+        self._guard("EatingTimeout", token_state="eating")
+        nodelist = self.last_token.nodelist
+        to = after(nodelist, self.me, self.me)
+        effects: list[Effect] = []
+        if self.me in nodelist:
+            new = tuple(each for each in self.new_nodes if each not in nodelist)
+            if self.leaving and self._quorum(nodelist):
+                effects = self._change(without(nodelist, self.me))
+            elif new:
+                effects = self._change(inserted(nodelist, self.me, new))
+                to = new[0]
+        self.new_nodes = ()
+        effects += self._post_mail()
+        nodelist = self.last_token.nodelist
+        if not nodelist:
+            self.up = "left"
+            return effects
+        if nodelist == (self.me,):
+            return effects + self._alone()
+        return effects + self._pass_to(to if to in nodelist else nodelist[0])
+
+    def _alone(self) -> list[Effect]:
+        """There is nobody to pass the token to: its rounds are this member's own."""
+        effects: list[Effect] = []
+        if self.repairs.failure_claims:
+            effects, token = self._round(self.last_token, same=True)
+            self._hold(token)
+        return [*effects, ev.Timer("eating")]
+
+    def _token_undelivered(self, event: ev.TokenUndelivered) -> list[Effect]:
+        """Event 4: the token may be lost, or the next member may have it all the same."""
+        self._guard("TokenUndelivered")
+        token, gone = self.last_token, event.token.to
+        if self.token_state != "hungry" or token.number != event.token.number:
+            return []
+        if self.repairs.failure_claims:
+            return self._starve(claim=self.repairs.promises)
+        # As the text has it: the next member is taken off the list, and the token sent on.
+        to = after(token.nodelist, gone, self.me)
+        effects = self._change(without(token.nodelist, gone), steps=0)
+        nodelist = self.last_token.nodelist
+        if nodelist == (self.me,):
+            return effects + self._alone_as_written()
+        return effects + self._pass_to(to)
+
+    def _alone_as_written(self) -> list[Effect]:
+        """The last one left commits its list at once."""
+        token = self.last_token
+        at = self.global_view_number + (0 if self.repairs.bound_index else 1)
+        token = token._replace(global_view_number=at)
+        if self.repairs.bound_index:
+            token = token._replace(settled=Settled(at, token.nodelist), pending=())
+        committed = self._commit(at, token.nodelist)
+        self.view_state = "agreement"
+        return committed + self._eat(token)

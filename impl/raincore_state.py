@@ -1,0 +1,186 @@
+"""What a member of a Raincore ring knows, and the steps that its handlers are made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from . import raincore_events as ev
+from .errors import NotEnabled
+from .messages import Address
+from .raincore_events import NO_TOKEN, ZERO, Effect, Epoch, Nodelist, Settled, Token
+from .raincore_lists import acked, entry, posted, with_entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repairs:
+    """The repairs of the seed's holes, by the spec's constants. Only tests turn any of them off."""
+
+    holder_vetoes: bool = True
+    promises: bool = True
+    fresh_attempts: bool = True
+    failure_claims: bool = True
+    majority: bool = True
+    bound_index: bool = True
+    fills_holes: bool = True
+    one_founder: bool = True
+    incarnations: bool = True
+    seen_by_all: bool = True
+
+
+class RingState:
+    """The state of one member (Fig. 8); while it eats, the token is its `last_token`."""
+
+    def __init__(self, me: Address, *, repairs: Repairs | None = None) -> None:
+        """A process that has not been initialised."""
+        self.repairs = repairs or Repairs()
+        self.me = me if self.repairs.incarnations else Address(me.node, 0)
+        self.up = "new"  # then "up", "down" or "left"
+        self.view_state = "chaos"  # "agreement", "chaos" or "reserve"
+        self.token_state = "starving"  # "eating", "hungry" or "starving"
+        self.global_view: tuple[Nodelist, ...] = ()
+        self.global_view_number = 0
+        self.reserved = 0  # the index kept free for the view that is coming; 0: none
+        self.last_token: Token = NO_TOKEN
+        self.new_nodes: tuple[Address, ...] = ()
+        self.promised: Epoch = ZERO
+        self.attempt = 0
+        self.phase = "none"  # of the 911 outstanding: "ask" or "claim"
+        self.wanted: Epoch = ZERO
+        self.heard = 0
+        self.contacts: tuple[Address, ...] = ()
+        self.leaving = False
+        self.outbox = 0  # multicasts that wait for the token
+        self.said = 0  # own multicasts that a token has had so far
+        self.last_ordinal = 0
+
+    @property
+    def locked(self) -> bool:
+        """Whether this member has the ring's lock: it eats, and its view is not in chaos."""
+        return self.up == "up" and self.token_state == "eating" and self.view_state != "chaos"
+
+    def _guard(self, action: str, **wanted: object) -> None:
+        """Raise NotEnabled unless the member is up and these attributes have these values."""
+        wanted = {"up": "up", **wanted}
+        false = {
+            f"{name} = {value!r}": getattr(self, name)
+            for name, value in wanted.items()
+            if getattr(self, name) != value
+        }
+        if false:
+            raise NotEnabled(action, false)
+
+    # ------------------------------------------------------------------ the view state
+
+    def _to_chaos(self) -> None:
+        """From any view state; a slot that was reserved is free again."""
+        self.view_state = "chaos"
+        self.reserved = 0
+
+    def _round(self, token: Token, *, same: bool) -> tuple[list[Effect], Token]:
+        """One more round with the token: the view state (Fig. 9), and what is committed by it."""
+        bound = self.repairs.bound_index
+        everybody = token.seen.issuperset(token.nodelist)
+        effects: list[Effect] = []
+        committed = False
+        if self.view_state == "agreement":
+            if not same:
+                self.view_state = "chaos"
+        elif self.view_state == "chaos":
+            if same and (everybody or not self.repairs.seen_by_all):
+                self.view_state = "reserve"
+                if not bound:
+                    token = token._replace(global_view_number=self.global_view_number + 1)
+                self.reserved = token.global_view_number
+        else:
+            committed = same
+            effects = self._commit(self.reserved, token.nodelist if same else ())
+            self.view_state = "agreement" if same else "chaos"
+            self.reserved = 0
+        if bound and (everybody or committed):
+            settled = Settled(token.global_view_number, token.nodelist)
+            token = token._replace(settled=settled, pending=())
+        return effects, token
+
+    def _commit(self, at: int, view: Nodelist) -> list[Effect]:
+        """Put a view, or NULL, at that index; NULL takes no view's place."""
+        there = entry(self.global_view, at)
+        if there == view or (there and not view):
+            return []
+        self.global_view = with_entry(self.global_view, at, view)
+        return [ev.Committed(at, view)] if view else []
+
+    # ------------------------------------------------------------------ the token
+
+    def _eat(self, token: Token, settled: Settled | None = None) -> list[Effect]:
+        """Hold a token that has just come, or that was made here."""
+        effects = self._hold(token, settled)
+        self.token_state = "eating"
+        self.promised = max(self.promised, token.epoch)
+        self.phase = "none"
+        self.wanted = ZERO
+        return [*effects, ev.Eats(token.epoch, token.seq), ev.Timer("eating")]
+
+    def _hold(self, token: Token, settled: Settled | None = None) -> list[Effect]:
+        """This is the token now. A view that this member missed, and all have held, is filled in.
+
+        `settled` is what was settled when the token arrived: the next list may be by now.
+        """
+        self.last_token = token
+        self.global_view_number = max(self.global_view_number, token.global_view_number)
+        at, nodelist = settled or token.settled
+        missed = 0 < at < token.global_view_number and self.me in nodelist
+        if self.repairs.fills_holes and missed and not entry(self.global_view, at):
+            return self._commit(at, nodelist)
+        return []
+
+    def _change(self, nodelist: Nodelist, *, steps: int = 1) -> list[Effect]:
+        """Propose another list: it has a number of its own, and its rounds begin."""
+        self._to_chaos()
+        token = self._proposed(nodelist)
+        return self._hold(token._replace(seq=token.seq + steps))
+
+    def _proposed(self, nodelist: Nodelist) -> Token:
+        """The token with that list; who is not on it holds no mail back."""
+        token = self.last_token
+        number, pending = token.global_view_number, token.pending
+        if self.repairs.bound_index and nodelist != token.nodelist:
+            number, pending = number + 1, (*pending, nodelist)
+        return token._replace(
+            to=self.me,
+            current=self.me,
+            nodelist=nodelist,
+            global_view_number=number,
+            pending=pending,
+            seen=frozenset({self.me}),
+            acks=tuple((who, at) for who, at in token.acks if who in nodelist),
+        )
+
+    def _pass_to(self, to: Address) -> list[Effect]:
+        """Send the token, and keep a copy."""
+        token = self.last_token
+        self.last_token = token._replace(to=to, current=self.me, seq=token.seq + 1)
+        self.token_state = "hungry"
+        return [ev.Timer("hungry"), self.last_token]
+
+    # ------------------------------------------------------------------ mail
+
+    def _read_mail(self) -> list[Effect]:
+        """Deliver what is new here; what all have had leaves the token."""
+        token = self.last_token
+        if not any(member == self.me for member, _ in token.acks):
+            self.last_ordinal = token.top  # a newcomer reads what is said from now on
+        new = [each for each in token.mail if each.ordinal > self.last_ordinal]
+        if new:
+            self.last_ordinal = new[-1].ordinal
+        self.last_token = acked(token, self.me, self.last_ordinal)
+        return [ev.Deliver(each.origin, each.k) for each in new]
+
+    def _post_mail(self) -> list[Effect]:
+        """What waits is put on the token, and delivered here at once."""
+        count, said = self.outbox, self.said
+        token = posted(self.last_token, self.me, said, count)
+        if count:
+            self.last_ordinal = token.top
+        self.outbox, self.said = 0, said + count
+        self.last_token = acked(token, self.me, self.last_ordinal)
+        return [ev.Deliver(self.me, said + i) for i in range(1, count + 1)]
