@@ -51,6 +51,12 @@ class FromFaces:
                 for each in _addresses(to):
                     yield Parcel(name, each, content, self.faces.channels[name])
 
+    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
+        """What the effect tells the layer above, by the output's name."""
+        for output in self.faces.model_outputs([effect]) if self.faces.told else ():
+            if (name := type(output).__name__) in self.faces.told:
+                yield name, plain(output)
+
     def arrived(self, event: Any) -> Parcel | None:
         """The message that arrives by this event."""
         action = type(event).__name__

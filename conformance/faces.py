@@ -88,6 +88,8 @@ class Faces:
     """By message: the field of its action's input that is the message, where it comes as one."""
     sent_by: str = "sender"
     """Who sent a message: the field of its action's input, or of a message that comes as one."""
+    told: frozenset[str] = frozenset()
+    """Outputs that are no messages and that traces have as well, so that they are compared."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """What the model calls an effect, or the body of a message, that the code names otherwise."""
     extra: frozenset[str] = frozenset()

@@ -49,6 +49,9 @@ class Described(Protocol):
     def sent(self, effect: Any) -> Iterable[Parcel]:
         """The network messages that the effect is, one for each receiver."""
 
+    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
+        """What the effect tells the layer above, where records have that: names and fields."""
+
     def arrived(self, event: Any) -> Parcel | None:
         """The network message that the event consumes."""
 
@@ -93,6 +96,10 @@ class ByName:
         for each in [to] if isinstance(to, str | Address) else to:
             yield Parcel(name, _address(each), content, self.channels[name])
 
+    def told(self, _effect: Any) -> Iterable[tuple[str, Any]]:
+        """Nothing."""
+        return ()
+
     def arrived(self, event: Any) -> Parcel | None:
         """The message that arrives by this event."""
         action = type(event).__name__
@@ -124,7 +131,10 @@ class Recorder:
         write: Callable[[Record], None],
         *,
         constants: Record | None = None,
+        clock: Callable[[], float] | None = None,
     ) -> None:
+        """With a clock each record says when it was, which nothing depends on."""
+        self._clock = clock
         self._described = described
         self._write = write
         self._me = me
@@ -153,29 +163,35 @@ class Recorder:
             }
         )
 
+    def resume(self, index: int, state: Record) -> None:
+        """Go on behind that record, in that state, with the file of an earlier process."""
+        self._index, self._before = index, state
+
     def handled(self, core: Any, event: Any, effects: Iterable[Any]) -> None:
         """Write the record of an event."""
+        effects = tuple(effects)
         self._index += 1
         after = self._described.variables(core)
         before = self._before or {}
         changed = {name: after[name] for name in after if after[name] != before.get(name)}
         self._before = after
-        self._write(
-            {
-                "kind": "event",
-                **self._common,
-                "index": self._index,
-                "action": type(event).__name__,
-                "args": self._described.args(event),
-                "received": self._consumed(event),
-                "sent": [
-                    self._named(parcel)
-                    for effect in effects
-                    for parcel in self._described.sent(effect)
-                ],
-                "changed": changed,
-            }
-        )
+        record: Record = {
+            "kind": "event",
+            **self._common,
+            "index": self._index,
+            "action": type(event).__name__,
+            "args": self._described.args(event),
+            "received": self._consumed(event),
+            "sent": [
+                self._named(parcel) for effect in effects for parcel in self._described.sent(effect)
+            ],
+            "changed": changed,
+        }
+        if told := [each for effect in effects for each in self._described.told(effect)]:
+            record["told"] = told
+        if self._clock is not None:
+            record["at"] = round(self._clock(), 6)
+        self._write(record)
 
     def refused(self, event: Any) -> None:
         """Count a message that the core refused: the next one is not the next of its channel."""

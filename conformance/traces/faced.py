@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -66,6 +66,7 @@ class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
     received: list[Any] | None = None
     sent: tuple[Sent, ...] = ()
     changed: dict[str, Any] = {}
+    told: tuple[tuple[str, Any], ...] = ()
     at: float | None = None
 
 
@@ -231,7 +232,7 @@ class _Checker:
                 self.report.conforming = record.index
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
-            self.observer.take(self.recorded, record.index, record.at)
+            self.observer.take(self.recorded, record)
 
     def _as_recorded(self, record: Event) -> Any:
         """What the record says of the state, as far as it can be read."""
@@ -260,6 +261,7 @@ class _Checker:
         differences = [
             *self._changes(record, answer.local),
             *self._messages(record, answer.outputs),
+            *self._told(record, answer.outputs),
         ]
         if differences:
             self._find("not what the model does", record, line, differences=tuple(differences))
@@ -304,6 +306,15 @@ class _Checker:
                 yield Difference(name, None, list(recorded[place]))
             elif not self._same(expected[place][3:], recorded[place]):
                 yield Difference(name, list(expected[place][:3]), list(recorded[place]))
+
+    def _told(self, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
+        """What the layer above was told."""
+        made = [(type(each).__name__, plain(each)) for each in outputs]
+        expected = [each for each in made if each[0] in self.faces.told]
+        pairs = enumerate(zip_longest(expected, record.told), 1)
+        for place, (model, told) in pairs:
+            if model != told:
+                yield Difference(f"told[{place}]", model, told)
 
     def _same(self, output: tuple[Any, ...], recorded: tuple[str, Address, dict[str, Any]]) -> bool:
         made, to = output

@@ -102,10 +102,16 @@ class RingObserver:
         self._local = initial
         self._note(None, initial, 0, None)
 
-    def take(self, after: Any, index: int, at: float | None) -> None:
-        """An event has led to this state."""
+    def take(self, after: Any, record: Any) -> None:
+        """An event has led to this state; the record says which one, when, and what was told."""
         before, self._local = self._local, after
-        self._note(before, after, index, at)
+        self._note(before, after, record.index, record.at)
+        for name, fields in record.told:
+            if name == "Deliver":
+                (node, incarnation), k = fields
+                self.seen.delivered.append(
+                    Delivered((node, incarnation), k, record.index, record.at)
+                )
 
     def done(self) -> RingSeen:
         """All that was seen."""
@@ -120,12 +126,6 @@ class RingObserver:
         if at is not None:
             seen.last_at = at
         self._commits(before, after, index, at)
-        told = len(before.delivered) if before is not None else 0
-        if before is None or after.delivered[:told] == before.delivered:
-            news = after.delivered[told:]
-        else:  # the state was lost: a new log begins
-            news = after.delivered
-        seen.delivered += [Delivered(_who(origin), k, index, at) for origin, k in news]
         seen.said = max(seen.said, after.said)
         up = after.up == "up"
         if up:
