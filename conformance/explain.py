@@ -1,6 +1,7 @@
 """Show why something fails: the steps, the picture, the broken promise (`raincheck explain`).
 
 The counterexample comes from the cache of the last check, from its `.json`, or else from TLC.
+With `--figure` it draws a figure of the paper instead, from the model and from the code.
 """
 
 import argparse
@@ -23,21 +24,33 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Result, Ui
 from .outcome import INCONCLUSIVE
 from .processes import Processes
+from .ringexplain import PROTOCOL as RING
+from .ringexplain import add_arguments as add_figure
+from .ringexplain import explain_figure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which counterexample."""
     parser.add_argument(
-        "case", metavar="CASE", help="a case of the catalog, or the .json file of a counterexample"
+        "case",
+        metavar="CASE",
+        help="a case of the catalog, the .json file of a counterexample, or raincore --figure N",
     )
     parser.add_argument(
         "--steps", action="store_true", help="also list every variable that changes"
     )
+    add_figure(parser)
     add_tool_arguments(parser)
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Tell the story of the counterexample, and write it as text, picture and page."""
+    if args.figure is not None:
+        if args.case != RING:
+            raise UsageError(f"--figure is for {RING}: raincheck explain {RING} --figure 12.")
+        return explain_figure(args, ui)
+    if args.case == RING:
+        raise UsageError(f"{RING} is a protocol: name one of its cases, or add --figure 12.")
     again = shlex.join(["raincheck", "explain", args.case, "--seed", str(args.seed)])
     if args.dry_run:
         ui.announce(f"would ask TLC as: {again.replace(' explain ', ' check --case ', 1)} -n")

@@ -165,30 +165,51 @@ class Story:
         self._told.add(what)
         return True
 
+    @property
+    def up(self) -> list[Status]:
+        """Who is up, the newest number first."""
+        up = [status for status in self.members.values() if status.up == "up"]
+        return sorted(up, key=lambda status: (status.number, status.node), reverse=True)
+
     def rings(self) -> list[tuple[str, ...]]:
-        """The lists by which tokens go round, newest first; two of them after a partition."""
-        rest = {name: status for name, status in self.members.items() if status.up == "up"}
-        rings = []
-        while rest:
-            newest = max(rest.values(), key=lambda status: (status.number, status.node))
-            ring = newest.nodelist or (newest.node,)
-            rings.append(ring)
-            for name in (*ring, newest.node):
-                rest.pop(name, None)
-        return [ring for ring in rings if len(ring) > 1] or rings[:1]
+        """The lists by which tokens go round, newest first; two of them after a partition.
+
+        Who starves has lost its ring, so that its list counts only where everybody starves.
+        """
+        up = self.up
+        rings: list[tuple[str, ...]] = []
+        drawn: set[str] = set()
+        for status in [each for each in up if each.token_state != "starving"] or up:
+            if status.nodelist and drawn.isdisjoint((status.node, *status.nodelist)):
+                rings.append(status.nodelist)
+                drawn.update(status.nodelist)
+        return rings
+
+    def outside(self) -> list[Status]:
+        """Who is up and on none of the rings."""
+        inside = {name for ring in self.rings() for name in ring}
+        return sorted(status for status in self.up if status.node not in inside)
+
+    def sign(self, status: Status) -> str:
+        """ "●" for who holds the token; "○" for who says so of one that has been passed on since.
+
+        Statuses do not arrive in the order in which they are sent.
+        """
+        if status.up != "up" or status.token_state != "eating":
+            return " "
+        same = (each for each in self.up if each.nodelist == status.nodelist)
+        return "●" if status.number == max(each.number for each in same) else "○"
 
     def summary(self) -> str:
         """The ring as a whole, in one line."""
-        up = [status for status in self.members.values() if status.up == "up"]
-        newest = max(up, key=lambda status: status.number, default=None)
-        if newest is None:
+        if not self.up:
             return f"{self.now:.1f} s: nobody is up"
-        holders = [status.node for status in up if status.token_state == "eating"]
-        lists = " | ".join(map(list_text, self.rings()))
+        holders = [each.node for each in self.up if self.sign(each) == "●"]
+        lists = " and ".join(map(list_text, self.rings()))
         return (
-            f"{self.now:.1f} s: {len(up)} up, ring {lists}, "
-            f"token {number_text(newest)} at {' '.join(holders) or 'nobody'}, "
-            f"{self.locks} locks, {self.messages} messages"
+            f"{self.now:.1f} s: {len(self.up)} up, ring {lists or 'of nobody'}, token "
+            f"{number_text(self.up[0])} at {' and '.join(holders) or 'nobody'}, "
+            f"locks {self.locks}, messages {self.messages}"
         )
 
 

@@ -27,7 +27,7 @@ _RINGS: Final = 3
 """So many rings are drawn; a partition makes two."""
 
 STYLES: Final[Mapping[str, str]] = {
-    r"\(●[^)]*\)|\beating\b": "bold green",
+    r"\(●[^)]*\)|^●|\beating\b": "bold green",
     r"\bagreement\b": "green",
     r"\breserve\b": "yellow",
     r"\bchaos\b|\bstarving\b": "red",
@@ -40,9 +40,11 @@ def picture(story: Story) -> str:
     """The ring, a line for each member, and what happened last."""
     lines = [story.summary(), ""]
     for ring in story.rings()[:_RINGS]:
-        lines += [*ring_lines([_place(name, story.members.get(name)) for name in ring]), ""]
+        lines += [*ring_lines([_place(story, name) for name in ring]), ""]
+    if outside := [f"{each.node} ({each.token_state})" for each in story.outside()]:
+        lines += [f"not on the ring: {', '.join(outside)}", ""]
     rows = [["", "member", "token", "view state", "number", "locks", "messages", "views"]]
-    rows += [_cells(status) for _, status in sorted(story.members.items())]
+    rows += [_cells(story, status) for _, status in sorted(story.members.items())]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines += [
         "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -51,19 +53,19 @@ def picture(story: Story) -> str:
     return "\n".join([*lines, "", *map(str, story.recent)]).rstrip() + "\n"
 
 
-def _place(name: str, status: Status | None) -> Place:
+def _place(story: Story, name: str) -> Place:
+    status = story.members.get(name)
     if status is None or status.up != "up":
-        return Place(name, "down" if status is None or status.up != "left" else "left")
-    holds = status.token_state == "eating"
-    return Place(name, "starving" if status.token_state == "starving" else status.view_state,
-                 holds=holds)  # fmt: skip
+        return Place(name, "left" if status is not None and status.up == "left" else "down")
+    starving = status.token_state == "starving"
+    return Place(name, "starving" if starving else status.view_state, sign=story.sign(status))
 
 
-def _cells(status: Status) -> list[str]:
+def _cells(story: Story, status: Status) -> list[str]:
     if status.up != "up":
         return ["", status.node, status.up, "", "", "", "", views_text(status)]
     return [
-        "●" if status.token_state == "eating" else " ",
+        story.sign(status),
         status.node,
         status.token_state,
         status.view_state,

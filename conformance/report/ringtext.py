@@ -22,13 +22,13 @@ class Place:
     name: str
     top: str = ""
     side: tuple[str, ...] = ()
-    holds: bool = False
-    """Whether it holds the token."""
+    sign: str = " "
+    """One character before the name, such as "●" for who holds the token."""
 
     @property
     def node(self) -> str:
         """The member as it is drawn."""
-        return f"({'●' if self.holds else ' '}{self.name} )"
+        return f"({self.sign}{self.name} )"
 
     @property
     def width(self) -> int:
