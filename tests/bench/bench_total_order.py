@@ -23,6 +23,7 @@ import sys
 import tempfile
 import time
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
@@ -188,14 +189,16 @@ def process(case: Case, rank: int, barrier: Barrier, answer: Connection) -> None
         raise
 
 
-def measure(case: Case) -> list[dict[str, Any]]:
+def measure(
+    case: Case, run: Callable[[Case, int, Barrier, Connection], None] = process
+) -> list[dict[str, Any]]:
     """Run the case's members side by side and return their reports."""
     context = multiprocessing.get_context("spawn")
     barrier = context.Barrier(MEMBERS)
     workers, pipes = [], []
     for rank in range(MEMBERS):
         mine, theirs = context.Pipe(duplex=False)
-        worker = context.Process(target=process, args=(case, rank, barrier, theirs), daemon=True)
+        worker = context.Process(target=run, args=(case, rank, barrier, theirs), daemon=True)
         worker.start()
         theirs.close()
         workers.append(worker)

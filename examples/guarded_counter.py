@@ -1,0 +1,109 @@
+"""A number in a file that several processes add to, one at a time, under the ring's lock.
+
+The file stands for a service that knows nothing of the ring. It keeps, with the number, the
+greatest fence that it has seen, and refuses what comes with a smaller one: so even a member that
+lost the token without knowing, in a partition or because it slept, cannot spoil what a later
+holder wrote.
+
+Start three, in three terminals; the last number printed is 3 x 100:
+
+    python examples/guarded_counter.py --name a --file /tmp/number.json \\
+        --founders a@127.0.0.1:7001,b@127.0.0.1:7002,c@127.0.0.1:7003
+"""
+
+import argparse
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+import raincheck
+
+FINISHED = b"finished"
+
+
+class Storage:
+    """The file: a number, and the greatest fence that has written it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def read(self) -> int:
+        """Return the number."""
+        return int(self._content()["number"])
+
+    def write(self, number: int, fence: raincheck.FenceKey) -> bool:
+        """Replace the number; refuse it if a later holder has been here."""
+        now = [fence.epoch, *fence.by, fence.number, fence.turn]
+        if now < self._content()["fence"]:
+            return False
+        self._path.write_text(json.dumps({"number": number, "fence": now}))
+        return True
+
+    def _content(self) -> dict[str, object]:
+        try:
+            content: dict[str, object] = json.loads(self._path.read_text())
+        except FileNotFoundError:
+            return {"number": 0, "fence": []}
+        return content
+
+
+def arguments() -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(
+        description="Add to a number in a file, one process at a time, guarded by fences."
+    )
+    parser.add_argument("--name", required=True, help="this member's name, one of the founders'")
+    parser.add_argument(
+        "--founders",
+        required=True,
+        metavar="NAME@HOST:PORT,...",
+        help="who makes the ring; the same list at all of them",
+    )
+    parser.add_argument("--file", required=True, type=Path, help="the number's file")
+    parser.add_argument("--times", type=int, default=100, help="how often to add one (100)")
+    parser.add_argument(
+        "--timeout", type=float, default=60.0, help="seconds to wait for the others (60)"
+    )
+    return parser.parse_args()
+
+
+async def count(options: argparse.Namespace) -> dict[str, object]:
+    """Add one, so many times; wait until all have."""
+    storage = Storage(options.file)
+    founders = options.founders.split(",")
+    refused = 0
+    async with raincheck.Ring.connect(
+        "guarded-counter", name=options.name, founders=founders, timeout=options.timeout
+    ) as ring:
+        await ring.wait_for_members(len(founders), timeout=options.timeout)
+        done = 0
+        while done < options.times:
+            async with ring.token() as fence:
+                if storage.write(storage.read() + 1, fence.key):
+                    done += 1
+                else:
+                    refused += 1
+        await ring.multicast(FINISHED)
+        finished = set()
+        async for message in ring:
+            finished.add(message.sender)
+            if len(finished) == len(founders):
+                break
+        return {"name": options.name, "number": storage.read(), "refused": refused}
+
+
+def main() -> int:
+    """Run one member and print what it found in the end as one line of JSON."""
+    try:
+        print(json.dumps(asyncio.run(count(arguments()))), flush=True)
+    except KeyboardInterrupt:
+        return 130
+    except raincheck.RaincheckError as problem:
+        print(f"guarded_counter: {problem}", file=sys.stderr)
+        return 3
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
