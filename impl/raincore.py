@@ -23,7 +23,7 @@ from . import raincore_events as ev
 from .errors import NotEnabled
 from .messages import Address
 from .raincore_911 import Calling
-from .raincore_events import Effect, Event, Settled, Token
+from .raincore_events import Effect, Event, Nodelist, Settled, Token
 from .raincore_lists import after, first_token, inserted, sound, without
 from .raincore_state import Repairs
 
@@ -71,9 +71,9 @@ class Raincore(Calling):
         if founders.count(self.me) != 1 or len(set(founders)) != len(founders):
             raise NotEnabled("Initialise", {"n is a founder, each is named once": founders})
         self.up = "up"
-        first = first_token(founders, 1 if self.repairs.bound_index else 0)
+        first = first_token(founders, bound=self.repairs.bound_index)
         if self.repairs.one_founder and self.me != founders[0]:
-            self.last_token = first
+            self._hold(first)
             self.token_state = "hungry"
             return [ev.Timer("hungry")]
         return self._eat(
@@ -118,11 +118,11 @@ class Raincore(Calling):
         same = token.nodelist == copy.nodelist
         if self.repairs.bound_index:
             same = same and token.global_view_number == copy.global_view_number
-        settled = token.settled
         token = token._replace(to=self.me, current=self.me, seen=token.seen | {self.me})
+        filled = self._fill(token)  # first: the round may settle the next list
         committed, token = self._round(token, same=same)
-        *filled, eats, timer = self._eat(token, settled)
-        return [*filled, *committed, *self._read_mail(), eats, timer]
+        eats = self._eat(token)
+        return [*filled, *committed, *self._read_mail(), *eats]
 
     def _acceptable(self, token: Token) -> bool:
         """Whether it is for this member, and newer than what is here and was promised."""
@@ -138,56 +138,71 @@ class Raincore(Calling):
         """Event 6: newcomers are put on the list, or a leaver off it; mail; to the next."""
         self._guard("EatingTimeout", token_state="eating")
         nodelist = self.last_token.nodelist
-        to = after(nodelist, self.me, self.me)
-        effects: list[Effect] = []
-        if self.me in nodelist:
-            new = tuple(each for each in self.new_nodes if each not in nodelist)
-            if self.leaving and self._quorum(nodelist):
-                effects = self._change(without(nodelist, self.me))
-            elif new:
-                effects = self._change(inserted(nodelist, self.me, new))
-                to = new[0]
-        self.new_nodes = ()
-        effects += self._post_mail()
-        nodelist = self.last_token.nodelist
-        if not nodelist:
-            self.up = "left"
-            return effects
+        new = tuple(each for each in self.new_nodes if each not in nodelist)
+        longer = inserted(nodelist, self.me, new)
+        may_join = not new or self._decides({*longer, self.me})
+        self.new_nodes = () if may_join else self.new_nodes
+        delivered = self._post_mail()
+        if self.leaving and self._decides({*nodelist, self.me}):
+            rest = without(nodelist, self.me)
+            if not rest:
+                self.up = "left"
+                return delivered
+            filled = self._propose(rest)  # which this member does not hold as one of them
+            self.last_token = self.last_token._replace(seen=frozenset())
+            return [*filled, *delivered, *self._pass_to(after(nodelist, self.me, rest[0]))]
+        if new and may_join:
+            filled = self._propose(longer)
+            return [*filled, *delivered, *self._pass_to(new[0])]
         if nodelist == (self.me,):
-            return effects + self._alone()
-        return effects + self._pass_to(to if to in nodelist else nodelist[0])
+            committed = self._alone()
+            return [*committed, *delivered, ev.Timer("eating")]
+        return [*delivered, *self._pass_to(after(nodelist, self.me, nodelist[0]))]
+
+    def _propose(self, nodelist: Nodelist) -> list[Effect]:
+        """Change the list while eating: that has a number of its own."""
+        token = self.last_token
+        return self._change(token._replace(seq=token.seq + 1), nodelist)
 
     def _alone(self) -> list[Effect]:
         """There is nobody to pass the token to: its rounds are this member's own."""
-        effects: list[Effect] = []
-        if self.repairs.failure_claims:
-            effects, token = self._round(self.last_token, same=True)
-            self._hold(token)
-        return [*effects, ev.Timer("eating")]
+        if not self.repairs.failure_claims:
+            return []
+        effects, token = self._round(self.last_token, same=True)
+        self._hold(token)
+        return effects
 
     def _token_undelivered(self, event: ev.TokenUndelivered) -> list[Effect]:
         """Event 4: the token may be lost, or the next member may have it all the same."""
         self._guard("TokenUndelivered")
-        token, gone = self.last_token, event.token.to
-        if self.token_state != "hungry" or token.number != event.token.number:
+        token = self.last_token
+        if self.token_state != "hungry" or token != event.token:
             return []
         if self.repairs.failure_claims:
             return self._starve(claim=self.repairs.promises)
         # As the text has it: the next member is taken off the list, and the token sent on.
-        to = after(token.nodelist, gone, self.me)
-        effects = self._change(without(token.nodelist, gone), steps=0)
-        nodelist = self.last_token.nodelist
+        nodelist = without(token.nodelist, token.to)
+        if not self._decides(nodelist):
+            self._to_chaos()
+            self.token_state = "starving"
+            return [ev.Timer("starving")]
+        if not nodelist:
+            self.up = "left"
+            return []
+        filled = self._change(token, nodelist)
         if nodelist == (self.me,):
-            return effects + self._alone_as_written()
-        return effects + self._pass_to(to)
+            return [*filled, *self._alone_as_written()]
+        return [*filled, *self._pass_to(after(token.nodelist, token.to, self.me))]
 
     def _alone_as_written(self) -> list[Effect]:
         """The last one left commits its list at once."""
         token = self.last_token
-        at = self.global_view_number + (0 if self.repairs.bound_index else 1)
-        token = token._replace(global_view_number=at)
+        at = token.global_view_number
         if self.repairs.bound_index:
             token = token._replace(settled=Settled(at, token.nodelist), pending=())
+        else:
+            at = self.global_view_number + 1
+            token = token._replace(global_view_number=at)
         committed = self._commit(at, token.nodelist)
         self.view_state = "agreement"
-        return committed + self._eat(token)
+        return [*committed, *self._eat(token)]

@@ -6,6 +6,8 @@ of an earlier epoch ("claim"). With the promises of enough members it makes the 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from . import raincore_events as ev
 from .errors import NotEnabled
 from .messages import Address
@@ -43,16 +45,16 @@ class Calling(RingState):
         self.attempt += 1
         self.phase = "ask"
         self.wanted = ZERO
-        return [ev.Timer("starving"), *(self._claim() if claim else [self._call()])]
+        return self._claim() if claim else [self._call(), ev.Timer("starving")]
 
     def _claim(self) -> list[Effect]:
         """Ask for promises to take no token of an epoch before a new one."""
         n = 1 + max(self.heard, self.promised.n, self.last_token.epoch.n)
         if n > LIMIT:
-            return []
+            return [ev.Timer("starving")]
         self.phase = "claim"
         self.wanted = self.promised = Epoch(n, self.me)
-        return [self._call(frozenset({self.me}))]
+        return [self._call(frozenset({self.me})), ev.Timer("starving")]
 
     def _call(self, granted: frozenset[Address] = frozenset()) -> Call911:
         """The 911 of this attempt: round the ring, or of a joiner to its first contact."""
@@ -83,7 +85,8 @@ class Calling(RingState):
         return self.contacts[0] if self.contacts else self.me
 
     def _next_contact(self) -> None:
-        self.contacts = (*self.contacts[1:], *self.contacts[:1])
+        if not self.last_token.nodelist:
+            self.contacts = (*self.contacts[1:], *self.contacts[:1])
 
     # ------------------------------------------------------------------ 911
 
@@ -105,8 +108,6 @@ class Calling(RingState):
             return [
                 call._replace(to=call.orig, current=self.me, status="no", promised=self.promised)
             ]
-        if self.me not in call.nodelist:
-            return []
         if call.phase == "claim":
             self.promised = call.claim
             call = call._replace(granted=call.granted | {self.me})
@@ -115,7 +116,7 @@ class Calling(RingState):
     def _of_member(self, call: Call911) -> bool:
         """Whether the originator is in the ring already, as far as this member knows."""
         if not self.repairs.promises:
-            return call.orig in last_view(self.global_view)
+            return call.orig in (last_view(self.global_view) or self.last_token.nodelist)
         copy = self.last_token
         later = call.number > copy.number and self.me in call.nodelist
         return call.orig in copy.nodelist or later
@@ -132,35 +133,43 @@ class Calling(RingState):
 
     def _answered(self, call: Call911) -> list[Effect]:
         """The own 911 is back: all let it pass, or somebody did not."""
-        if self.token_state != "starving" or not self.last_token.nodelist:
+        if self.token_state != "starving":
             return []
         if call.status != "yes":
-            self.heard = max(self.heard, call.promised.n, call.epoch.n)
+            self.heard = max(self.heard, call.promised.n)
             return []
+        if not self.last_token.nodelist:
+            return []  # a joiner has no token to make anew
         fresh = (call.attempt, call.phase) == (self.attempt, self.phase)
         if self.repairs.fresh_attempts and not fresh:
             return []
         if self.repairs.promises and call.phase == "ask":
             return self._claim()
+        if self.repairs.promises and self.promised != self.wanted:
+            return []  # it has granted a later claim since
         return self._regenerate(call.granted)
 
     def _regenerate(self, granted: frozenset[Address]) -> list[Effect]:
         """Make the token anew from the copy, for those who promised, if they are enough."""
-        nodelist = self.last_token.nodelist
-        if self.repairs.promises:
-            nodelist = tuple(member for member in nodelist if member in granted)
-        if not self._quorum(nodelist):
+        token = self.last_token
+        nodelist = token.nodelist
+        if not self._decides(granted if self.repairs.promises else nodelist):
             self.phase = "none"
             self.wanted = ZERO
             return []
-        token = self._proposed(nodelist)
+        token = token._replace(to=self.me, current=self.me, seen=frozenset({self.me}))
         if self.repairs.promises:
             token = token._replace(epoch=self.wanted)
-        return self._eat(token)
+            nodelist = tuple(member for member in nodelist if member in granted)
+        if nodelist != token.nodelist:
+            filled = self._change(token, nodelist)
+            return [*filled, *self._eat(self.last_token)]
+        filled = self._fill(token)
+        return [*filled, *self._eat(token)]
 
-    def _quorum(self, nodelist: Nodelist) -> bool:
-        """Whether these and this member may decide what becomes of the ring."""
-        return not self.repairs.majority or quorum({*nodelist, self.me}, self.last_token)
+    def _decides(self, members: Collection[Address]) -> bool:
+        """Whether these may decide what becomes of the ring."""
+        return not self.repairs.majority or quorum(members, self.last_token)
 
     def _undelivered_911(self, event: ev.Undelivered911) -> list[Effect]:
         """Event 5: the next one is asked; if there is none, the 911 goes to its originator."""
@@ -168,11 +177,9 @@ class Calling(RingState):
         call = event.call
         if call.status != "yes":
             return []
-        if call.orig == self.me and not call.nodelist:
-            if self.last_token.nodelist:
-                return []  # it has joined meanwhile
-            self._next_contact()
-            return [call._replace(to=self._contact())]
         if call.to == call.orig:
             return []
-        return [call._replace(to=after(call.nodelist, call.to, call.orig))]
+        if not call.nodelist:
+            self._next_contact()
+            return [call._replace(to=self._contact(), current=self.me)]
+        return [call._replace(to=after(call.nodelist, call.to, call.orig), current=self.me)]

@@ -19,7 +19,7 @@ def after(nodelist: Sequence[Address], who: Address, otherwise: Address) -> Addr
 
 def inserted(nodelist: Nodelist, who: Address, new: Iterable[Address]) -> Nodelist:
     """Return the list with these right behind `who`, in their order."""
-    place = nodelist.index(who) + 1
+    place = nodelist.index(who) + 1 if who in nodelist else 0
     return (*nodelist[:place], *new, *nodelist[place:])
 
 
@@ -41,20 +41,21 @@ def quorum(members: Collection[Address], token: Token) -> bool:
 def _majority(members: Collection[Address], nodelist: Nodelist) -> bool:
     inside = sum(member in members for member in nodelist)
     if 2 * inside == len(nodelist):
-        return not nodelist or min(nodelist) in members
+        return bool(nodelist) and min(nodelist) in members
     return 2 * inside > len(nodelist)
 
 
-def first_token(founders: Nodelist, number: int) -> Token:
+def first_token(founders: Nodelist, *, bound: bool) -> Token:
     """Return the founders' token before anybody has held it.
 
-    Their list is settled as a matter of configuration; `number` is the index of their first view.
+    Their list is settled as a matter of configuration. `bound`: it is proposed as the first view.
     """
     acks = tuple((member, 0) for member in sorted(founders))
     first = founders[0]
     settled = Settled(0, founders)
+    pending = (founders,) if bound else ()
     return Token(
-        first, first, ZERO, 0, founders, number, settled, (founders,), frozenset(), (), acks
+        first, first, ZERO, 0, founders, int(bound), settled, pending, frozenset(), (), acks
     )
 
 
@@ -87,15 +88,13 @@ def posted(token: Token, who: Address, said: int, count: int) -> Token:
 
 
 def acked(token: Token, who: Address, ordinal: int) -> Token:
-    """Return the token on which that member, if on its list, has had all mail up to `ordinal`.
+    """Return the token on which that member has had all mail up to `ordinal`.
 
     What everybody has had leaves the token. Who has no entry yet begins at the top when it holds
     the token for the first time, and holds nothing back.
     """
-    acks = dict(token.acks)
-    if who in token.nodelist:
-        acks[who] = ordinal
-    least = min(acks.values(), default=token.top)
+    acks = {**dict(token.acks), who: ordinal}
+    least = min(acks.values())
     mail = tuple(each for each in token.mail if each.ordinal > least)
     return token._replace(acks=tuple(sorted(acks.items())), mail=mail)
 

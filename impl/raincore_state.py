@@ -111,39 +111,40 @@ class RingState:
 
     # ------------------------------------------------------------------ the token
 
-    def _eat(self, token: Token, settled: Settled | None = None) -> list[Effect]:
+    def _eat(self, token: Token) -> list[Effect]:
         """Hold a token that has just come, or that was made here."""
-        effects = self._hold(token, settled)
+        self._hold(token)
         self.token_state = "eating"
         self.promised = max(self.promised, token.epoch)
         self.phase = "none"
         self.wanted = ZERO
-        return [*effects, ev.Eats(token.epoch, token.seq), ev.Timer("eating")]
+        return [ev.Eats(token.epoch, token.seq), ev.Timer("eating")]
 
-    def _hold(self, token: Token, settled: Settled | None = None) -> list[Effect]:
-        """This is the token now. A view that this member missed, and all have held, is filled in.
-
-        `settled` is what was settled when the token arrived: the next list may be by now.
-        """
+    def _hold(self, token: Token) -> None:
+        """This is the token now."""
         self.last_token = token
         self.global_view_number = max(self.global_view_number, token.global_view_number)
-        at, nodelist = settled or token.settled
+
+    def _fill(self, token: Token) -> list[Effect]:
+        """Commit the view that all have held last, if this member has missed it."""
+        at, nodelist = token.settled
         missed = 0 < at < token.global_view_number and self.me in nodelist
         if self.repairs.fills_holes and missed and not entry(self.global_view, at):
             return self._commit(at, nodelist)
         return []
 
-    def _change(self, nodelist: Nodelist, *, steps: int = 1) -> list[Effect]:
-        """Propose another list: it has a number of its own, and its rounds begin."""
+    def _change(self, token: Token, nodelist: Nodelist) -> list[Effect]:
+        """Put another list on the token that this member has, and let its rounds begin."""
         self._to_chaos()
-        token = self._proposed(nodelist)
-        return self._hold(token._replace(seq=token.seq + steps))
+        token = self._proposed(token, nodelist)
+        effects = self._fill(token)
+        self._hold(token)
+        return effects
 
-    def _proposed(self, nodelist: Nodelist) -> Token:
+    def _proposed(self, token: Token, nodelist: Nodelist) -> Token:
         """The token with that list; who is not on it holds no mail back."""
-        token = self.last_token
         number, pending = token.global_view_number, token.pending
-        if self.repairs.bound_index and nodelist != token.nodelist:
+        if self.repairs.bound_index:
             number, pending = number + 1, (*pending, nodelist)
         return token._replace(
             to=self.me,
@@ -160,7 +161,7 @@ class RingState:
         token = self.last_token
         self.last_token = token._replace(to=to, current=self.me, seq=token.seq + 1)
         self.token_state = "hungry"
-        return [ev.Timer("hungry"), self.last_token]
+        return [self.last_token, ev.Timer("hungry")]
 
     # ------------------------------------------------------------------ mail
 
@@ -178,9 +179,9 @@ class RingState:
     def _post_mail(self) -> list[Effect]:
         """What waits is put on the token, and delivered here at once."""
         count, said = self.outbox, self.said
+        if not count:
+            return []
         token = posted(self.last_token, self.me, said, count)
-        if count:
-            self.last_ordinal = token.top
-        self.outbox, self.said = 0, said + count
+        self.outbox, self.said, self.last_ordinal = 0, said + count, token.top
         self.last_token = acked(token, self.me, self.last_ordinal)
         return [ev.Deliver(self.me, said + i) for i in range(1, count + 1)]

@@ -1,0 +1,76 @@
+"""Raincore's faces: the names of the core are those of the model, field by field.
+
+The core does not keep what it has delivered; its indications are compared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+from raincheck.conformance.faces import DATAGRAM, Faces
+from raincheck.conformance.shapes import shaped
+from raincheck.impl import raincore_events as core_events
+from raincheck.impl.messages import Address
+from raincheck.impl.raincore import Raincore, Repairs
+from raincheck.impl.raincore_events import Epoch, Nodelist, Token
+from raincheck.model import raincore as model
+from raincheck.model import raincore_events as model_events
+
+REPAIRS = tuple(repair.name for repair in fields(Repairs))
+
+_SHAPES = {
+    "up": str,
+    "view_state": str,
+    "token_state": str,
+    "global_view": tuple[Nodelist, ...],
+    "global_view_number": int,
+    "reserved": int,
+    "last_token": Token,
+    "new_nodes": tuple[Address, ...],
+    "promised": Epoch,
+    "attempt": int,
+    "phase": str,
+    "wanted": Epoch,
+    "heard": int,
+    "contacts": tuple[Address, ...],
+    "leaving": bool,
+    "outbox": int,
+    "said": int,
+    "last_ordinal": int,
+}
+
+
+def make_core(rules: model.Rules, local: model.Local) -> Raincore:
+    """Return a member's core in that local state, with the same repairs."""
+    repairs = Repairs(**{name: getattr(rules, name) for name in REPAIRS})
+    core = Raincore(Address(*local.me), repairs=repairs)
+    for name, wanted in _SHAPES.items():
+        setattr(core, name, shaped(getattr(local, name), wanted))
+    return core
+
+
+FACES = Faces(
+    protocol="raincore",
+    rules=model.Rules,
+    local=model.Local,
+    inputs=model.INPUTS,
+    handlers=model.HANDLERS,
+    outputs=(
+        model_events.Token,
+        model_events.Call911,
+        model_events.Eats,
+        model_events.Committed,
+        model_events.Deliver,
+        model_events.Timer,
+    ),
+    make_core=make_core,
+    events=vars(core_events),
+    switches=dict.fromkeys(REPAIRS, False),
+    channels=dict.fromkeys(model_events.ARRIVES, DATAGRAM),
+    arrives=model_events.ARRIVES,
+    whole={"Token": "token", "Call911": "call"},
+    sent_by="current",
+    told=frozenset({"Eats", "Committed", "Deliver"}),
+    uncompared=frozenset({"delivered"}),
+    unhandled=frozenset({"Crash", "Forget"}),
+)
