@@ -1,0 +1,149 @@
+----------------------------- MODULE MCRaincore -----------------------------
+(***************************************************************************)
+(* Raincore, made finite: who may do what, and how often. Each case is a   *)
+(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(***************************************************************************)
+EXTENDS Raincore
+
+CONSTANTS
+    Nodes,            \* a set of nodes, of "a" to "e"; the earlier letter has the lower rank
+    Members,          \* those of them that make the ring
+    Formed,           \* the ring is there already; else its founders start one by one
+    Crashers,         \* who may crash
+    MaxCrashes,       \* how often anybody crashes
+    MaxRecoveries,    \* how often anybody comes back with its state
+    MaxForgets,       \* how often anybody loses it
+    MaxSplits,        \* how often the network is cut in two
+    MaxFalse,         \* how many false reports of failures there are
+    MaxEarly,         \* how many time-outs come too early
+    MaxAttempts,      \* how often each node starves
+    MaxEpoch,         \* up to which number epochs are claimed
+    MaxSeq,           \* up to which number the token is passed on
+    Senders,          \* whose applications multicast
+    MaxMessages,      \* how many multicasts each of them has
+    Leavers,          \* whose applications leave
+    CountRounds       \* count how long nothing has gone wrong
+
+VARIABLES
+    spent,            \* how much of that there has been
+    calm              \* (CountRounds) how often a token was taken since something went wrong
+
+mcVars == <<vars, spent, calm>>
+
+Letters(nodes) == LET Is(n) == n \in nodes IN SelectSeq(<<"a", "b", "c", "d", "e">>, Is)
+
+MCOrder == Letters(Nodes)
+MCFounders == Letters(Members)
+
+\* So long may it take: three rounds of all, and one token more.
+Enough == 3 * Len(Order) + 1
+
+Undisturbed == UNCHANGED <<spent, calm>>
+
+Disturbed == /\ calm' = 0
+             /\ UNCHANGED spent
+
+\* One more of these.
+Spend(what, most) ==
+    /\ spent[what] < most
+    /\ spent' = [spent EXCEPT ![what] = @ + 1]
+    /\ calm' = 0
+
+\* Epochs stay within their bounds.
+Bounded == \A n \in Node : promised'[n][1] <= MaxEpoch
+
+MCInit ==
+    /\ InitAs(Formed)
+    /\ spent = [crashes |-> 0, recoveries |-> 0, forgets |-> 0, splits |-> 0, false |-> 0,
+                early |-> 0]
+    /\ calm = 0
+
+MCInitialise(n) ==
+    /\ Initialise(n, IF ~Formed /\ n \in Members THEN "founder" ELSE "joiner")
+    /\ Disturbed
+
+MCReceiveToken(n) ==
+    /\ ReceiveToken(n)
+    /\ calm' = IF CountRounds /\ lastToken'[n] # lastToken[n] /\ calm < Enough
+               THEN calm + 1 ELSE calm
+    /\ UNCHANGED spent
+
+MCReceive911(n) ==
+    /\ Receive911(n)
+    /\ Bounded
+    /\ Disturbed
+
+MCTokenUndelivered(n) ==
+    /\ TokenUndelivered(n)
+    /\ Bounded
+    /\ Disturbed
+
+MCUndelivered911(n) == Undelivered911(n) /\ Disturbed
+
+MCEatingTimeout(n) ==
+    /\ lastToken[n].seq < MaxSeq \/ Len(lastToken[n].nodelist) = 1
+    /\ EatingTimeout(n)
+    /\ IF viewState'[n] = "chaos" /\ viewState[n] # "chaos" THEN Disturbed ELSE Undisturbed
+
+MCHungryTimeout(n) ==
+    /\ attempt[n] < MaxAttempts
+    /\ HungryTimeout(n)
+    /\ IF Patient(n) THEN Disturbed ELSE Spend("early", MaxEarly)
+
+MCStarvingTimeout(n) ==
+    /\ attempt[n] < MaxAttempts
+    /\ StarvingTimeout(n)
+    /\ IF Helped(n) THEN Spend("early", MaxEarly) ELSE Disturbed
+
+MCTokenDelivered(n) == TokenDelivered(n) /\ Undisturbed
+
+MCMulticast(n) ==
+    /\ n \in Senders /\ outbox[n] + said[n] < MaxMessages
+    /\ Multicast(n)
+    /\ Undisturbed
+
+MCLeave(n) == n \in Leavers /\ Leave(n) /\ Undisturbed
+
+MCCrash(n) == n \in Crashers /\ Crash(n) /\ Spend("crashes", MaxCrashes)
+
+MCRecover(n) == Recover(n) /\ Spend("recoveries", MaxRecoveries)
+
+MCForget(n) == Forget(n) /\ Spend("forgets", MaxForgets)
+
+\* The lowest node stays on side 0: the sides have no names.
+MCSplit ==
+    /\ \E nodes \in SUBSET (Node \ {Order[1]}) : nodes # {} /\ Split(nodes)
+    /\ Spend("splits", MaxSplits)
+
+MCHeal == Heal /\ Disturbed
+
+MCLose == Lose /\ Undisturbed
+
+MCFalseReport == FalseReport /\ Spend("false", MaxFalse)
+
+MCNext ==
+    \/ \E n \in Node :
+          \/ MCInitialise(n)
+          \/ MCReceiveToken(n) \/ MCReceive911(n) \/ MCTokenUndelivered(n)
+          \/ MCUndelivered911(n)
+          \/ MCEatingTimeout(n) \/ MCHungryTimeout(n) \/ MCStarvingTimeout(n)
+          \/ MCTokenDelivered(n) \/ MCMulticast(n) \/ MCLeave(n)
+          \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
+    \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport
+
+MCObliged(n) ==
+    \/ MCReceiveToken(n) \/ MCReceive911(n) \/ MCTokenUndelivered(n) \/ MCUndelivered911(n)
+    \/ MCEatingTimeout(n) \/ MCTokenDelivered(n)
+    \/ Patient(n) /\ MCHungryTimeout(n)
+    \/ ~Helped(n) /\ MCStarvingTimeout(n)
+
+MCFairness ==
+    /\ \A n \in Node : WF_mcVars(MCObliged(n))
+    /\ WF_mcVars(MCHeal)
+
+MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
+
+\* Three rounds after the last trouble all agree. (Figure 13: "it takes three rounds".)
+Rounds3 == calm >= 3 * Cardinality(Running) => Agreed
+
+=============================================================================
