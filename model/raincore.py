@@ -27,7 +27,7 @@ from .raincore_holder import (
     token_delivered,
     token_undelivered,
 )
-from .raincore_local import SEED, Answer, Local, Rules, running
+from .raincore_local import SEED, Answer, Local, Rules, knows, running
 
 __all__ = ["HANDLERS", "INPUTS", "SEED", "Answer", "Local", "Rules", "first_token"]
 
@@ -45,7 +45,7 @@ def first_token(rules: Rules, founders: Nodelist) -> Token:
         nodelist=founders,
         global_view_number=1 if rules.bound_index else 0,
         settled=Settled(0, founders),
-        pending=(founders,),
+        pending=(founders,) if rules.bound_index else (),
         seen=frozenset(),
         acks=tuple(sorted((n, 0) for n in founders)),
     )
@@ -54,12 +54,23 @@ def first_token(rules: Rules, founders: Nodelist) -> Token:
 def initialise(rules: Rules, me: Local, event: ev.Initialise) -> Answer:
     """Event 1: as the text has it, every founder makes a token; repaired, the first one does."""
     role, founders, contacts = event
-    if refused := refusal((me.up == "new", 'up[n] = "new"', {"up": me.up})):
+    founder = role == "founder"
+    refused = refusal(
+        (me.up == "new", 'up[n] = "new"', {"up": me.up}),
+        (
+            me.me in founders or not founder,
+            'role = "founder" => n \\in Range(Founders)',
+            {"role": role},
+        ),
+        (founder or bool(contacts), 'role = "joiner" => contacts # <<>>', {"contacts": contacts}),
+    )
+    if refused:
         return refused
     me = me._replace(up="up")
-    if role == "joiner":
+    if not founder:
         return starve(rules, me._replace(contacts=contacts), "ask")
     token = first_token(rules, founders)
+    me = knows(me, token.global_view_number)
     if rules.one_founder and founders[0] != me.me:
         me = me._replace(token_state="hungry", last_token=token)
         return Accepted(me, (ev.Timer("hungry"),))
@@ -91,9 +102,15 @@ def crash(_rules: Rules, me: Local, _event: ev.Crash) -> Answer:
 
 def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
     """It comes back with its state, and starves."""
-    if refused := refusal((me.up == "down", 'up[n] = "down"', {"up": me.up})):
-        return refused
-    return starve(rules, me._replace(up="up", leaving=False), "ask")
+    refused = refusal(
+        (me.up == "down", 'up[n] = "down"', {"up": me.up}),
+        (
+            bool(me.last_token.nodelist or me.contacts),
+            "lastToken[n].nodelist # <<>> \\/ contacts[n] # <<>>",
+            {"contacts": me.contacts},
+        ),
+    )
+    return refused or starve(rules, me._replace(up="up", leaving=False), "ask")
 
 
 def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:

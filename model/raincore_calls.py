@@ -13,54 +13,53 @@ from .raincore_events import (
     Epoch,
     HungryTimeout,
     Nodelist,
-    Output,
     Receive911,
     StarvingTimeout,
     Timer,
     Undelivered911,
 )
 from .raincore_lists import has_quorum, last_view, next_after, relisted, restricted
-from .raincore_local import Answer, Local, Rules, filled, running
-from .runs import Address
+from .raincore_local import Answer, Local, Rules, filled, knows, running, starving
 
 
 def starve(rules: Rules, me: Local, phase: str) -> Answer:
     """It starves from now on, or starves again: a new attempt, and a 911 for it."""
-    me = me._replace(
-        token_state="starving",
-        view_state="chaos",
-        reserved=0,
-        attempt=me.attempt + 1,
-    )
-    me, call = _call(rules, me, phase)
-    return Accepted(me, (*call, Timer("starving")))
+    me = starving(me)._replace(attempt=me.attempt + 1, phase=phase)
+    return _calls(rules, me if phase == "ask" else _claiming(me))
 
 
-def _call(rules: Rules, me: Local, phase: str) -> tuple[Local, tuple[Call911, ...]]:
+def _claiming(me: Local) -> Local:
+    """It asks for an epoch of its own, later than all that it has heard of."""
+    n = 1 + max(me.heard, me.promised.n, me.last_token.epoch.n)
+    epoch = Epoch(n, me.me)
+    return me._replace(phase="claim", wanted=epoch, promised=epoch)
+
+
+def _calls(rules: Rules, me: Local) -> Answer:
     """The 911 of this attempt; a joiner, who knows no ring, sends it to its first contact."""
-    copy = me.last_token
-    ring = _ring(rules, me)
-    to = next_after(ring, me.me) or me.me
-    if not copy.nodelist:
-        if not me.contacts:
-            return me._replace(phase=phase, wanted=ZERO), ()
-        to = me.contacts[0]
-    wanted = ZERO
-    if phase == "claim":
-        wanted = Epoch(1 + max(me.heard, me.promised.n, copy.epoch.n), me.me)
-        me = me._replace(promised=wanted)
-    granted = frozenset({me.me}) if phase == "claim" else frozenset[Address]()
+    copy, ring = me.last_token, _ring(rules, me)
+    to = next_after(ring, me.me) or me.contacts[0]
+    granted = frozenset({me.me} if me.phase == "claim" else ())
     call = Call911(
-        to, me.me, me.me, ring, copy.epoch, copy.seq, "yes", me.attempt, phase, wanted, granted
+        to,
+        me.me,
+        me.me,
+        ring,
+        copy.epoch,
+        copy.seq,
+        "yes",
+        me.attempt,
+        me.phase,
+        me.wanted,
+        granted,
     )
-    return me._replace(phase=phase, wanted=wanted), (call,)
+    return Accepted(me, (call, Timer("starving")))
 
 
 def _ring(rules: Rules, me: Local) -> Nodelist:
     """The list that its 911 goes round: as the text has it the last view, repaired its copy's."""
-    if not rules.promises:
-        return last_view(me.global_view)
-    ring = me.last_token.nodelist
+    last = () if rules.promises else last_view(me.global_view)
+    ring = last or me.last_token.nodelist
     return ring if me.me in ring or not ring else (me.me, *ring)
 
 
@@ -96,11 +95,9 @@ def undelivered_911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
     if refused := refusal(running(me)):
         return refused
     call = event.call
-    if call.status == "no" or (call.to == call.orig and call.orig != me.me):
+    if call.status == "no" or call.to == call.orig:
         return Accepted(me)
-    if not call.nodelist and call.orig == me.me:
-        if me.last_token.nodelist or not me.contacts:
-            return Accepted(me)
+    if not call.nodelist:
         me = _next_contact(me)
         return Accepted(me, (call._replace(to=me.contacts[0]),))
     to = next_after(call.nodelist, call.to) or call.orig
@@ -129,7 +126,7 @@ def receive_911(rules: Rules, me: Local, event: Receive911) -> Answer:
 
 def _is_member(rules: Rules, me: Local, call: Call911) -> bool:
     if not rules.promises:
-        return call.orig in last_view(me.global_view)
+        return call.orig in (last_view(me.global_view) or me.last_token.nodelist)
     return call.orig in me.last_token.nodelist or (
         call.number > me.last_token.number and me.me in call.nodelist
     )
@@ -150,30 +147,30 @@ def _own(rules: Rules, me: Local, call: Call911) -> Answer:
     if me.token_state != "starving":
         return Accepted(me)
     if call.status == "no":
-        return Accepted(me._replace(heard=max(me.heard, call.promised.n, call.epoch.n)))
-    if rules.fresh_attempts and (call.attempt, call.phase) != (me.attempt, me.phase):
+        return Accepted(me._replace(heard=max(me.heard, call.promised.n)))
+    stale = rules.fresh_attempts and (call.attempt, call.phase) != (me.attempt, me.phase)
+    bound = rules.promises and call.phase == "claim" and me.promised != me.wanted
+    if stale or bound or not me.last_token.nodelist:
         return Accepted(me)
     if rules.promises and call.phase == "ask":
-        me, claim = _call(rules, me, "claim")
-        return Accepted(me, (*claim, Timer("starving")))
+        return _calls(rules, _claiming(me))
     return _regenerate(rules, me, call)
 
 
 def _regenerate(rules: Rules, me: Local, call: Call911) -> Answer:
     """The token is made anew from the copy, with those who granted it."""
     copy = me.last_token
-    nodelist, voters = copy.nodelist, frozenset(copy.nodelist)
-    if rules.promises:
-        nodelist = restricted(nodelist, call.granted)
-        voters = call.granted
+    voters = call.granted if rules.promises else frozenset(copy.nodelist)
     if rules.majority and not has_quorum(copy, voters):
         return Accepted(me._replace(phase="none", wanted=ZERO))
+    nodelist = restricted(copy.nodelist, voters)
     token = copy._replace(to=me.me, current=me.me, seen=frozenset({me.me}))
     if rules.promises:
-        token = token._replace(epoch=call.claim)
+        token = token._replace(epoch=me.wanted)
     if nodelist != copy.nodelist:
-        token = relisted(token, me.me, nodelist, rules.bound_index)
+        token = relisted(token, nodelist, token.seen, rules.bound_index)
     me, told = filled(rules, me, token)
-    outputs: tuple[Output, ...] = (*told, Eats(token.epoch, token.seq), Timer("eating"))
-    me = me._replace(token_state="eating", last_token=token, phase="none", wanted=ZERO)
-    return Accepted(me, outputs)
+    me = knows(me, token.global_view_number)._replace(
+        token_state="eating", last_token=token, phase="none", wanted=ZERO
+    )
+    return Accepted(me, (*told, Eats(token.epoch, token.seq), Timer("eating")))

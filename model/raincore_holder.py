@@ -9,7 +9,6 @@ from .machine import Accepted, refusal
 from .raincore_calls import starve
 from .raincore_events import (
     ZERO,
-    Committed,
     Deliver,
     EatingTimeout,
     Eats,
@@ -26,13 +25,16 @@ from .raincore_local import (
     Answer,
     Local,
     Rules,
-    commit,
-    commits_null,
+    Viewed,
+    committed,
     filled,
+    in_chaos,
+    knows,
     reads_mail,
-    reserve,
     running,
     settled,
+    starving,
+    viewed,
 )
 from .runs import Address
 
@@ -41,35 +43,25 @@ def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
     """Event 2: an older token is dropped; else the view state moves on, and it eats."""
     if refused := refusal(running(me)):
         return refused
-    t, copy = event.token, me.last_token
-    if not _takes(rules, me, t):
+    t = event.token
+    if not takes(rules, me, t):
         return Accepted(me)
     t = t._replace(current=me.me, seen=t.seen | {me.me})
-    same = t.nodelist == copy.nodelist and (
-        not rules.bound_index or t.global_view_number == copy.global_view_number
-    )
-    by_all = t.seen.issuperset(t.nodelist)
-    outputs: tuple[Output, ...] = ()
-    arrived, agreed = t, False
-    if me.view_state == "agreement":
-        me = me if same else me._replace(view_state="chaos")
-    elif me.view_state == "chaos":
-        if same and (by_all or not rules.seen_by_all):
-            me, t = reserve(rules, me, t)
-    elif same:
-        me, outputs = commit(me, t)
-        agreed = True
-    else:
-        me = commits_null(me)._replace(view_state="chaos")
-    me = me._replace(global_view_number=max(me.global_view_number, t.global_view_number))
-    me, told = filled(rules, me, arrived)
-    if by_all or agreed:
-        t = settled(rules, t)
+    me, told = filled(rules, me, t)
+    me, t, here = viewed(rules, me, t)
     me, t, delivered = reads_mail(me, t)
-    return _eats(me, t, (*outputs, *told, *delivered))
+    me = me._replace(
+        token_state="eating",
+        last_token=t,
+        promised=max(me.promised, t.epoch),
+        phase="none",
+        wanted=ZERO,
+    )
+    return Accepted(me, (*told, *here, *delivered, Eats(t.epoch, t.seq), Timer("eating")))
 
 
-def _takes(rules: Rules, me: Local, t: Token) -> bool:
+def takes(rules: Rules, me: Local, t: Token) -> bool:
+    """Whether it is newer than the copy, of no epoch given up; who eats may give up its own."""
     later = rules.promises and t.epoch > me.last_token.epoch
     return (
         me.me in t.nodelist
@@ -79,51 +71,38 @@ def _takes(rules: Rules, me: Local, t: Token) -> bool:
     )
 
 
-def _eats(me: Local, token: Token, outputs: tuple[Output, ...]) -> Answer:
-    me = me._replace(
-        token_state="eating",
-        last_token=token,
-        promised=max(me.promised, token.epoch),
-        phase="none",
-        wanted=ZERO,
-    )
-    return Accepted(me, (*outputs, Eats(token.epoch, token.seq), Timer("eating")))
-
-
 def token_undelivered(rules: Rules, me: Local, event: TokenUndelivered) -> Answer:
-    """Event 4: who is dead leaves the list. Repaired, only if all others grant it."""
+    """Event 4: as the text has it, off the list, and to the next. Repaired, it is claimed."""
     if refused := refusal(running(me)):
         return refused
     t = event.token
-    if me.token_state != "hungry" or me.last_token.number != t.number:
+    if me.token_state != "hungry" or me.last_token != t:
         return Accepted(me)
     if rules.failure_claims:
         return starve(rules, me, "claim" if rules.promises else "ask")
-    to = next_after(t.nodelist, t.to)
-    left = tuple(n for n in t.nodelist if n != t.to)
-    me = me._replace(view_state="chaos", reserved=0)
-    me, t, told = _changed(rules, me, t, left)
-    if len(left) > 1:
-        assert to is not None
+    nodelist = tuple(n for n in t.nodelist if n != t.to)
+    if rules.majority and not has_quorum(t, frozenset(nodelist)):
+        return Accepted(starving(me), (Timer("starving"),))
+    if not nodelist:
+        return Accepted(me._replace(up="left"))
+    to = next_after(t.nodelist, t.to) or me.me
+    me, t, told = _changed(rules, me, t, nodelist, frozenset({me.me}))
+    if nodelist != (me.me,):
         return _passed(me, t, to, told)
-    me, t = reserve(rules, me, t)
-    me, t, here = _committed(rules, me, t)
-    return _eats(me, t._replace(to=me.me), (*told, *here))
-
-
-def _committed(rules: Rules, me: Local, t: Token) -> tuple[Local, Token, tuple[Committed, ...]]:
-    me, told = commit(me, t)
-    number = max(me.global_view_number, t.global_view_number)
-    return me._replace(global_view_number=number), settled(rules, t), told
+    at = t.global_view_number if rules.bound_index else me.global_view_number + 1
+    me, here = committed(knows(me, at), at, nodelist)
+    t = settled(rules, t._replace(to=me.me, current=me.me, global_view_number=at))
+    me = me._replace(view_state="agreement", token_state="eating", last_token=t)
+    return Accepted(me, (*told, *here, Eats(t.epoch, t.seq), Timer("eating")))
 
 
 def _changed(
-    rules: Rules, me: Local, t: Token, nodelist: Nodelist
-) -> tuple[Local, Token, tuple[Committed, ...]]:
+    rules: Rules, me: Local, t: Token, nodelist: Nodelist, seen: frozenset[Address]
+) -> Viewed:
     """The holder changes the list, and fills its own hole."""
-    t = relisted(t, me.me, nodelist, rules.bound_index)
-    me, told = filled(rules, me, t)
-    return me, t, told
+    t = relisted(t, nodelist, seen, rules.bound_index)
+    me, told = filled(rules, in_chaos(me), t)
+    return Viewed(knows(me, t.global_view_number), t, told)
 
 
 def _passed(me: Local, t: Token, to: Address, outputs: tuple[Output, ...]) -> Answer:
@@ -140,35 +119,34 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     )
     if refused:
         return refused
-    t = me.last_token
-    to = next_after(t.nodelist, me.me)
-    present = to is not None
-    goes = present and me.leaving and (not rules.majority or has_quorum(t, {*t.nodelist}))
-    nodelist = t.nodelist
-    if goes:
-        nodelist = tuple(n for n in t.nodelist if n != me.me)
-        if not nodelist:
-            return Accepted(me._replace(up="left"))
-    elif present:
-        nodelist = inserted(t.nodelist, me.me, me.new_nodes)
-        to = next_after(nodelist, me.me)
-    elif nodelist:  # a leaver had to make its last token anew
-        to = nodelist[0]
-    me = me._replace(new_nodes=())
+    ring = me.last_token.nodelist
+    nodelist, leaves = _wanted_list(rules, me)
+    me, t, delivered = _posts(me)
     told: tuple[Output, ...] = ()
-    if nodelist != t.nodelist:
-        me = me._replace(view_state="chaos", reserved=0)
+    if not nodelist:
+        return Accepted(me._replace(up="left", new_nodes=()), delivered)
+    if leaves or nodelist != ring:
+        seen = frozenset[Address]() if leaves else frozenset({me.me})
+        me, t, told = _changed(rules, me, t, nodelist, seen)
         t = t._replace(seq=t.seq + 1)
-        me, t, told = _changed(rules, me, t, nodelist)
-    me, t, delivered = _posts(me, t)
-    told = (*told, *delivered)
-    if to is not None and to != me.me:
-        return _passed(me, t, to, told)
-    return _alone(rules, me, t, told)
+    me = me._replace(new_nodes=(), last_token=t)
+    if nodelist == (me.me,):
+        return _alone(rules, me, t, (*told, *delivered))
+    to = next_after(ring if leaves else nodelist, me.me) or nodelist[0]
+    return _passed(me, t, to, (*told, *delivered))
 
 
-def _posts(me: Local, t: Token) -> tuple[Local, Token, tuple[Deliver, ...]]:
+def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool]:
+    """The list that it wants, and whether it leaves."""
+    t = me.last_token
+    if me.leaving and (not rules.majority or has_quorum(t, {*t.nodelist, me.me})):
+        return tuple(n for n in t.nodelist if n != me.me), True
+    return inserted(t.nodelist, me.me, me.new_nodes), False
+
+
+def _posts(me: Local) -> tuple[Local, Token, tuple[Deliver, ...]]:
     """What it has to multicast is put on the token, and so delivered to itself."""
+    t = me.last_token
     if not me.outbox:
         return me, t, ()
     t = posted(t, me.me, me.said + 1, me.outbox)
@@ -178,13 +156,9 @@ def _posts(me: Local, t: Token) -> tuple[Local, Token, tuple[Deliver, ...]]:
 
 def _alone(rules: Rules, me: Local, t: Token, told: tuple[Output, ...]) -> Answer:
     """It keeps the token. Repaired, each eating timeout is a round of its own."""
-    if rules.failure_claims and me.view_state == "chaos":
-        me, t = reserve(rules, me, t)
-        number = max(me.global_view_number, t.global_view_number)
-        me = me._replace(global_view_number=number)
-    elif rules.failure_claims and me.view_state == "reserve":
-        me, t, here = _committed(rules, me, t)
-        told = (*told, *here)
+    if rules.failure_claims:
+        me, t, here = viewed(rules, me, t)
+        told = (*here, *told)
     return Accepted(me._replace(last_token=t), (*told, Timer("eating")))
 
 

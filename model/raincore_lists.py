@@ -46,21 +46,21 @@ def has_quorum(token: Token, voters: Set[Address]) -> bool:
     return all(is_quorum(voters, each) for each in (*token.pending, token.settled.nodelist))
 
 
-def relisted(token: Token, by: Address, nodelist: Nodelist, bound_index: bool) -> Token:
-    """Return the token with another list, of which only its author is known to have held it."""
+def relisted(
+    token: Token, nodelist: Nodelist, seen: frozenset[Address], bound_index: bool
+) -> Token:
+    """Return the token with another list, and who has held it already."""
     token = token._replace(
         nodelist=nodelist,
-        seen=frozenset({by}),
+        seen=seen,
         acks=tuple((n, at) for n, at in token.acks if n in nodelist),
     )
-    if not bound_index:
-        return _without_acknowledged(token)
-    return _without_acknowledged(
-        token._replace(
+    if bound_index:
+        token = token._replace(
             global_view_number=token.global_view_number + 1,
             pending=(*token.pending, nodelist),
         )
-    )
+    return _without_acknowledged(token)
 
 
 # ------------------------------------------------------------------ the history

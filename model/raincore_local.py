@@ -84,38 +84,74 @@ def committed(me: Local, at: int, view: Nodelist) -> tuple[Local, tuple[Committe
     return me._replace(global_view=placed(me.global_view, at, view)), (Committed(at, view),)
 
 
-def commits_null(me: Local) -> Local:
-    """Nothing was agreed upon at the reserved index."""
-    if len(me.global_view) < me.reserved:
-        me = me._replace(global_view=placed(me.global_view, me.reserved, ()))
-    return me._replace(reserved=0)
-
-
 def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committed, ...]]:
     """F8: it may lack the last view known to be settled; the token tells."""
     at, view = token.settled
-    if not rules.fills_holes or not 1 <= at < token.global_view_number or me.me not in view:
-        return me, ()
-    if view_at(me.global_view, at):
-        return me, ()
-    return committed(me, at, view)
+    lacks = 1 <= at < token.global_view_number and me.me in view and not _view_at(me, at)
+    return committed(me, at, view) if rules.fills_holes and lacks else (me, ())
 
 
-def reserve(rules: Rules, me: Local, token: Token) -> tuple[Local, Token]:
-    """CHAOS -> RESERVE: the next free index, or repaired that of the list."""
-    at = token.global_view_number if rules.bound_index else me.global_view_number + 1
-    token = token._replace(global_view_number=at)
-    return me._replace(view_state="reserve", reserved=at), token
+def _view_at(me: Local, at: int) -> Nodelist:
+    return view_at(me.global_view, at)
 
 
-def commit(me: Local, token: Token) -> tuple[Local, tuple[Committed, ...]]:
-    """RESERVE -> AGREEMENT."""
-    me, told = committed(me, me.reserved, token.nodelist)
-    return me._replace(view_state="agreement", reserved=0), told
+def in_chaos(me: Local) -> Local:
+    """It does not trust the list any more; what it had reserved it gives up."""
+    return me._replace(view_state="chaos", reserved=0)
+
+
+def knows(me: Local, number: int) -> Local:
+    """It knows of that index."""
+    return me._replace(global_view_number=max(me.global_view_number, number))
+
+
+def starving(me: Local) -> Local:
+    """It starves; no 911 of it is out."""
+    return in_chaos(me)._replace(token_state="starving", phase="none", wanted=ZERO)
+
+
+class Viewed(NamedTuple):
+    """A member and the token once its view state has moved on, and what that has put out."""
+
+    me: Local
+    token: Token
+    told: tuple[Committed, ...] = ()
+
+
+def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
+    """Move the view state on as the token comes (Fig. 9), and settle the list if it is."""
+    copy = me.last_token
+    same = token.nodelist == copy.nodelist and (
+        not rules.bound_index or token.global_view_number == copy.global_view_number
+    )
+    by_all = token.seen.issuperset(token.nodelist)
+    told: tuple[Committed, ...] = ()
+    commits = me.view_state == "reserve" and same
+    if me.view_state == "agreement":
+        me = me if same else in_chaos(me)
+    elif me.view_state == "chaos":
+        if same and (by_all or not rules.seen_by_all):
+            at = token.global_view_number if rules.bound_index else me.global_view_number + 1
+            me = me._replace(view_state="reserve", reserved=at)
+            token = token._replace(global_view_number=at)
+    elif same:
+        me, told = committed(me, me.reserved, token.nodelist)
+        me = me._replace(view_state="agreement", reserved=0)
+    else:
+        me = in_chaos(_with_null(me, me.reserved))
+    if by_all or commits:
+        token = settled(rules, token)
+    return Viewed(knows(me, token.global_view_number), token, told)
+
+
+def _with_null(me: Local, at: int) -> Local:
+    if at <= len(me.global_view):
+        return me
+    return me._replace(global_view=placed(me.global_view, at, ()))
 
 
 def settled(rules: Rules, token: Token) -> Token:
-    """All members of the list have held it."""
+    """All on the list have held it, or somebody commits it: its index is decided."""
     if not rules.bound_index:
         return token
     last = Settled(token.global_view_number, token.nodelist)

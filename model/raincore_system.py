@@ -15,6 +15,7 @@ from .composed import Composed, Move
 from .machine import Value
 from .raincore import HANDLERS, first_token
 from .raincore_events import Call911, Message, Settled, Token
+from .raincore_holder import takes
 from .raincore_local import Local, Rules
 from .raincore_promises import INVARIANTS
 from .raincore_state import Constants, State
@@ -206,13 +207,11 @@ class RaincoreSystem(Composed[State, Local]):
         )
 
     def _acceptable(self, state: State, token: Token) -> bool:
-        from .raincore_holder import _takes
-
         me = state.locals[self.index[token.to.node]]
         return (
             me.up == "up"
             and self._reaches(state, token.current, token.to)
-            and _takes(self.rules, me, token)
+            and takes(self.rules, me, token)
         )
 
     def _call_under_way(self, state: State, me: Local) -> bool:
