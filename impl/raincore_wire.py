@@ -153,6 +153,8 @@ class RaincoreCodec:
         self._read: dict[bytes, _Roster] = {}
         self._named: tuple[Named, ...] = ()  # the roster made last
         self._made = Raw(b"")
+        self.token_size = 0
+        """Bytes of the last token that was made, without its mail."""
 
     # ------------------------------------------------------------------ encoding
 
@@ -199,6 +201,7 @@ class RaincoreCodec:
                 (at[reserve.member] + 1, reserve.size),
             )
         )  # fmt: skip
+        self.token_size = len(fields)
         if not carried:
             return _SIZE.pack(len(fields)) + fields
         areas = [letter.payloads.area() for letter in carried]

@@ -25,7 +25,7 @@ VERSION = 1
 MAGIC = b"RN"
 WINDOW = 63
 """Messages of one sender that are remembered, so that none is taken twice."""
-Mask: TypeAlias = Annotated[int, Meta(ge=0, lt=1 << WINDOW)]
+Mask: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << WINDOW) - 1)]
 """Which of the last `WINDOW` numbers have arrived; bit 0 is the highest one."""
 REASONS = (
     "truncated",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 from .errors import MessageTooLarge, RaincheckError
-from .messages import Address, Payloads
-from .raincore_events import Committed, Eats
+from .messages import Address, Endpoint, Payloads
+from .raincore_events import Eats, Nodelist
 from .reports import Dropped, Left
 
 
@@ -14,8 +14,18 @@ class PassedOn(NamedTuple):
     """It holds the token no more. While the application had the lock: it has lost it."""
 
 
+class Committed(NamedTuple):
+    """These members are the view at that index of the history."""
+
+    at: int
+    members: Nodelist
+
+
 class StateChanged(NamedTuple):
-    """The view state and the token state (Fig. 11) are these now."""
+    """The view state has changed, or it starves, or starves no more (Fig. 11).
+
+    That it eats and is hungry by turns is told by `Eats` and `PassedOn`.
+    """
 
     view_state: str
     token_state: str
@@ -34,7 +44,16 @@ class Delivered(NamedTuple):
     payloads: Payloads
 
 
-RingReport: TypeAlias = Eats | PassedOn | StateChanged | Committed | Delivered | Left | Dropped
+class NameTaken(NamedTuple):
+    """A process that wants to join has the name of a member."""
+
+    member: Address
+    endpoint: Endpoint
+
+
+RingReport: TypeAlias = (
+    Eats | PassedOn | StateChanged | Committed | Delivered | NameTaken | Left | Dropped
+)
 """What `RingNode.poll_reports` returns, in the order in which it happened."""
 
 

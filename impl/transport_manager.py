@@ -65,6 +65,7 @@ class Found(NamedTuple):
     """A member has answered HELLO."""
 
     member: Address
+    endpoint: Endpoint
 
 
 Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found
@@ -245,23 +246,30 @@ class TransportManager(Generic[M, B]):
 
     def _take(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         sender, kind = frame.source, frame.kind
-        if sender.node == self.me.node or frame.to not in (self.me, None):
+        if frame.to is None:
+            self._greeted(frame, endpoint)
+        elif sender.node == self.me.node or frame.to != self.me:
             self._astray(frame, endpoint, now)
         elif kind == MESSAGE:
             self._message(frame, endpoint)
-        elif kind == HELLO:
-            if self.answers_hello:
-                here = self._frames.make(HERE, self.me, None)
-                self._outgoing.append((here, endpoint))
-        elif kind == HERE:
-            self._heard(self._peer(sender), endpoint)
-            self._notices.append(Found(sender))
         elif sender.node not in self._peers or self._peer(sender).address != sender:
             self.counters["stale"] += 1  # of no peer, or of an old life
         elif kind == ACK:
             peer = self._peers[sender.node]
             self._heard(peer, endpoint)
             self._acked(peer, frame, now)
+
+    def _greeted(self, frame: Frame, endpoint: Endpoint) -> None:
+        """HELLO or HERE. Who has this member's own name is told, and told of, all the same."""
+        sender = frame.source
+        if frame.kind == HELLO:
+            if self.answers_hello and sender != self.me:
+                here = self._frames.make(HERE, self.me, None)
+                self._outgoing.append((here, endpoint))
+        elif sender != self.me:
+            if sender.node != self.me.node:
+                self._heard(self._peer(sender), endpoint)
+            self._notices.append(Found(sender, endpoint))
 
     def _message(self, frame: Frame, endpoint: Endpoint) -> None:
         sender, number = frame.source, frame.number
@@ -366,6 +374,11 @@ class TransportManager(Generic[M, B]):
             else:
                 peer.timer.stop()
                 del self._busy[node]
+
+    def has_failed(self, member: Address) -> bool:
+        """Whether a message to it was given up, and nothing was heard of it since."""
+        peer = self._peers.get(member.node)
+        return peer is not None and peer.failed and peer.address == member
 
     def under_way(self) -> list[tuple[Address, M]]:
         """What is not acknowledged yet."""

@@ -1,0 +1,388 @@
+"""A whole ring in one process, in virtual time: deterministic by seed.
+
+The network is that of `simulated_net.py`: it loses, doubles, delays and thereby reorders datagrams,
+and can be partitioned; members crash and come back, with the state that they had written down or
+without. Nothing else is simulated: the members are real `RingNode`s. Two runs with the same seed
+and the same calls are equal, datagram by datagram.
+
+    ring = RingSimulator(seed=7, link=Link(loss=0.1, duplicate=0.05, delay=(0.001, 0.02)))
+    ring.found("a", "b", "c")
+    ring.join("d")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c", "d"))
+    ring.multicast("a", [b"one", b"two"])
+    ring.crash("b")
+    ring.recover("b")            # `forget` brings it back as another life, without its state
+    ring["a"].delivered          # what each member was told, in all of its lives
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from random import Random
+from typing import NamedTuple
+
+from .errors import WouldBlock
+from .messages import Address, Endpoint
+from .raincore import Raincore, Repairs
+from .raincore_events import Eats, Effect, Epoch, Event, Nodelist
+from .raincore_node import RingNode
+from .reports import Dropped, Left
+from .ring_config import RingConfig
+from .ring_reports import Committed, Delivered, NameTaken, RingReport
+from .simulated import Link
+from .simulated_net import Network
+
+__all__ = ["Life", "Link", "Locked", "Member", "RingSimulator"]
+
+
+class Locked(NamedTuple):
+    """A member's application had the lock, from one time to another."""
+
+    member: Address
+    epoch: Epoch
+    seq: int
+    since: float
+    until: float
+
+
+@dataclass(slots=True)
+class Life:
+    """What a member was told between two losses of its state."""
+
+    address: Address
+    delivered: list[tuple[Address, int]] = field(default_factory=list)
+    """Each message, by its sender and its sender's number."""
+    contents: list[bytes] = field(default_factory=list)
+    """The same messages."""
+    views: list[tuple[int, Nodelist]] = field(default_factory=list)
+    eats: list[tuple[Epoch, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Member:
+    """One name: its present life, and those before."""
+
+    name: str
+    endpoint: Endpoint
+    node: RingNode
+    life: Life
+    up: bool = True
+    left: str | None = None
+    kept: bytes | None = None
+    """What it has written down."""
+    lives: list[Life] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    taken: list[NameTaken] = field(default_factory=list)
+    backlog: list[bytes] = field(default_factory=list)
+    locks: list[float] = field(default_factory=list)
+    """How long its application wants the lock, once for each."""
+
+    @property
+    def core(self) -> Raincore:
+        """The protocol."""
+        return self.node.core
+
+    @property
+    def delivered(self) -> list[tuple[Address, int]]:
+        """What its present life was told."""
+        return self.life.delivered
+
+
+class RingSimulator(Network):
+    """Members, the network between them, and the clock."""
+
+    def __init__(
+        self,
+        seed: int = 1,
+        *,
+        link: Link | None = None,
+        config: RingConfig | None = None,
+        repairs: Repairs | None = None,
+        keeps: bool = True,
+        contents: bool = False,
+    ) -> None:
+        """`keeps`: members write their state down; `contents`: what is delivered is recorded."""
+        super().__init__(link or Link(), Random(seed))
+        self.now = 0.0
+        self.config = config or RingConfig()
+        self.members: dict[str, Member] = {}
+        self.datagrams = 0
+        self.bytes = 0
+        self.locked: list[Locked] = []
+        """Every lock that an application had and has not any more."""
+        self.on_event: Callable[[str, Raincore, Event], None] = lambda _name, _core, _event: None
+        """Called after each event that a core has handled."""
+        self.on_report: Callable[[str, RingReport], None] = lambda _name, _report: None
+        self._repairs = repairs
+        self._keeps = keeps
+        self._contents = contents
+        self._seed = seed
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = count()
+        self._timers: dict[str, float] = {}
+        self._by_endpoint: dict[Endpoint, str] = {}
+        self._holding: dict[str, tuple[Epoch, int, float]] = {}
+
+    def __getitem__(self, name: str) -> Member:
+        return self.members[name]
+
+    @property
+    def up(self) -> list[Member]:
+        """The members that run and have not left."""
+        return [m for m in self.members.values() if m.up and m.left is None]
+
+    # ------------------------------------------------------------------ members
+
+    def found(self, *names: str, seq: int = 0) -> None:
+        """Found a ring, whose first token has that number."""
+        founders = [(Address(name, 0), self._endpoint(name)) for name in names]
+        for name in names:
+            self._begin(name, Address(name, 0), founders=founders)
+            if seq:
+                core = self[name].core
+                token = core.last_token
+                core.last_token = token._replace(seq=token.seq + seq)
+        for name in names:
+            self._settle(self[name])
+
+    def join(self, *names: str, contacts: Sequence[str] = ()) -> None:
+        """Let new members ask these, or all that there are."""
+        asked = [self[name].endpoint for name in contacts or list(self.members)]
+        for name in names:
+            self._begin(name, Address(name, 0), contacts=asked)
+            self._settle(self[name])
+
+    def crash(self, name: str) -> None:
+        """The member's process ends without a word; what it has sent is still under way."""
+        self[name].up = False
+        self._timers.pop(name, None)
+        self._unlocked(self[name])
+
+    def recover(self, name: str) -> None:
+        """The same life comes back with all that it had written down."""
+        member = self[name]
+        self._begin(name, member.node.address, state=member.kept)
+        self._settle(self[name])
+
+    def forget(self, name: str, contacts: Sequence[str] = ()) -> None:
+        """The name comes back as another life, which knows only whom it may ask."""
+        others = contacts or [each for each in self.members if each != name]
+        address = self[name].node.address
+        self._begin(
+            name,
+            Address(name, address.incarnation + 1),
+            contacts=[self[each].endpoint for each in others],
+        )
+        self._settle(self[name])
+
+    def leave(self, name: str) -> None:
+        """The member leaves in good order."""
+        self[name].node.leave(self.now)
+        self._settle(self[name])
+
+    def multicast(self, name: str, payloads: Sequence[bytes]) -> None:
+        """The member's application sends; what does not fit is sent as soon as it does."""
+        member = self[name]
+        member.backlog += payloads
+        self._settle(member)
+
+    def lock(self, name: str, seconds: float) -> None:
+        """The member's application wants the lock, and keeps it for so long."""
+        member = self[name]
+        member.locks.append(seconds)
+        self._settle(member)
+
+    def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
+        """Hand a datagram from elsewhere to a member."""
+        self[name].node.receive([(data, endpoint)], self.now)
+        self._settle(self[name])
+
+    def _endpoint(self, name: str) -> Endpoint:
+        if name in self.members:
+            return self[name].endpoint
+        for endpoint, known in self._by_endpoint.items():
+            if known == name:
+                return endpoint
+        number = len(self._by_endpoint) + 1
+        endpoint = (f"10.0.{number // 250}.{number % 250 + 1}", 7000)
+        self._by_endpoint[endpoint] = name
+        return endpoint
+
+    def _begin(
+        self,
+        name: str,
+        address: Address,
+        *,
+        founders: Sequence[tuple[Address, Endpoint]] = (),
+        contacts: Sequence[Endpoint] = (),
+        state: bytes | None = None,
+    ) -> None:
+        endpoint = self._endpoint(name)
+        node = RingNode(
+            address,
+            self.config,
+            founders=founders,
+            contacts=contacts,
+            state=state,
+            endpoint=endpoint,
+            seed=self._seed * 1009 + list(self._by_endpoint).index(endpoint),
+            repairs=self._repairs,
+        )
+        self._watch(name, node.core)
+        known = self.members.get(name)
+        if known is None:
+            self.members[name] = Member(name, endpoint, node, Life(address))
+        else:
+            known.node, known.up, known.left = node, True, None
+            if known.life.address != address:
+                known.lives.append(known.life)
+                known.life, known.kept = Life(address), None
+        node.start(self.now)
+
+    def _watch(self, name: str, core: Raincore) -> None:
+        handle = core.handle
+
+        def watched(event: Event) -> list[Effect]:
+            effects = handle(event)
+            self.on_event(name, core, event)
+            return effects
+
+        core.handle = watched  # type: ignore[method-assign]
+
+    # ------------------------------------------------------------------ the network
+
+    def _transmit(self, member: Member, data: bytes, to: Endpoint) -> None:
+        name = self._by_endpoint.get(to)
+        if name is not None:
+            for delay in self.delays(member.name, name):
+                self.after(delay, lambda: self._arrive(member, name, data))
+
+    def _arrive(self, source: Member, name: str, data: bytes) -> None:
+        member = self.members.get(name)
+        if member is None or not member.up or self.apart(source.name, name):
+            return
+        self.datagrams += 1
+        self.bytes += len(data)
+        member.node.receive(((data, source.endpoint),), self.now)
+        self._settle(member)
+
+    # ------------------------------------------------------------------ time
+
+    def at(self, time: float, what: Callable[[], None]) -> None:
+        """Do something at that time."""
+        heapq.heappush(self._events, (time, next(self._order), what))
+
+    def after(self, delay: float, what: Callable[[], None]) -> None:
+        """Do something after so long."""
+        self.at(self.now + delay, what)
+
+    def run(self, duration: float) -> None:
+        """Let so much time pass."""
+        self._run(self.now + duration, lambda: False)
+
+    def run_until(self, done: Callable[[], bool], timeout: float = 60.0) -> None:
+        """Let time pass until something holds; raises TimeoutError naming what is missing."""
+        self._run(self.now + timeout, done)
+        if not done():
+            waits = {member.name: member.node.missing(self.now) for member in self.up}
+            raise TimeoutError(f"not within {timeout} s of virtual time; missing={waits}")
+
+    def _run(self, end: float, done: Callable[[], bool]) -> None:
+        timers = self._timers
+        while not done():
+            timer = min(timers.values(), default=end)
+            event = self._events[0][0] if self._events else end
+            soonest = min(timer, event)
+            if soonest >= end:
+                self.now = end
+                return
+            self.now = max(self.now, soonest)
+            if event <= timer:
+                heapq.heappop(self._events)[2]()
+            else:
+                name = min(name for name, due in timers.items() if due == timer)
+                self[name].node.handle_timer(self.now)
+                self._settle(self[name])
+
+    # ------------------------------------------------------------------ what comes of it
+
+    def _settle(self, member: Member) -> None:
+        """What a shell does after any input."""
+        if not member.up:
+            return
+        node = member.node
+        self._application(member)
+        if self._keeps and (state := node.kept_state()) is not None:
+            member.kept = state
+        for data, to in node.poll_datagrams():
+            self._transmit(member, data, to)
+        for report in node.poll_reports():
+            self._reported(member, report)
+        due = node.deadline()
+        if due is None:
+            self._timers.pop(member.name, None)
+        else:
+            self._timers[member.name] = due
+
+    def _application(self, member: Member) -> None:
+        node = member.node
+        while member.backlog and node.writable and member.left is None:
+            try:
+                node.multicast(member.backlog[0], self.now)
+            except WouldBlock:
+                break
+            del member.backlog[0]
+        held = self._holding.get(member.name)
+        if held is not None and node.granted != held[:2]:
+            self._unlocked(member)  # it was lost
+            node.release(self.now)
+        elif held is None and member.locks:
+            node.want_token(self.now)
+            if node.granted is not None:
+                epoch, seq = node.granted
+                self._holding[member.name] = epoch, seq, self.now
+                self.after(member.locks.pop(0), lambda: self._release(member, node))
+
+    def _release(self, member: Member, node: RingNode) -> None:
+        if member.up and member.node is node and member.name in self._holding:
+            self._unlocked(member)
+            node.release(self.now)
+            self._settle(member)
+
+    def _unlocked(self, member: Member) -> None:
+        held = self._holding.pop(member.name, None)
+        if held is not None:
+            self.locked.append(Locked(member.node.address, *held, self.now))
+
+    def _reported(self, member: Member, report: RingReport) -> None:
+        life = member.life
+        match report:
+            case Delivered(origin, _, first, _, payloads):
+                life.delivered += [(origin, first + i) for i in range(payloads.count)]
+                if self._contents:
+                    life.contents += payloads.unpack()
+            case Committed(at, members):
+                life.views.append((at, members))
+            case Eats(epoch, seq):
+                life.eats.append((epoch, seq))
+            case Left(reason):
+                member.left = reason
+            case Dropped():
+                member.dropped.append(report)
+            case NameTaken():
+                member.taken.append(report)
+            case _:
+                pass
+        self.on_report(member.name, report)
+
+    def in_one_view(self, *names: str) -> bool:
+        """Whether these members agree that they, and nobody else, are the ring."""
+        members = {self[name].node.address for name in names}
+        return all(
+            self[name].node.view_state == "agreement"
+            and set(self[name].core.last_token.nodelist) == members
+            for name in names
+        )
