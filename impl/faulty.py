@@ -71,18 +71,32 @@ class FaultyTransport(Transport):
         self._before_send = before_send
         self._held: set[asyncio.TimerHandle] = set()
         self._closed = False
+        self._apart: frozenset[Endpoint] = frozenset()
 
     def start(self, receive: Callable[[Datagrams], None]) -> None:
         super().start(receive)
         self._inner.start(self._arrived if self._damage.any else receive)
 
+    def calm(self) -> None:
+        """From now on nothing is damaged."""
+        self._damage = Damage()
+
+    def part(self, others: Iterable[Endpoint]) -> None:
+        """Neither reach these nor hear them, until told otherwise: the network has parted."""
+        self._apart = frozenset(others)
+        if self._receive is not None:
+            self._inner.start(self._arrived)
+
     def send(self, data: bytes, to: Endpoint) -> None:
         self._before_send()
+        if to in self._apart:
+            self.counters["fault_parted"] += 1
+            return
         self._inner.send(data, to)
 
     def multicast(self, data: bytes, to: Iterable[Endpoint]) -> None:
         self._before_send()
-        self._inner.multicast(data, to)
+        self._inner.multicast(data, [each for each in to if each not in self._apart])
 
     def broadcast(self, data: bytes) -> None:
         self._before_send()
@@ -102,6 +116,9 @@ class FaultyTransport(Transport):
         damage, draw, counters = self._damage, self._random.random, self.counters
         passing: Datagrams = []
         for datagram in batch:
+            if datagram[1] in self._apart:
+                counters["fault_parted"] += 1
+                continue
             if draw() < damage.loss:
                 counters["fault_lost"] += 1
                 continue
@@ -120,6 +137,7 @@ class FaultyTransport(Transport):
             self._pass_on(passing)
 
     def _later(self, datagram: tuple[bytes, Endpoint], seconds: float) -> None:
+        """Pass it on then; what is under way when the network parts still arrives."""
         if len(self._held) >= _HELD:
             self._pass_on([datagram])
             return

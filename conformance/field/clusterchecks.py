@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
+from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.deliveries import read_rows
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.properties_local import check_deliveries
@@ -19,6 +19,7 @@ from raincheck.conformance.traces.tracefile import Problem
 
 from .clustermembers import Member
 from .clusterrecord import Record
+from .tally import add, counted, damaged, explained
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 """Properties that speak of crashed members too. They need delivery that waits for stability, which
@@ -39,8 +40,6 @@ FIRM = (
 """What has to hold. Trace: each member's events and the network relation. Logs: what the delivery
 logs say by themselves. SameCut: whoever was given the state ended with what all the others have."""
 NOT_PROMISED = "not promised"
-
-_SHOWN = 3  # findings in a detail
 
 
 @dataclass(slots=True)
@@ -112,21 +111,21 @@ def _judge_states(judged: Judged) -> None:
     """The survivors' applications have the same, whether they were there or were given it."""
     states = {m.address: m.state for m in judged.record.survivors if m.state}
     if len(set(states.values())) > 1:
-        _add(judged, "SameCut", VIOLATED)
+        add(judged.verdicts, "SameCut", VIOLATED)
         told = ", ".join(f"{who} {count} {total:08x}" for who, (count, total) in states.items())
         judged.reasons.append(f"SameCut is violated: messages and their checksum: {told}")
     elif len(states) > 1:
-        _add(judged, "SameCut", HOLDS)
+        add(judged.verdicts, "SameCut", HOLDS)
 
 
 def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:
     """Black box: total order, agreement, one view per message, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
-        _add(judged, "Logs", INCONCLUSIVE)
+        add(judged.verdicts, "Logs", INCONCLUSIVE)
         return
     for promise in check_deliveries(logs).properties:
-        _add(judged, "Logs", promise.verdict)
+        add(judged.verdicts, "Logs", promise.verdict)
         if promise.verdict != HOLDS:
             why = promise.reason or promise.witness
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
@@ -141,37 +140,18 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
     mixed = sorted_out(files)
     for verdict in check_others(mixed):
         judged.events += verdict.events
-        _add(judged, "Trace", verdict.verdict)
-        judged.reasons += _explained(verdict)
+        add(judged.verdicts, "Trace", verdict.verdict)
+        judged.reasons += explained(verdict)
     for verdict in check_paths(mixed.sequencer):
         judged.events += verdict.events
-        _add(judged, "Trace", verdict.verdict)
-        judged.reasons += _explained(verdict)
+        add(judged.verdicts, "Trace", verdict.verdict)
+        judged.reasons += explained(verdict)
         for promise in verdict.promises:
-            _add(judged, promise.name, promise.verdict)
+            add(judged.verdicts, promise.name, promise.verdict)
             if promise.verdict == VIOLATED:
                 judged.witnesses[promise.name] = promise.witness
                 if promise.name not in UNIFORM:
                     judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
-
-
-def _explained(verdict: RunVerdict) -> list[str]:
-    found = [
-        f"{f.verdict}: {f.reason} ({f.node}.{f.incarnation}, event {f.index} {f.action})"
-        + "".join(f"\n  false: {c.text} {c.values}" for c in f.conjuncts)
-        + "".join(f"\n  {d.name}: {d.recorded}, not {d.expected}" for d in f.differences)
-        for f in verdict.findings[:_SHOWN]
-    ]
-    found += [f"{p.path} line {p.line}: {p.reason}" for p in verdict.problems[:_SHOWN]]
-    more = len(verdict.findings) + len(verdict.problems) - len(found)
-    return [*found, f"and {more} more: raincheck conform"] if more > 0 else found
-
-
-def _add(judged: Judged, name: str, verdict: str) -> None:
-    """The worst verdict wins."""
-    order = (HOLDS, INCONCLUSIVE, VIOLATED)
-    before = judged.verdicts.get(name, HOLDS)
-    judged.verdicts[name] = max(before, verdict, key=order.index)
 
 
 @dataclass(slots=True)
@@ -204,17 +184,17 @@ def _judge_logs(judged: Judged, folder: Path) -> None:
             else:
                 gaps.append(f"{member.address} delivered {row.sender} {number} after {known.last}")
                 known.last = number
-    _add(judged, "GapFree", VIOLATED if gaps else HOLDS)
+    add(judged.verdicts, "GapFree", VIOLATED if gaps else HOLDS)
     judged.reasons += [f"GapFree is violated: {gap}" for gap in gaps[:1]]
     # A log may lack its end if the member was killed before it had written one line.
     kept = {member.address for member in record.lives if member.ending != "crash"}
     bad = [p for p in problems if any(f".{who}.jsonl" in p.path for who in kept)]
     if bad or not judged.messages:
-        _add(judged, "GapFree", INCONCLUSIVE)
+        add(judged.verdicts, "GapFree", INCONCLUSIVE)
         judged.reasons.append(bad[0].reason if bad else "nothing was delivered")
     lost = list(_lost(record.survivors, heard))
     undecided = bool(record.failure) or not record.survivors
-    _add(judged, "Validity", VIOLATED if lost else INCONCLUSIVE if undecided else HOLDS)
+    add(judged.verdicts, "Validity", VIOLATED if lost else INCONCLUSIVE if undecided else HOLDS)
     judged.reasons += [f"Validity is violated: {sentence}" for sentence in lost[:1]]
 
 
@@ -235,22 +215,12 @@ def _lost(survivors: list[Member], heard: dict[str, dict[str, _Heard]]) -> Itera
                 yield f"{member.address} lacks {sender.address}'s messages before {found.first}"
 
 
-def damaged(lives: Iterable[Member]) -> str:
-    """How many datagrams were damaged, as far as members lived to tell."""
-    totals: dict[str, int] = {}
-    for member in lives:
-        for name, count in member.counters.items():
-            if name.startswith("transport.fault_"):
-                kind = name.removeprefix("transport.fault_")
-                totals[kind] = totals.get(kind, 0) + count
-    return ", ".join(f"{kind} {count}" for kind, count in sorted(totals.items())) or "none"
-
-
 def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
     """One result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
+    every = [judged.verdicts for judged in runs]
     for name in FIRM:
-        counts = _counts(runs, name)
+        counts = counted(every, name)
         if not counts:
             continue
         verdict = next((v for v in (VIOLATED, INCONCLUSIVE) if v in counts), HOLDS)
@@ -258,7 +228,7 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
         figures |= {word: count for word, count in counts.items() if word != HOLDS}
         found.append(Result(name, "sequencer", verdict, HOLDS, figures))
     for name in UNIFORM:
-        counts = _counts(runs, name)
+        counts = counted(every, name)
         if not counts:
             continue
         seeds = [judged.record.seed for judged in runs if judged.verdicts.get(name) == VIOLATED]
@@ -271,12 +241,3 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
         }
         found.append(Result(name, "sequencer", NOT_PROMISED, NOT_PROMISED, figures))
     return tuple(found)
-
-
-def _counts(runs: list[Judged], name: str) -> dict[str, int]:
-    counts: dict[str, int] = {}
-    for judged in runs:
-        if name in judged.verdicts:
-            verdict = judged.verdicts[name]
-            counts[verdict] = counts.get(verdict, 0) + 1
-    return counts

@@ -58,17 +58,22 @@ class Plan:
 
 def parse_kinds(text: str) -> tuple[str, ...]:
     """Read `crash,loss,...`; "none" and "" are no faults, "all" is every kind."""
+    return kinds_of(text, KINDS)
+
+
+def kinds_of(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """Read a list of kinds, in the order of those that there are."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if words == ["all"]:
-        return KINDS
+        return known
     if words == ["none"]:
         return ()
-    unknown = [word for word in words if word not in KINDS]
+    unknown = [word for word in words if word not in known]
     if unknown:
         raise UsageError(
-            f"--faults does not know {unknown[0]}: choose from {', '.join(KINDS)}, all, none."
+            f"--faults does not know {unknown[0]}: choose from {', '.join(known)}, all, none."
         )
-    return tuple(kind for kind in KINDS if kind in words)
+    return tuple(kind for kind in known if kind in words)
 
 
 def make_plan(kinds: tuple[str, ...], seed: int) -> Plan:

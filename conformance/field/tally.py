@@ -1,0 +1,59 @@
+"""What every harness does with verdicts: the worst one counts, findings in words, runs counted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.checker import RunVerdict
+
+_SHOWN = 3  # findings in a detail
+_ORDER = (HOLDS, INCONCLUSIVE, VIOLATED)
+
+
+class Counting(Protocol):
+    """Whatever counts what it does, by name."""
+
+    @property
+    def counters(self) -> Mapping[str, int]:
+        """The counts."""
+
+
+def add(verdicts: dict[str, str], name: str, verdict: str) -> None:
+    """The worst verdict wins."""
+    before = verdicts.get(name, HOLDS)
+    verdicts[name] = max(before, verdict, key=_ORDER.index)
+
+
+def counted(runs: Iterable[Mapping[str, str]], name: str) -> dict[str, int]:
+    """How often that property got each verdict."""
+    counts: dict[str, int] = {}
+    for verdicts in runs:
+        if name in verdicts:
+            counts[verdicts[name]] = counts.get(verdicts[name], 0) + 1
+    return counts
+
+
+def explained(verdict: RunVerdict) -> list[str]:
+    """The first findings of a run's traces, in words."""
+    found = [
+        f"{f.verdict}: {f.reason} ({f.node}.{f.incarnation}, event {f.index} {f.action})"
+        + "".join(f"\n  false: {c.text} {c.values}" for c in f.conjuncts)
+        + "".join(f"\n  {d.name}: {d.recorded}, not {d.expected}" for d in f.differences)
+        for f in verdict.findings[:_SHOWN]
+    ]
+    found += [f"{p.path} line {p.line}: {p.reason}" for p in verdict.problems[:_SHOWN]]
+    more = len(verdict.findings) + len(verdict.problems) - len(found)
+    return [*found, f"and {more} more: raincheck conform"] if more > 0 else found
+
+
+def damaged(lives: Iterable[Counting]) -> str:
+    """How many datagrams were damaged, as far as members lived to tell."""
+    totals: dict[str, int] = {}
+    for member in lives:
+        for name, count in member.counters.items():
+            if name.startswith("transport.fault_"):
+                kind = name.removeprefix("transport.fault_")
+                totals[kind] = totals.get(kind, 0) + count
+    return ", ".join(f"{kind} {count}" for kind, count in sorted(totals.items())) or "none"
