@@ -16,12 +16,16 @@ from typing import NamedTuple
 
 import msgspec
 
-from .errors import ConfigError
+from .errors import ConfigError, RaincheckError
 from .messages import Address
 
 _PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of what follows
 _MAGIC = b"RNGS"
 _VERSION = 1
+
+
+class StateNotKept(RaincheckError):
+    """The state file cannot be written: the member stops, for it might forget a promise."""
 
 
 class Kept(NamedTuple):
@@ -94,8 +98,18 @@ class StateFile:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Replace what is in the file; the old content stays whole until the new one is."""
-        body = msgspec.msgpack.encode(kept)
+        """Replace what is in the file; the old content stays whole until the new one is.
+
+        Raises StateNotKept.
+        """
+        try:
+            self._write(msgspec.msgpack.encode(kept))
+        except OSError as problem:
+            raise StateNotKept(
+                f"state file {self.path} cannot be written: {problem.strerror or problem}"
+            ) from None
+
+    def _write(self, body: bytes) -> None:
         with self._next.open("wb") as file:
             file.write(_PREFIX.pack(_MAGIC, _VERSION, zlib.crc32(body), len(body)))
             file.write(body)

@@ -28,6 +28,13 @@ if TYPE_CHECKING:
     from raincheck.impl.messages import Message as Message
     from raincheck.impl.messages import View as View
     from raincheck.impl.messages import ViewId as ViewId
+    from raincheck.impl.ring import Ring as Ring
+    from raincheck.impl.ring_config import RingConfig as RingConfig
+    from raincheck.impl.ring_connect import RingSettings as RingSettings
+    from raincheck.impl.ring_fence import Fence as Fence
+    from raincheck.impl.ring_fence import FenceKey as FenceKey
+    from raincheck.impl.ring_fence import TokenLost as TokenLost
+    from raincheck.impl.ring_views import RingView as RingView
     from raincheck.impl.stack_config import StackConfig as StackConfig
     from raincheck.impl.state_desk import StateInterrupted as StateInterrupted
     from raincheck.impl.state_desk import StateNotTransferred as StateNotTransferred
@@ -48,6 +55,13 @@ _HOME = {
     "Message": "messages",
     "View": "messages",
     "ViewId": "messages",
+    "Ring": "ring",
+    "RingConfig": "ring_config",
+    "RingSettings": "ring_connect",
+    "Fence": "ring_fence",
+    "FenceKey": "ring_fence",
+    "TokenLost": "ring_fence",
+    "RingView": "ring_views",
     "StackConfig": "stack_config",
     "StateInterrupted": "state_desk",
     "StateNotTransferred": "state_desk",
