@@ -5,6 +5,8 @@ from typing import Any
 
 from .raincore_witness import State, epoch_name, list_name, number_name
 
+_FAILURES = ("TokenUndelivered", "Undelivered911")
+
 
 def message_name(message: Any, names: tuple[str, ...]) -> str:
     """A message as people speak of it: "token 16 ACD", "911 of A"."""
@@ -31,6 +33,8 @@ class Words:
         commits = list(self._commits(node, before, after))
         if commits:
             text = f"{text}; {', '.join(commits)}" if text else ", ".join(commits)
+        if action in _FAILURES:
+            return text, "drop"
         if before["up"][node] == "up" and after["up"][node] == "left":
             return text, "leave"
         if " drops " in text or " ignores " in text:
@@ -41,8 +45,9 @@ class Words:
         old, new = before["globalView"][node], after["globalView"][node]
         for index, view in enumerate(new, 1):
             if index > len(old) or old[index - 1] != view:
-                name = list_name(view) if view else "NULL"
-                yield f"commits {name} as view {index}"
+                yield (
+                    f"commits {list_name(view)} as view {index}" if view else f"has NULL at {index}"
+                )
 
     def _state(self, node: str, before: State, after: State) -> str:
         old, new = before["viewState"][node], after["viewState"][node]
@@ -140,7 +145,9 @@ class Words:
 
     def on_Undelivered911(self, n: str, c: Any, before: State, after: State) -> str:
         """The failure of a 911."""
-        text = f"{n} is told that {message_name(c, self.names)} did not reach {c['to']}"
+        mine = "its" if n == c["orig"] else f"{c['orig']}'s"
+        what = f"its NO to {c['orig']}'s 911" if c["status"] == "no" else f"{mine} 911"
+        text = f"{n} is told that {what} did not reach {c['to']}"
         next_ones = [m["to"] for m in after["network"] - before["network"] if m["kind"] == "911"]
         return f"{text}: it goes to {next_ones[0]}" if next_ones else text
 
@@ -150,23 +157,24 @@ class Words:
         text = ""
         come = [each for each in new["nodelist"] if each not in old["nodelist"]]
         if come:
-            text = f"{n} lets {list_name(come)} in, list {list_name(new['nodelist'])}: "
+            text = f"{n} lets {list_name(come)} in, list {list_name(new['nodelist'])}, and "
         elif old["nodelist"] != new["nodelist"]:
-            text = f"{n} takes itself off the list, {list_name(new['nodelist'])}: "
+            text = f"{n} takes itself off the list, {list_name(new['nodelist'])}, and "
+        if after["up"][n] == "left":
+            return f"{n}, which is alone, has left"
         if after["tokenState"][n] == "eating":
-            return f"{text}{n} is alone and keeps the token, {self._state(n, before, after)}"
-        if new["to"] in before["up"] and after["tokenState"][n] == "hungry":
-            return f"{text}{n} passes the token {number_name(new, self.names)} to {new['to']}"
-        return text or f"{n} has left"
+            return f"{text or f'{n} '}keeps the token, alone, {self._state(n, before, after)}"
+        return f"{text or f'{n} '}passes the token {number_name(new, self.names)} to {new['to']}"
 
     def on_HungryTimeout(self, n: str, _taken: Any, before: State, after: State) -> str:
         """Starvation."""
         number = self._number(n, after)
-        return f"{n} is starving ({self._state(n, before, after)}): a 911 with its copy's {number}"
+        state = self._state(n, before, after)
+        return f"{n} is starving ({state}) and sends a 911 with its copy's number {number}"
 
     def on_StarvingTimeout(self, n: str, _taken: Any, _before: State, after: State) -> str:
         """The same again."""
-        return f"{n} asks again, with its copy's {self._number(n, after)}"
+        return f"{n} sends another 911, with its copy's number {self._number(n, after)}"
 
     def on_TokenDelivered(self, n: str, _taken: Any, _before: State, _after: State) -> str:
         """The end of a leave."""
