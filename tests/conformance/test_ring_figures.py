@@ -1,7 +1,7 @@
 """Figures 12, 13 and 14 of the ring: drawn by the model and the code, equal to the paper's."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -11,7 +11,7 @@ from raincheck.__main__ import main
 from raincheck.conformance import ringexplain
 from raincheck.conformance.report.ringsvg import Line, Spot, ring_svg
 from raincheck.conformance.report.ringtext import Place, ring_lines
-from raincheck.conformance.ringdrawn import CodeRing, as_written, by_code, by_model
+from raincheck.conformance.ringdrawn import by_code, by_model
 from raincheck.conformance.ringexplain import SOURCES, as_svg
 from raincheck.conformance.ringfigures import (
     NUMBERS,
@@ -25,9 +25,11 @@ from raincheck.conformance.ringfigures import (
     shown,
 )
 from raincheck.conformance.tlc.catalog import spec_folder
-from raincheck.impl.raincore import Raincore, Repairs
-from raincheck.impl.raincore_events import EatingTimeout, Effect, Event, Token
+from raincheck.impl.raincore import Raincore
+from raincheck.impl.raincore_events import EatingTimeout, Effect, Event, ReceiveToken, Token
+from raincheck.impl.raincore_simulator import Link
 
+Plant = Callable[[type[Raincore]], None]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -92,23 +94,53 @@ class SkipsReserve(Raincore):
         return effects
 
 
-@pytest.mark.parametrize("repairs", [Repairs(), as_written()], ids=["repaired", "as written"])
-def test_a_join_that_takes_no_number_is_noticed(repairs: Repairs) -> None:
+class Stops(Raincore):
+    """Nobody takes the token."""
+
+    def handle(self, event: Event) -> list[Effect]:
+        return [] if isinstance(event, ReceiveToken) else super().handle(event)
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> Plant:
+    """Give every member another core."""
+    return lambda core: monkeypatch.setattr("raincheck.impl.raincore_node.Raincore", core)
+
+
+@pytest.mark.parametrize("repaired", [True, False])
+def test_a_join_that_takes_no_number_is_noticed(planted: Plant, repaired: bool) -> None:
+    planted(JoinsForNothing)
     figure = figure_of(14)
 
-    compared = Compared(figure, CodeRing("ABCD", repairs, core=JoinsForNothing).draw(figure))
+    first = str(Compared(figure, by_code(figure, repaired)).differences[0])
 
-    first = str(compared.differences[0])
-    assert "(number)" in first
-    assert "ACBD(c)26, in the paper ACBD(c)27" in first
+    assert first == "round 1, chaos, C (number): ACBD(c)26, in the paper ACBD(c)27"
 
 
-def test_a_view_state_that_is_skipped_is_noticed() -> None:
+def test_a_view_state_that_is_skipped_is_noticed(planted: Plant) -> None:
+    planted(SkipsReserve)
     figure = figure_of(13)
 
-    compared = Compared(figure, CodeRing("ABCD", Repairs(), core=SkipsReserve).draw(figure))
+    compared = Compared(figure, by_code(figure, True))
 
     assert any("letter" in each.where for each in compared.differences)
+
+
+def test_a_ring_that_does_not_go_round_is_noticed(planted: Plant) -> None:
+    planted(Stops)
+    figure = figure_of(12)
+
+    compared = Compared(figure, by_code(figure, True))
+
+    assert compared.counts["labels_equal"] == compared.counts["vectors_equal"] == 0
+    assert "globalView of D: empty, in the paper ABCD" in map(str, compared.differences)
+
+
+def test_the_network_may_double_delay_and_lose_datagrams() -> None:
+    figure = figure_of(14)
+    link = Link(loss=0.05, duplicate=0.2, delay=(0.0, 0.01))
+
+    assert Compared(figure, by_code(figure, True, link)).differences == ()
 
 
 # ---------------------------------------------------------------------- how they are compared
@@ -298,12 +330,7 @@ def test_explain_says_where_the_code_differs_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    broken = ringexplain.Source(
-        "code",
-        "the code",
-        lambda figure: CodeRing(figure.nodes, Repairs(), core=JoinsForNothing).draw(figure),
-    )
-    monkeypatch.setattr(ringexplain, "SOURCES", (SOURCES[0], broken))
+    monkeypatch.setattr("raincheck.impl.raincore_node.Raincore", JoinsForNothing)
 
     assert main(["explain", "raincore", "--figure", "14", "--out", "e"]) == 1
 
