@@ -161,7 +161,7 @@ class RingNode:
 
     def kept_state(self) -> bytes | None:
         """Return what is to be written down before anything is sent; None: nothing new."""
-        if not self._changed and not self.manager.changed:
+        if self.core.up == "new" or not (self._changed or self.manager.changed):
             return None
         self._changed = self.manager.changed = False
         return self._keeper.state(self.core, self._mailbox, self.manager.kept())
@@ -335,6 +335,7 @@ class RingNode:
         self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
         if core.up == "left":
             self._due = NEVER
+            self.manager.closed = True
             self._reports.append(Left())
 
     def _passed_on(self) -> None:

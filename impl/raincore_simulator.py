@@ -329,7 +329,7 @@ class RingSimulator(Network):
 
     def _application(self, member: Member) -> None:
         node = member.node
-        while member.backlog and node.writable and member.left is None:
+        while member.backlog and node.writable and not node.leaving and member.left is None:
             try:
                 node.multicast(member.backlog[0], self.now)
             except WouldBlock:

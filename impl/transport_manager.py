@@ -135,6 +135,8 @@ class TransportManager(Generic[M, B]):
         """Whether this is a member, whom joiners may ask."""
         self.changed = False
         """Whether `kept` has changed since this was set to False."""
+        self.closed = False
+        """Takes no new message any more; what came before is still acknowledged."""
         self._decode = decode
         self._frames = Frames(config.ring, config.max_datagram)
         self._peers: dict[str, _Peer[M]] = {}  # the one heard of last stands last
@@ -285,6 +287,9 @@ class TransportManager(Generic[M, B]):
             return
         if behind >= 0 and peer is not None and peer.mask >> behind & 1:
             self.counters["duplicate"] += 1
+        elif self.closed:
+            self.counters["closed"] += 1
+            return
         else:
             message = self._decode(
                 sender, self.me, frame.datagram, frame.body
