@@ -32,7 +32,14 @@ from .ring_kept import Keeper
 from .ring_mailbox import Mailbox
 from .ring_reports import Committed, Delivered, NameTaken, PassedOn, RingReport, StateChanged
 from .ring_waits import waits_of
-from .transport_manager import Acknowledged, Arrived, Found, TransportManager, Undelivered
+from .transport_manager import (
+    Acknowledged,
+    Arrived,
+    Found,
+    Replaced,
+    TransportManager,
+    Undelivered,
+)
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; who would make it longer has to wait
 _DOUBLED = 3  # times that the starving timer doubles
@@ -91,6 +98,8 @@ class RingNode:
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
         self._wants = self._holds = self._leaves = False
+        self._kept = False  # the token stays for the application
+        self._lost = False  # ... but the ring has gone on with another one
         self._changed = True
 
     # ------------------------------------------------------------------ inputs
@@ -115,7 +124,10 @@ class RingNode:
     def handle_timer(self, now: float) -> None:
         """Do what is due; harmless when nothing is."""
         if self._hello_due <= now:
-            self._look_for_members(now)
+            if self.core.up == "new":
+                self._look_for_members(now)
+            else:
+                self._ask_for_news(now)
         if self.manager.deadline() <= now:
             self.manager.tick(now)
         self._settle(now)
@@ -189,7 +201,8 @@ class RingNode:
     def granted(self) -> tuple[Epoch, int] | None:
         """The number of the token that is locked for the application; None: it is not."""
         core = self.core
-        return core.last_token.number if self._wants and core.locked else None
+        locked = self._wants and core.locked and not self._lost
+        return core.last_token.number if locked else None
 
     @property
     def writable(self) -> bool:
@@ -239,6 +252,9 @@ class RingNode:
             self._fire(now)
             self._drain(now)
         core = self.core
+        if self._kept_here() != self._kept:
+            self._kept = not self._kept
+            self._hello_due = now + self.config.give_up if self._kept else NEVER
         state = (core.view_state, core.token_state == "starving")
         if state != self._told:
             self._told = state
@@ -254,6 +270,8 @@ class RingNode:
                     self._acknowledged(notice.message, now)
                 elif isinstance(notice, Undelivered):
                     self._handle(failure(notice.message), now)
+                elif isinstance(notice, Replaced):
+                    self._replaced(notice)
                 else:
                     self._found(notice, now)
             while self._looped:
@@ -320,6 +338,7 @@ class RingNode:
                 case ev.Eats():
                     self._passed_on()
                     self._has_token = True
+                    self._lost = False
                     self._starved = 0
                     self._reports.append(effect)
                 case ev.Deliver(origin, k):
@@ -332,11 +351,10 @@ class RingNode:
                     self._reports.append(Committed(at, nodelist))
         if core.token_state != "eating":
             self._passed_on()
+        self.manager.epoch = core.last_token.epoch.n
         self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
         if core.up == "left":
-            self._due = NEVER
-            self.manager.closed = True
-            self._reports.append(Left())
+            self._stop("")
 
     def _passed_on(self) -> None:
         if self._has_token:
@@ -393,7 +411,8 @@ class RingNode:
     def _kept_here(self) -> bool:
         """Whether the token stays until the application lets it go."""
         core = self.core
-        return core.token_state == "eating" and (self._holds or (self._wants and core.locked))
+        wanted = self._holds or (self._wants and core.locked)
+        return wanted and core.token_state == "eating" and not self._lost
 
     def _fire(self, now: float) -> None:
         """The core's timer is due."""
@@ -424,6 +443,26 @@ class RingNode:
             self._hello_due = now + self.config.hello
             self._say_hello()
 
+    def _ask_for_news(self, now: float) -> None:
+        """While the token is kept here nothing is sent: do the others have another one?"""
+        self._hello_due = now + self.config.give_up
+        for member in self.core.last_token.nodelist:
+            place = self.manager.endpoint_of(member)
+            if place is not None and member != self.address:
+                self.manager.hello(place)
+
+    def _replaced(self, notice: Replaced) -> None:
+        """Two processes with one name: the later one has it."""
+        if self.core.up == "up":
+            self.core.up = "left"
+            self._stop(f"another process has taken its name, as {notice.by}")
+
+    def _stop(self, reason: str) -> None:
+        self._due = self._hello_due = NEVER
+        self.manager.closed = True
+        self.manager.answers_hello = False
+        self._reports.append(Left(reason))
+
     def _say_hello(self) -> None:
         for endpoint in self.contacts:
             self.manager.hello(endpoint)
@@ -434,6 +473,11 @@ class RingNode:
             self._reports.append(NameTaken(member, found.endpoint))
             return
         core = self.core
+        if self._kept and found.epoch > core.last_token.epoch.n:
+            self._lost = True
+            self._hurry(now)
+            self.counters["token_lost"] += 1
+            return
         self.found[member] = None
         if core.up == "new" and len(self.found) == len(self.contacts):
             self._look_for_members(now)

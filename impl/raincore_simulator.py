@@ -136,15 +136,11 @@ class RingSimulator(Network):
 
     # ------------------------------------------------------------------ members
 
-    def found(self, *names: str, seq: int = 0) -> None:
-        """Found a ring, whose first token has that number."""
+    def found(self, *names: str) -> None:
+        """Found a ring of these."""
         founders = [(Address(name, 0), self._endpoint(name)) for name in names]
         for name in names:
             self._begin(name, Address(name, 0), founders=founders)
-            if seq:
-                core = self[name].core
-                token = core.last_token
-                core.last_token = token._replace(seq=token.seq + seq)
         for name in names:
             self._settle(self[name])
 

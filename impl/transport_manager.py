@@ -62,13 +62,20 @@ class Arrived(NamedTuple, Generic[B]):
 
 
 class Found(NamedTuple):
-    """A member has answered HELLO."""
+    """A member has answered HELLO; its token is of that epoch."""
 
     member: Address
     endpoint: Endpoint
+    epoch: int
 
 
-Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found
+class Replaced(NamedTuple):
+    """A later life has taken this member's name."""
+
+    by: Address
+
+
+Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Replaced
 """What the Transport Manager tells its user, in the order in which it happened."""
 
 
@@ -133,6 +140,8 @@ class TransportManager(Generic[M, B]):
         self.counters: Counter[str] = Counter()
         self.answers_hello = False
         """Whether this is a member, whom joiners may ask."""
+        self.epoch = 0
+        """Told with HERE: of which epoch the token was that was here last."""
         self.changed = False
         """Whether `kept` has changed since this was set to False."""
         self.closed = False
@@ -254,6 +263,8 @@ class TransportManager(Generic[M, B]):
             self._astray(frame, endpoint, now)
         elif kind == MESSAGE:
             self._message(frame, endpoint)
+        elif kind == GONE and frame.number > self.me.incarnation:
+            self._notices.append(Replaced(Address(self.me.node, frame.number)))
         elif sender.node not in self._peers or self._peer(sender).address != sender:
             self.counters["stale"] += 1  # of no peer, or of an old life
         elif kind == ACK:
@@ -266,18 +277,20 @@ class TransportManager(Generic[M, B]):
         sender = frame.source
         if frame.kind == HELLO:
             if self.answers_hello and sender != self.me:
-                here = self._frames.make(HERE, self.me, None)
+                here = self._frames.make(HERE, self.me, None, self.epoch)
                 self._outgoing.append((here, endpoint))
         elif sender != self.me:
             if sender.node != self.me.node:
                 self._heard(self._peer(sender), endpoint)
-            self._notices.append(Found(sender, endpoint))
+            self._notices.append(Found(sender, endpoint, frame.number))
 
     def _message(self, frame: Frame, endpoint: Endpoint) -> None:
         sender, number = frame.source, frame.number
         peer = self._peers.get(sender.node)
         if peer is not None and sender.incarnation < peer.address.incarnation:
             self.counters["old_life"] += 1
+            later = self._frames.make(GONE, self.me, sender, peer.address.incarnation)
+            self._outgoing.append((later, endpoint))
             return
         known = peer is not None and peer.address == sender
         behind = peer.highest - number if peer is not None and known else -number
@@ -344,6 +357,8 @@ class TransportManager(Generic[M, B]):
             self.counters["for_old_life"] += 1
             gone = self._frames.make(GONE, self.me, frame.source)
             self._outgoing.append((gone, endpoint))
+        elif to is not None and to.node == self.me.node and frame.kind != MESSAGE:
+            self.counters["for_old_life"] += 1
         else:
             self._drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
 
