@@ -169,14 +169,23 @@ class Lives(ABC, Generic[AnyLife]):
         assert member.process.stdout is not None
         try:
             while line := await member.process.stdout.readline():
-                member.heard(json.loads(line))
+                event = json.loads(line)
+                member.heard(event)
+                self.told(member, event)
                 self._changed.set()
         except ValueError:
             self._problem = f"Member {member.address} wrote a line that is none of its events."
             member.signal(signal.SIGKILL)
         member.code = await member.process.wait()
         self._judge_end(member)
+        self.ended(member)
         self._changed.set()
+
+    def told(self, member: AnyLife, event: dict[str, Any]) -> None:
+        """A process has told something: for who shows it."""
+
+    def ended(self, member: AnyLife) -> None:
+        """A process has ended: for who shows it."""
 
     @abstractmethod
     def asked_for(self, member: AnyLife) -> bool:
