@@ -178,10 +178,9 @@ class RingState:
 
     def _post_mail(self) -> list[Effect]:
         """What waits is put on the token, and delivered here at once."""
-        count, said = self.outbox, self.said
-        if not count:
+        if not self.outbox:
             return []
-        token = posted(self.last_token, self.me, said, count)
-        self.outbox, self.said, self.last_ordinal = 0, said + count, token.top
-        self.last_token = acked(token, self.me, self.last_ordinal)
-        return [ev.Deliver(self.me, said + i) for i in range(1, count + 1)]
+        self.last_token = posted(self.last_token, self.me, self.said, self.outbox)
+        self.said += self.outbox
+        self.outbox = 0
+        return self._read_mail()

@@ -6,6 +6,7 @@ The core does not keep what it has delivered; its indications are compared.
 from __future__ import annotations
 
 from dataclasses import fields
+from typing import Any
 
 from raincheck.conformance.faces import DATAGRAM, Faces
 from raincheck.conformance.shapes import shaped
@@ -49,6 +50,24 @@ def make_core(rules: model.Rules, local: model.Local) -> Raincore:
     return core
 
 
+def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
+    """Whether the layers around could bring this input now.
+
+    A process knows its ring or its contacts when it starts. It is brought what is for it, and told
+    of failures only of what it has sent.
+    """
+    match event:
+        case model_events.Initialise("founder", founders, _):
+            return local.me in founders
+        case model_events.Initialise(_, _, contacts):
+            return bool(contacts)
+        case model_events.ReceiveToken(message) | model_events.Receive911(message):
+            return message.to == local.me
+        case model_events.TokenUndelivered(message) | model_events.Undelivered911(message):
+            return message.current == local.me
+    return True
+
+
 FACES = Faces(
     protocol="raincore",
     rules=model.Rules,
@@ -72,5 +91,6 @@ FACES = Faces(
     sent_by="current",
     told=frozenset({"Eats", "Committed", "Deliver"}),
     uncompared=frozenset({"delivered"}),
+    assumes=assumes,
     unhandled=frozenset({"Crash", "Forget"}),
 )
