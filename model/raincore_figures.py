@@ -16,7 +16,7 @@ from . import raincore_events as ev
 from .composed import Move
 from .raincore import first_token
 from .raincore_local import Local, Rules
-from .raincore_state import Budgets, Constants, State
+from .raincore_state import Constants, Spent, State
 from .raincore_system import RaincoreSystem
 from .runs import Address
 
@@ -71,10 +71,21 @@ class _Play:
     """A run in which messages arrive at once, and the holder's time ends when none is left."""
 
     def __init__(self, rules: Rules) -> None:
-        budgets = Budgets(crashes=1, recoveries=1)
-        self.system = RaincoreSystem(Constants(NODES, NODES, rules, budgets))
+        self.system = RaincoreSystem(
+            Constants(
+                NODES,
+                NODES,
+                rules,
+                crashers=frozenset("B"),
+                most=Spent(crashes=1, recoveries=1),
+                max_attempts=9,
+                max_epoch=9,
+                max_seq=99,
+            )
+        )
         token = first_token(rules, self.system.founders)._replace(seq=_FOUNDED - 1)
-        self.state = State(tuple(self._founder(n, token) for n in self.system.founders))
+        members = tuple(self._founder(n, token) for n in self.system.founders)
+        self.state = State(members, (0,) * len(members))
         self.labels: list[Label] = []
 
     def _founder(self, me: Address, token: ev.Token) -> Local:

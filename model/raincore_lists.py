@@ -55,12 +55,10 @@ def relisted(
         seen=seen,
         acks=tuple((n, at) for n, at in token.acks if n in nodelist),
     )
-    if bound_index:
-        token = token._replace(
-            global_view_number=token.global_view_number + 1,
-            pending=(*token.pending, nodelist),
-        )
-    return _without_acknowledged(token)
+    if not bound_index:
+        return token
+    at = token.global_view_number + 1
+    return token._replace(global_view_number=at, pending=(*token.pending, nodelist))
 
 
 # ------------------------------------------------------------------ the history
@@ -92,14 +90,11 @@ def posted(token: Token, origin: Address, first: int, count: int) -> Token:
 
 
 def acknowledged(token: Token, member: Address, ordinal: int) -> Token:
-    """Return the token once the member has delivered up to that ordinal."""
+    """Return the token once the member has delivered up to that ordinal.
+
+    Mail that all have delivered leaves it. Whoever has no entry yet is new, and holds nothing back.
+    """
     acks = {**dict(token.acks), member: ordinal}
-    return _without_acknowledged(token._replace(acks=tuple(sorted(acks.items()))))
-
-
-def _without_acknowledged(token: Token) -> Token:
-    acks = dict(token.acks)
-    if not token.mail or any(n not in acks for n in token.nodelist):
-        return token
-    lowest = min((acks[n] for n in token.nodelist), default=token.top)
-    return token._replace(mail=tuple(m for m in token.mail if m.ordinal > lowest))
+    lowest = min(acks.values())
+    mail = tuple(m for m in token.mail if m.ordinal > lowest)
+    return token._replace(acks=tuple(sorted(acks.items())), mail=mail)

@@ -1,80 +1,138 @@
 """What Raincore promises: the twin of the invariants at the end of `spec/Raincore.tla`.
 
-Each is a predicate on a state of the whole system.
+Each is a predicate on a state of the whole ring.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Mapping
+from itertools import combinations, pairwise
 
-from .raincore_local import Local
+from .raincore_events import NOBODY, Nodelist, Token
+from .raincore_lists import next_after
+from .raincore_local import Local, Rules
 from .raincore_state import State
+from .raincore_waits import taken
+
+
+def _entries(state: State) -> set[tuple[int, Nodelist]]:
+    """All views committed, with their indices, in all lives."""
+    here = {(at, view) for me in state.locals for at, view in enumerate(me.global_view, 1) if view}
+    return here | state.past
+
+
+def _running(state: State) -> list[Local]:
+    return [me for me in state.locals if me.up == "up"]
 
 
 def _eaters(state: State) -> list[Local]:
-    return [me for me in state.locals if me.up == "up" and me.token_state == "eating"]
+    return [me for me in _running(state) if me.token_state == "eating"]
 
 
 def consistent_history(state: State) -> bool:
-    """Entries that are not NULL are equal, at all members."""
-    for views in zip(*(_padded(state, me) for me in state.locals), strict=True):
-        if len({view for view in views if view}) > 1:
-            return False
-    return True
-
-
-def _padded(state: State, me: Local) -> Iterator[tuple[object, ...]]:
-    longest = max(len(each.global_view) for each in state.locals)
-    yield from me.global_view
-    yield from ((),) * (longest - len(me.global_view))
+    """The same view is at the same index at all members and in all their lives."""
+    entries = _entries(state)
+    return len({at for at, _ in entries}) == len(entries)
 
 
 def one_eater(state: State) -> bool:
-    """At most one member that runs eats."""
+    """At most one member eats."""
     return len(_eaters(state)) <= 1
 
 
 def one_lock(state: State) -> bool:
-    """At most one member that runs eats while its view is not in chaos."""
+    """At most one member eats that trusts its list."""
     return sum(me.view_state != "chaos" for me in _eaters(state)) <= 1
+
+
+def fence_unique(state: State) -> bool:
+    """No number is eaten at by two members."""
+    return len({(epoch, seq) for epoch, seq, _ in state.eaten}) == len(state.eaten)
+
+
+def one_live_token(rules: Rules, state: State) -> bool:
+    """At most one token is held, or under way to somebody who takes it."""
+    coming = sum(isinstance(t, Token) and taken(rules, state, t) for t in state.network)
+    return len(_eaters(state)) + coming <= 1
 
 
 def seven_states(state: State) -> bool:
     """Nobody starves in agreement or in reserve."""
+    return all(me.token_state != "starving" or me.view_state == "chaos" for me in state.locals)
+
+
+def held_by_all(state: State) -> bool:
+    """No view is committed that has a running member which has never held the token."""
+    never = {me.me for me in _running(state) if me.last_token.seq == 0}
+    return all(never.isdisjoint(view) for _, view in _entries(state))
+
+
+def lemma_31(state: State) -> bool:
+    """After a token has come to B from A, A is followed by B until A has the token again."""
+    running = _running(state)
+    locals_ = {me.me: me for me in state.locals}
+    tokens = {me.last_token for me in running}
+    tokens |= {m for m in state.network if isinstance(m, Token)}
+    for a in running:
+        t = a.last_token
+        if t.current != a.me or t.to in (a.me, NOBODY):
+            continue
+        if t.number > locals_[t.to].last_token.number:
+            continue
+        for u in tokens:
+            later = a.me in u.nodelist and t.number <= u.number
+            if later and next_after(u.nodelist, a.me) != t.to:
+                return False
+    return True
+
+
+def _same_list(state: State, view_state: str) -> bool:
+    lists = {me.me: me.last_token.nodelist for me in _running(state)}
     return all(
-        me.token_state != "starving" or me.view_state == "chaos"
-        for me in state.locals
-        if me.up == "up"
+        lists.get(m, me.last_token.nodelist) == me.last_token.nodelist
+        for me in _eaters(state)
+        if me.view_state == view_state
+        for m in me.last_token.nodelist
     )
 
 
+def lemma_32(state: State) -> bool:
+    """Who has gone to RESERVE, and still eats, has the list of all on it."""
+    return _same_list(state, "reserve")
+
+
+def lemma_33(state: State) -> bool:
+    """The same for AGREEMENT."""
+    return _same_list(state, "agreement")
+
+
 def no_holes(state: State) -> bool:
-    """Who is in a view that anybody committed, and is in the next it commits, has committed it."""
-    for me in state.locals:
-        if me.last_token.nodelist and me.view_state == "agreement":
-            for other in state.locals:
-                for at, view in enumerate(other.global_view[: len(me.global_view)], 1):
-                    if me.me in view and me.global_view[at - 1] != view and _stayed(me, at):
+    """Who is in a view and in the next one that anybody commits, and commits that, has both."""
+    entries = sorted(_entries(state))
+    views = {me.me: me.global_view for me in state.locals}
+    places = sorted({at for at, _ in entries})
+    for at, following in pairwise(places):
+        for before in (view for i, view in entries if i == at):
+            for after in (view for i, view in entries if i == following):
+                for n in set(before) & set(after):
+                    has = views[n]
+                    if has[following - 1 : following] == (after,) and has[at - 1] != before:
                         return False
     return True
 
 
-def _stayed(me: Local, at: int) -> bool:
-    return any(me.global_view[:at])
-
-
 def agreed_order(state: State) -> bool:
-    """What two members both deliver they deliver in the same order."""
+    """Two members that deliver the same two multicasts deliver them in the same order."""
     for one, other in combinations(state.locals, 2):
         both = set(one.delivered) & set(other.delivered)
-        if [m for m in one.delivered if m in both] != [m for m in other.delivered if m in both]:
+        firsts = [list(dict.fromkeys(m for m in p.delivered if m in both)) for p in (one, other)]
+        if firsts[0] != firsts[1]:
             return False
     return True
 
 
 def integrity(state: State) -> bool:
-    """No multicast is delivered twice, and none that was not sent."""
+    """Nothing is delivered twice, and only what was multicast."""
     said = {me.me: me.said for me in state.locals}
     return all(
         len(set(me.delivered)) == len(me.delivered)
@@ -84,22 +142,53 @@ def integrity(state: State) -> bool:
 
 
 def fifo(state: State) -> bool:
-    """Of one sender the multicasts are delivered in its order."""
+    """The multicasts of one origin are delivered in its order."""
     for me in state.locals:
-        for origin in {origin for origin, _ in me.delivered}:
-            ks = [k for o, k in me.delivered if o == origin]
-            if ks != sorted(ks):
+        last: dict[object, int] = {}
+        for origin, k in me.delivered:
+            if k <= last.get(origin, 0):
                 return False
+            last[origin] = k
     return True
+
+
+def agreed(state: State) -> bool:
+    """All that run have agreed on the list of all that run."""
+    running = _running(state)
+    lists = {me.last_token.nodelist for me in running}
+    return len(lists) <= 1 and all(
+        me.view_state == "agreement" and set(me.last_token.nodelist) == {r.me for r in running}
+        for me in running
+    )
+
+
+def rounds_3(state: State) -> bool:
+    """Three rounds after the last trouble all agree."""
+    return state.calm < 3 * len(_running(state)) or agreed(state)
 
 
 INVARIANTS: Mapping[str, Callable[[State], bool]] = {
     "ConsistentHistory": consistent_history,
     "OneEater": one_eater,
     "OneLock": one_lock,
+    "FenceUnique": fence_unique,
     "SevenStates": seven_states,
+    "HeldByAll": held_by_all,
+    "Lemma31": lemma_31,
+    "Lemma32": lemma_32,
+    "Lemma33": lemma_33,
     "NoHoles": no_holes,
     "AgreedOrder": agreed_order,
     "Integrity": integrity,
     "Fifo": fifo,
+    "Rounds3": rounds_3,
 }
+
+
+def invariants(rules: Rules) -> Mapping[str, Callable[[State], bool]]:
+    """Return all of them; one asks what will be taken."""
+
+    def live(state: State) -> bool:
+        return one_live_token(rules, state)
+
+    return {**INVARIANTS, "OneLiveToken": live}

@@ -1,13 +1,14 @@
-"""A whole Raincore ring: the members of `raincore.py`, the Transport Managers between them, faults.
+"""A whole Raincore ring: the members of `raincore.py`, what lies between them, and what fails.
 
-The twin of the bounds in `spec/MCRaincore.tla`. Steps carry the names of the spec's actions.
+The twin of the world's actions in `spec/Raincore.tla` and of the bounds in `spec/MCRaincore.tla`.
+Steps carry the names of the spec's actions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any, TypeVar
 
 from . import raincore_events as ev
@@ -15,13 +16,19 @@ from .composed import Composed, Move
 from .machine import Value
 from .raincore import HANDLERS, first_token
 from .raincore_events import Call911, Message, Settled, Token
-from .raincore_holder import takes
+from .raincore_lists import restricted
 from .raincore_local import Local, Rules
-from .raincore_promises import INVARIANTS
-from .raincore_state import Constants, State
+from .raincore_promises import invariants
+from .raincore_state import Constants, State, constants_of, variables
+from .raincore_waits import arrives, coming, helped, of
 from .runs import Address
 
 T = TypeVar("T")
+
+
+def machine(values: Mapping[str, Value]) -> RaincoreSystem:
+    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    return RaincoreSystem(constants_of(values))
 
 
 class RaincoreSystem(Composed[State, Local]):
@@ -36,208 +43,209 @@ class RaincoreSystem(Composed[State, Local]):
         self.rules: Rules = constants.rules
         self.nodes = constants.nodes
         self.index = {n: i for i, n in enumerate(constants.nodes)}
-        self.founders = tuple(Address(n, 0) for n in constants.founders)
+        self.founders = tuple(Address(n, 0) for n in constants.members)
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
         """The spec's invariants, by name."""
-        return INVARIANTS
+        return invariants(self.rules)
+
+    def variables(self, state: State) -> dict[str, Value]:
+        """Return the state in the variables of `Raincore.tla`."""
+        return variables(self.constants, state)
 
     def local(self, state: State, node: str) -> Local:
         """Return a member's local state."""
         return state.locals[self.index[node]]
 
-    def variables(self, state: State) -> dict[str, Value]:
-        raise NotImplementedError
-
     def initial(self) -> Iterator[State]:
-        """The ring is formed, or nobody has been initialised."""
-        members = tuple(self._formed(Address(n, 0)) for n in self.nodes)
-        yield State(members)
+        """The ring has been formed and its first member eats, or nobody has started."""
+        c = self.constants
+        fences = frozenset({(ev.ZERO, 1, self.founders[0])} if c.formed and c.keep_fences else ())
+        locals_ = tuple(self._start(Address(n, 0)) for n in self.nodes)
+        yield State(locals_, tuple(0 for _ in self.nodes), eaten=fences)
 
-    def _formed(self, me: Address) -> Local:
-        founders = self.founders
-        if not self.constants.formed or me not in founders:
+    def _start(self, me: Address) -> Local:
+        first = self.founders
+        if me.node in self.constants.spares:
+            return Local(me, "spare")
+        if not self.constants.formed or me not in first:
             return Local(me)
-        token = first_token(self.rules, founders)._replace(
+        token = first_token(self.rules, first)._replace(
             seq=1,
             global_view_number=1,
-            settled=Settled(1, founders),
+            settled=Settled(1, first),
             pending=(),
-            seen=frozenset(founders),
+            seen=frozenset(first),
         )
-        return Local(
-            me,
-            "up",
-            "agreement",
-            "eating" if me == founders[0] else "hungry",
-            (founders,),
-            1,
-            0,
-            token,
-        )
+        state = "eating" if me == first[0] else "hungry"
+        return Local(me, "up", "agreement", state, (first,), 1, last_token=token)
 
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action."""
+        """Every enabled action, in about the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             yield from self._member_moves(state, i, name)
+            yield from self._lives(state, i, name)
         for message in _ordered(state.network):
-            yield from self._message_moves(state, message)
-        for message in _ordered(state.reports):
-            told = state._replace(reports=state.reports - {message})
-            yield from self._fails(told, message)
-        if not state.apart:
-            yield from self._split(state)
-        else:
-            yield Move("Heal", (), state._replace(apart=frozenset()))
+            yield from self._arrival(state, message)
+        for message in _ordered(state.network | state.reports):
+            yield from self._failure(state, message)
+        yield from self._world(state)
 
     def _member_moves(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
-        b, used = c.budgets, state.used
-        if me.up == "new":
-            founder = me.me in self.founders
-            contacts = tuple(n for n in self.founders if n != me.me)
-            if founder and used.forgets == 0:
-                yield from self.act(state, name, ev.Initialise("founder", self.founders, ()))
-            elif used.joins < b.joins or founder:
-                spent = state if founder else self._spent(state, joins=1)
-                yield from self.act(spent, name, ev.Initialise("joiner", (), contacts))
-        if me.up == "down":
-            if used.recoveries < b.recoveries:
-                yield from self.act(self._spent(state, recoveries=1), name, ev.Recover())
-            if used.forgets < b.forgets and not self.rules.incarnations:
-                yield from self.act(self._spent(state, forgets=1), name, ev.Forget())
         if me.up != "up":
             return
-        yield from self.act(state, name, ev.EatingTimeout())
-        patient = self._alive(state)
-        if not patient:
-            yield from self.act(state, name, ev.HungryTimeout())
-            if not self._call_under_way(state, me):
-                yield from self.act(state, name, ev.StarvingTimeout())
-        elif used.early < b.early:
-            early = self._spent(state, early=1)
-            yield from self.act(early, name, ev.HungryTimeout())
-            yield from self.act(early, name, ev.StarvingTimeout())
-        elif not me.last_token.nodelist and not self._call_under_way(state, me):
-            yield from self.act(state, name, ev.StarvingTimeout())
-        if not any(isinstance(m, Token) and m.current == me.me for m in state.network):
+        if me.token_state == "eating" and (
+            me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
+        ):
+            for move in self.act(state, name, ev.EatingTimeout()):
+                shaken = self.local(move.target, name).view_state == "chaos" != me.view_state
+                yield move._replace(target=_disturbed(move.target)) if shaken else move
+        if me.attempt < c.max_attempts:
+            if me.token_state == "hungry":
+                yield from self._timeout(
+                    state, name, ev.HungryTimeout(), coming(self.rules, state, me.me)
+                )
+            elif me.token_state == "starving":
+                yield from self._timeout(
+                    state, name, ev.StarvingTimeout(), helped(self.rules, state, me.me)
+                )
+        if me.last_token not in state.network | state.reports:
             yield from self.act(state, name, ev.TokenDelivered())
-        if used.crashes < b.crashes:
-            yield from self.act(self._spent(state, crashes=1), name, ev.Crash())
-        if used.leaves < b.leaves:
-            yield from self.act(self._spent(state, leaves=1), name, ev.Leave())
-        if used.multicasts < b.multicasts:
-            yield from self.act(self._spent(state, multicasts=1), name, ev.Multicast())
+        if name in c.senders and me.outbox + me.said < c.max_messages:
+            yield from self.act(state, name, ev.Multicast())
+        if name in c.leavers:
+            yield from self.act(state, name, ev.Leave())
 
-    def _message_moves(self, state: State, message: Message) -> Iterator[Move[State]]:
-        c, sender, to = self.constants, message.current, message.to
-        peer = state.locals[self.index[to.node]]
-        taken = state._replace(network=state.network - {message})
-        here = self._reaches(state, sender, to)
-        if peer.up == "up" and here:
-            event = _EVENT[ev.ARRIVES[type(message).__name__]](message)
-            yield from self.act(taken, to.node, event, (to.node, _label(message)))
+    def _timeout(
+        self, state: State, name: str, event: Any, too_early: bool
+    ) -> Iterator[Move[State]]:
+        if not too_early:
+            yield from self.act(_disturbed(state), name, event)
+        elif not self.constants.patient:
+            for spent in self._spend(state, "early"):
+                yield from self.act(spent, name, event)
+
+    def _lives(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        if me.up == "new":
+            founds = not c.formed and name in c.members
+            others = restricted(self.founders, {n for n in self.founders if n != me.me})
+            event = ev.Initialise("founder" if founds else "joiner", self.founders, others)
+            yield from self.act(_disturbed(state), name, event, (name,))
+        elif me.up == "up" and name in c.crashers:
+            for spent in self._spend(state, "crashes"):
+                reports = frozenset(m for m in state.reports if m.current != me.me)
+                yield from self.act(spent._replace(reports=reports), name, ev.Crash())
+        elif me.up == "down":
+            for spent in self._spend(state, "recoveries"):
+                yield from self.act(spent, name, ev.Recover())
+            for spent in self._spend(state, "forgets"):
+                yield from self._forget(spent, i, name)
+
+    def _forget(self, state: State, i: int, name: str) -> Iterator[Move[State]]:
+        me = state.locals[i]
+        if not self.rules.incarnations:
+            lost = {(at, view) for at, view in enumerate(me.global_view, 1) if view}
+            yield from self.act(state._replace(past=state.past | lost), name, ev.Forget())
+            return
+        for j, spare in enumerate(state.locals):
+            if spare.up == "spare":
+                after = _with(state.locals, i, me._replace(up="left"))
+                after = _with(after, j, spare._replace(up="new"))
+                yield Move("Forget", (name, spare.me.node), state._replace(locals=after))
+
+    def _arrival(self, state: State, message: Message) -> Iterator[Move[State]]:
+        if not arrives(state, message):
+            return
+        name = message.to.node
+        after = state._replace(network=state.network - {message})
+        if isinstance(message, Call911):
+            event: Any = ev.Receive911(message)
+            yield from self._bounded(self.act(_disturbed(after), name, event, (name,)))
+            return
+        for move in self.act(after, name, ev.ReceiveToken(message), (name,)):
+            calmer = self.constants.count_rounds and state.calm <= 3 * len(self.nodes)
+            taken = self.local(state, name).last_token != self.local(move.target, name).last_token
+            calm = state.calm + 1 if calmer and taken else state.calm
+            yield move._replace(target=move.target._replace(calm=calm))
+
+    def _failure(self, state: State, message: Message) -> Iterator[Move[State]]:
+        if of(state, message.current).up != "up":
+            return
+        if message in state.reports:
+            after = state._replace(reports=state.reports - {message})
+        elif not arrives(state, message):
+            after = state._replace(network=state.network - {message})
         else:
-            yield from self._fails(taken, message)
-        if state.used.false < c.budgets.false and sender != to:
-            spent = self._spent(state, false=1)
-            kept = spent if c.arrives_after_failure else spent._replace(network=taken.network)
-            if message not in state.reports:
-                yield Move(
-                    "FalseReport",
-                    (_label(message),),
-                    kept._replace(reports=state.reports | {message}),
-                )
-        if state.locals[self.index[sender.node]].up in ("down", "new"):
-            yield Move("Lose", (_label(message),), taken)
-
-    def _fails(self, state: State, message: Message) -> Iterator[Move[State]]:
-        sender = message.current.node
-        if state.locals[self.index[sender]].up != "up":
             return
-        event = _EVENT[ev.FAILS[type(message).__name__]](message)
-        yield from self.act(state, sender, event, (sender, _label(message)))
+        event = ev.INPUTS[ev.FAILS[type(message).__name__]](message)
+        name = message.current.node
+        yield from self._bounded(self.act(_disturbed(after), name, event, (name,)))
 
-    def _split(self, state: State) -> Iterator[Move[State]]:
-        if state.used.splits >= self.constants.budgets.splits:
-            return
-        spent = self._spent(state, splits=1)
-        rest = tuple(Address(n, 0) for n in self.nodes[1:])
-        for size in range(1, len(rest) + 1):
-            for side in combinations(rest, size):
-                yield Move(
-                    "Split",
-                    (tuple(n.node for n in side),),
-                    spent._replace(apart=frozenset(side)),
-                )
+    def _bounded(self, moves: Iterator[Move[State]]) -> Iterator[Move[State]]:
+        """Epochs stay within their bounds."""
+        for move in moves:
+            if all(me.promised.n <= self.constants.max_epoch for me in move.target.locals):
+                yield move
 
-    def carried(
-        self, state: State, node: str, local: Local, outputs: tuple[Any, ...]
-    ) -> State | None:
+    def _world(self, state: State) -> Iterator[Move[State]]:
+        if any(state.side):
+            healed = state._replace(side=tuple(0 for _ in self.nodes))
+            yield Move("Heal", (), _disturbed(healed))
+        else:
+            for spent in self._spend(state, "splits"):
+                others = self.nodes[1:]
+                sizes = range(1, len(others) + 1)
+                for there in chain.from_iterable(combinations(others, size) for size in sizes):
+                    side = tuple(int(n in there) for n in self.nodes)
+                    yield Move("Split", (frozenset(there),), spent._replace(side=side))
+        for message in _ordered(state.network):
+            left = state.network - {message}
+            if of(state, message.current).up != "up":
+                yield Move("Lose", (), state._replace(network=left))
+            elif not (
+                self.constants.truthful or message.current == message.to or message in state.reports
+            ):
+                for spent in self._spend(state, "false"):
+                    yield Move(
+                        "FalseReport",
+                        (),
+                        spent._replace(
+                            reports=state.reports | {message},
+                            network=state.network if self.constants.arrives_after_failure else left,
+                        ),
+                    )
+
+    def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
         """The member has changed; its messages are under way."""
-        c, i = self.constants, self.index[node]
         sent = [o for o in outputs if isinstance(o, Token | Call911)]
-        if local.last_token.seq > c.max_seq or local.wanted.n > c.max_epoch:
-            return None
-        if local.attempt > c.max_attempts:
-            return None
-        network = state.network.union(sent)
-        if len(network) > c.max_messages:
-            return None
-        return state._replace(locals=_with(state.locals, i, local), network=network)
-
-    # ------------------------------------------------------------------ their parts
-
-    def _spent(self, state: State, **what: int) -> State:
-        more = {key: getattr(state.used, key) + n for key, n in what.items()}
-        return state._replace(used=state.used._replace(**more))
-
-    def _reaches(self, state: State, one: Address, other: Address) -> bool:
-        return (one in state.apart) == (other in state.apart)
-
-    def _alive(self, state: State) -> bool:
-        """Somebody eats, or a token is under way to somebody who will take it."""
-        if not self.constants.patient:
-            return False
-        return any(me.up == "up" and me.token_state == "eating" for me in state.locals) or any(
-            isinstance(m, Token) and self._acceptable(state, m) for m in state.network
+        eaten = state.eaten
+        if self.constants.keep_fences:
+            eats = (o for o in outputs if isinstance(o, ev.Eats))
+            eaten = eaten.union((o.epoch, o.seq, local.me) for o in eats)
+        return state._replace(
+            locals=_with(state.locals, self.index[node], local),
+            network=state.network.union(sent),
+            eaten=eaten,
         )
 
-    def _acceptable(self, state: State, token: Token) -> bool:
-        me = state.locals[self.index[token.to.node]]
-        return (
-            me.up == "up"
-            and self._reaches(state, token.current, token.to)
-            and takes(self.rules, me, token)
-        )
-
-    def _call_under_way(self, state: State, me: Local) -> bool:
-        return any(isinstance(m, Call911) and m.orig == me.me for m in state.network)
+    def _spend(self, state: State, what: str) -> Iterator[State]:
+        used = getattr(state.spent, what)
+        if used < getattr(self.constants.most, what):
+            yield _disturbed(state._replace(spent=state.spent._replace(**{what: used + 1})))
 
 
-_EVENT = ev.INPUTS
-
-
-@lru_cache(maxsize=100_000)
-def _label(message: Message) -> Value:
-    if isinstance(message, Token):
-        return ("token", message.current.node, message.to.node, message.epoch.n, message.seq)
-    return (
-        "911",
-        message.orig.node,
-        message.current.node,
-        message.to.node,
-        message.attempt,
-        message.phase,
-        message.status,
-    )
+def _disturbed(state: State) -> State:
+    return state._replace(calm=0) if state.calm else state
 
 
 @lru_cache(maxsize=100_000)
 def _ordered(messages: frozenset[Message]) -> tuple[Message, ...]:
+    """The messages, always in the same order."""
     return tuple(sorted(messages, key=repr))
 
 
