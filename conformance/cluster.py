@@ -24,10 +24,13 @@ from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.faults import KINDS, make_plan, parse_kinds
 from raincheck.conformance.report.pages import mark_of
 
+from . import ringcluster
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import HOLDS
 
+SYSTEMS = ("stack", "raincore")
+RATE = 2000.0
 TRANSPORTS = ("udp", "udp-multicast", "tcp")
 MOST_MEMBERS = 64
 LARGEST = 50_000
@@ -37,6 +40,10 @@ LARGEST = 50_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The cluster, its load and its faults."""
     add = parser.add_argument
+    add(
+        "system", nargs="?", choices=SYSTEMS, default=SYSTEMS[0],
+        help="the stack of total order (default), or the token ring",
+    )  # fmt: skip
     add("--members", type=int, default=3, metavar="N", help="founding members (default: 3)")
     add("--transport", choices=TRANSPORTS, default="udp", help="default: udp")
     add("--faults", default="all", metavar="KINDS", help=f"{', '.join(KINDS)}, all (default), none")
@@ -45,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     length.add_argument("--seconds", type=float, metavar="S", help="of load (default: 5)")
     add("--size", type=int, default=100, metavar="BYTES", help="of each message (default: 100)")
     add(
-        "--rate", type=float, default=2000.0, metavar="R",
-        help="messages per second and member, 0: as fast as can be (default: 2000)",
+        "--rate", type=float, metavar="R",
+        help=f"messages per second and member, 0: as fast as can be (default: {RATE:g})",
     )  # fmt: skip
     many = parser.add_mutually_exclusive_group()
     many.add_argument(
@@ -58,10 +65,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--no-check", action="store_true", help="record only; raincheck conform checks later")
     # Undoes repairs, so that tests can see the checks notice; not for users.
     add("--undo", default="", help=argparse.SUPPRESS)
+    ringcluster.add_arguments(parser)
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run the cluster as often as asked, and check what it did."""
+    if args.system == "raincore":
+        return ringcluster.run(args, ui)
+    for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
+        if given:
+            raise UsageError(f"{option} is for the ring: raincheck run raincore.")
+    args.rate = RATE if args.rate is None else args.rate
     settings = settings_of(args)
     again = shlex.join(_command(args, args.seed, args.runs, args.soak))
     seeds: Iterator[int] = iter(range(args.seed, args.seed + args.runs))
