@@ -72,7 +72,7 @@ class RingNode:
         self.counters: Counter[str] = Counter()
         self.core = Raincore(me, repairs=repairs)
         self._here = endpoint
-        codec = self._codec = RaincoreCodec(self._place)
+        codec = self._codec = RaincoreCodec(self._place, lambda: self.manager.places)
         self._mailbox = Mailbox(me, config)
         self._keeper = Keeper(me, codec)
         kept = None if state is None else self._keeper.restore(state, self.core, self._mailbox)

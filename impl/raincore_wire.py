@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from itertools import chain, pairwise
+from itertools import chain
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 import msgspec
@@ -141,18 +141,24 @@ class _Roster(NamedTuple):
 
 
 class RaincoreCodec:
-    """Makes and reads bodies. `place` tells where a member is found, None where nobody knows."""
+    """Makes and reads bodies. `place` tells where a member is found, None where nobody knows;
+    `version` changes whenever a place does."""
 
-    def __init__(self, place: Callable[[Address], Endpoint | None]) -> None:
+    def __init__(
+        self, place: Callable[[Address], Endpoint | None], version: Callable[[], int]
+    ) -> None:
         self._place = place
+        self._version = version
         self._encode = msgspec.msgpack.Encoder().encode
         self._decoder = msgspec.msgpack.Decoder(_Token | _Call911)
         self._roster_decoder = msgspec.msgpack.Decoder(
             Annotated[tuple[Named, ...], Meta(max_length=MAX_NAMED)]
         )
         self._read: dict[bytes, _Roster] = {}
-        self._named: tuple[Named, ...] = ()  # the roster made last
-        self._made = Raw(b"")
+        self._made = Raw(b"")  # the roster of the last token, its places, and when it was made
+        self._at: dict[Address, int] = {}
+        self._nodelist: Nodelist = ()
+        self._at_version = -1
         self.token_size = 0
         """Bytes of the last token that was made, without its mail."""
 
@@ -168,44 +174,65 @@ class RaincoreCodec:
         return _SIZE.pack(len(fields)) + fields
 
     def _encode_token(self, token: Token, letters: Letters, reserve: Reserve) -> bytes:
-        roster, at = self._roster(
-            token.nodelist,
-            token.settled.nodelist,
-            *token.pending,
-            token.seen,
-            [mail.origin for mail in token.mail],
-            [member for member, _ in token.acks],
-            (token.epoch.by, reserve.member),
-        )
         carried = [letters[mail.origin, mail.k] for mail in token.mail]
-        places = at.__getitem__
-        fields = self._encode(
-            _Token(
-                roster,
-                (token.epoch.n, at[token.epoch.by] + 1),
-                token.seq,
-                tuple(map(places, token.nodelist)),
-                token.global_view_number,
-                (token.settled.at, tuple(map(places, token.settled.nodelist))),
-                tuple([tuple(map(places, nodelist)) for nodelist in token.pending]),
-                tuple(sorted(map(places, token.seen))),
-                tuple(
-                    [
-                        _Letter(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
-                                e.payloads.size)
-                        for m, e in zip(token.mail, carried, strict=True)
-                    ]
-                ),
-                tuple([(at[member], ordinal) for member, ordinal in token.acks]),
-                token.top,
-                (at[reserve.member] + 1, reserve.size),
+        try:
+            # Seldom do others than those of the last token appear.
+            if token.nodelist != self._nodelist or self._at_version != self._version():
+                raise KeyError
+            fields = self._encode(self._fields(token, carried, reserve, self._made, self._at))
+        except KeyError:
+            self._nodelist, self._at_version = token.nodelist, self._version()
+            self._made, self._at = self._roster(
+                token.nodelist,
+                token.settled.nodelist,
+                *token.pending,
+                token.seen,
+                [mail.origin for mail in token.mail],
+                [member for member, _ in token.acks],
+                (token.epoch.by, reserve.member),
             )
-        )  # fmt: skip
+            fields = self._encode(self._fields(token, carried, reserve, self._made, self._at))
         self.token_size = len(fields)
         if not carried:
             return _SIZE.pack(len(fields)) + fields
         areas = [letter.payloads.area() for letter in carried]
         return b"".join((_SIZE.pack(len(fields)), fields, *areas))
+
+    @staticmethod
+    def _fields(
+        token: Token,
+        carried: list[Letter],
+        reserve: Reserve,
+        roster: Raw,
+        at: Mapping[Address, int],
+    ) -> _Token:
+        """Return the token with places for members; raises KeyError for who has none."""
+        place = at.__getitem__
+        nodelist = tuple(map(place, token.nodelist))
+        settled = token.settled.nodelist
+        return _Token(
+            roster,
+            (token.epoch.n, at[token.epoch.by] + 1),
+            token.seq,
+            nodelist,
+            token.global_view_number,
+            (
+                token.settled.at,
+                nodelist if settled == token.nodelist else tuple(map(place, settled)),
+            ),
+            tuple([tuple(map(place, each)) for each in token.pending]),
+            tuple(sorted(map(place, token.seen))),
+            tuple(
+                [
+                    _Letter(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
+                            e.payloads.size)
+                    for m, e in zip(token.mail, carried, strict=True)
+                ]
+            ),
+            tuple([(at[member], ordinal) for member, ordinal in token.acks]),
+            token.top,
+            (at[reserve.member] + 1, reserve.size),
+        )  # fmt: skip
 
     def _call(self, call: Call911) -> _Call911:
         roster, at = self._roster(
@@ -234,11 +261,8 @@ class RaincoreCodec:
         at = {member: place for place, member in enumerate(members)}
         at[NOBODY] = -1
         place = self._place
-        named = tuple([Named(*member, *(place(member) or ("", 0))) for member in members])
-        if named != self._named:
-            self._named = named
-            self._made = Raw(self._encode(named))
-        return self._made, at
+        named = [(*member, *(place(member) or ("", 0))) for member in members]
+        return Raw(self._encode(named)), at
 
     # ------------------------------------------------------------------ decoding
 
@@ -287,14 +311,15 @@ class RaincoreCodec:
         nodelist = _list_of(fields.nodelist, members)
         if not nodelist:
             raise ValueError("a token without members")
-        at, settled = fields.settled
+        at, places = fields.settled
         if at > fields.global_view_number:
             raise ValueError(f"settled at {at}, above {fields.global_view_number}")
         seen = frozenset(_list_of(fields.seen, members))
         acks = tuple([(members[place], ordinal) for place, ordinal in fields.acks])
-        if any(one[0] >= other[0] for one, other in pairwise(acks)):
+        known = dict(acks)
+        if len(known) != len(acks) or list(known) != sorted(known):
             raise ValueError("acks out of order")
-        if any(ordinal > fields.top for _, ordinal in acks):
+        if acks and max(known.values()) > fields.top:
             raise ValueError("an ack above top")
         mail, letters = _read_mail(fields, members, datagram, start)
         token = Token(
@@ -304,7 +329,7 @@ class RaincoreCodec:
             fields.seq,
             nodelist,
             fields.global_view_number,
-            Settled(at, _list_of(settled, members)),
+            Settled(at, nodelist if places == fields.nodelist else _list_of(places, members)),
             tuple([_list_of(each, members) for each in fields.pending]),
             seen,
             mail,

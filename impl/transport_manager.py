@@ -144,6 +144,8 @@ class TransportManager(Generic[M, B]):
         """Told with HERE: of which epoch the token was that was here last."""
         self.changed = False
         """Whether `kept` has changed since this was set to False."""
+        self.places = 0
+        """Grows whenever it is known anew where a peer is."""
         self.closed = False
         """Takes no new message any more; what came before is still acknowledged."""
         self._decode = decode
@@ -179,6 +181,7 @@ class TransportManager(Generic[M, B]):
                 self._peer(address, endpoint)
         elif peer.endpoint is None and peer.address == address:
             peer.endpoint = endpoint
+            self.places += 1
 
     def endpoint_of(self, address: Address) -> Endpoint | None:
         """Return where a member is found, None if that is not known (any more)."""
@@ -201,6 +204,7 @@ class TransportManager(Generic[M, B]):
         peer: _Peer[M] = _Peer(address, endpoint, timer)
         peer.sent = self._floor
         self._peers[address.node] = peer
+        self.places += 1
         self.changed = True
         return peer
 
@@ -321,7 +325,9 @@ class TransportManager(Generic[M, B]):
 
     def _heard(self, peer: _Peer[M], endpoint: Endpoint) -> None:
         peer.failed = False
-        peer.endpoint = endpoint
+        if peer.endpoint != endpoint:
+            peer.endpoint = endpoint
+            self.places += 1
         node = peer.address.node
         if next(reversed(self._peers)) != node:
             self._peers[node] = self._peers.pop(node)
