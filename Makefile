@@ -45,6 +45,8 @@ bench: $(READY)
 	$(RUN) tests/bench/bench_view_change.py
 	$(RUN) tests/bench/bench_state_transfer.py
 	$(RUN) tests/bench/bench_memory.py
+	$(RUN) tests/bench/bench_ring_recovery.py
+	$(RUN) tests/bench/bench_ring_multicast.py
 	$(RUN) tests/bench/bench_conform.py
 	$(RUN) tests/bench/bench_check.py
 

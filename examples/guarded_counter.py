@@ -30,22 +30,22 @@ class Storage:
 
     def read(self) -> int:
         """Return the number."""
-        return int(self._content()["number"])
+        return self._content()[0]
 
     def write(self, number: int, fence: raincheck.FenceKey) -> bool:
         """Replace the number; refuse it if a later holder has been here."""
-        now = [fence.epoch, *fence.by, fence.number, fence.turn]
-        if now < self._content()["fence"]:
+        now: list[int | str] = [fence.epoch, *fence.by, fence.number, fence.turn]
+        if now < self._content()[1]:
             return False
-        self._path.write_text(json.dumps({"number": number, "fence": now}))
+        self._path.write_text(json.dumps([number, now]))
         return True
 
-    def _content(self) -> dict[str, object]:
+    def _content(self) -> tuple[int, list[int | str]]:
         try:
-            content: dict[str, object] = json.loads(self._path.read_text())
+            number, fence = json.loads(self._path.read_text())
         except FileNotFoundError:
-            return {"number": 0, "fence": []}
-        return content
+            return 0, []
+        return number, fence
 
 
 def arguments() -> argparse.Namespace:

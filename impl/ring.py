@@ -103,7 +103,7 @@ class Ring:
         try:
             await self._driver.close()
         finally:
-            self._opened.close(left=self._left == Left())
+            self._opened.close()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was multicast is delivered first, then the others are told.

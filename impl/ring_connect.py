@@ -5,6 +5,7 @@ Whatever cannot work is found here, before anything is sent, and is one ConfigEr
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from collections import Counter
@@ -22,6 +23,7 @@ from .ring_state_file import Kept, StateFile
 from .transport import Transport, parse_endpoint, resolve
 from .udp import UdpTransport
 
+_log = logging.getLogger("raincheck")
 _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
 
 
@@ -116,6 +118,11 @@ class RingSettings:
             raise
         if self.on_node is not None:
             self.on_node(node)
+        if len(founders) > 1 and file is None:
+            _log.warning(
+                "%s founds ring %r without a state_file: if its process ends without leave(), it "
+                "may only come back with join=", node.address, self.ring,
+            )  # fmt: skip
         return Opened(self, node, transport, file)
 
     async def open_transport(self, bind: Endpoint) -> Transport:
@@ -130,6 +137,8 @@ class RingSettings:
         contacts: Sequence[Endpoint],
     ) -> RingNode:
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
+        # One that had not been let in yet when it was killed begins again.
+        how |= {"founders": founders, "contacts": contacts}
         name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
         if kept is not None:
             me = kept.address
@@ -137,7 +146,6 @@ class RingSettings:
         elif contacts:
             now = time.time_ns() // 1_000_000
             me = Address(name, now if self.incarnation is None else self.incarnation)
-            how["contacts"] = contacts
         else:
             me = next((a for a, e in founders if e == here), Address(name, 0))
             how["founders"] = founders or [Placed(me, here)]
@@ -158,16 +166,13 @@ class Opened(NamedTuple):
         file = self.file
         if file is None:
             return None
-        return lambda state: file.save(Kept(self.settings.ring, self.node.address, state))
+        node, ring = self.node, self.settings.ring
+        return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
 
-    def close(self, *, left: bool) -> None:
-        """Close the file. `left`: this life has ended, and may not come back."""
+    def close(self) -> None:
+        """Let go of the file."""
         if self.file is not None:
-            try:
-                if left:
-                    self.file.save(Kept(self.settings.ring, self.node.address, b"", left=True))
-            finally:
-                self.file.close()
+            self.file.close()
 
 
 async def resolved(settings: RingSettings) -> tuple[tuple[Placed, ...], tuple[Endpoint, ...]]:

@@ -34,7 +34,7 @@ class Kept(NamedTuple):
     ring: str
     address: Address
     state: bytes
-    """The node's own record of itself; empty once it has left the ring."""
+    """The node's own record of itself."""
     left: bool = False
     """The member has left the ring in good order: that life is over."""
 
