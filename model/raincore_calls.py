@@ -98,6 +98,8 @@ def undelivered_911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
     if call.status == "no" or call.to == call.orig:
         return Accepted(me)
     if not call.nodelist:
+        if not me.contacts:
+            return Accepted(me)
         me = _next_contact(me)
         return Accepted(me, (call._replace(to=me.contacts[0]),))
     to = next_after(call.nodelist, call.to) or call.orig

@@ -129,7 +129,8 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
         seen = frozenset[Address]() if leaves else frozenset({me.me})
         me, t, told = _changed(rules, me, t, nodelist, seen)
         t = t._replace(seq=t.seq + 1)
-    me = me._replace(new_nodes=(), last_token=t)
+    waits = () if leaves else tuple(n for n in me.new_nodes if n not in nodelist)
+    me = me._replace(new_nodes=waits, last_token=t)
     if nodelist == (me.me,):
         return _alone(rules, me, t, (*told, *delivered))
     to = next_after(ring if leaves else nodelist, me.me) or nodelist[0]
@@ -137,11 +138,19 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
 
 
 def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool]:
-    """The list that it wants, and whether it leaves."""
+    """The list that it wants and a quorum lets it have, and whether it leaves.
+
+    Who leaves counts among those who go on: it has held the list without it.
+    """
     t = me.last_token
-    if me.leaving and (not rules.majority or has_quorum(t, {*t.nodelist, me.me})):
+    if me.leaving and _may_go_on(rules, t, {*t.nodelist, me.me}):
         return tuple(n for n in t.nodelist if n != me.me), True
-    return inserted(t.nodelist, me.me, me.new_nodes), False
+    nodelist = inserted(t.nodelist, me.me, me.new_nodes)
+    return nodelist if _may_go_on(rules, t, {*nodelist, me.me}) else t.nodelist, False
+
+
+def _may_go_on(rules: Rules, t: Token, voters: set[Address]) -> bool:
+    return not rules.majority or has_quorum(t, voters)
 
 
 def _posts(me: Local) -> tuple[Local, Token, tuple[Deliver, ...]]:

@@ -22,8 +22,11 @@ def next_after(nodelist: Nodelist, member: Address) -> Address | None:
 
 
 def inserted(nodelist: Nodelist, behind: Address, new: Iterable[Address]) -> Nodelist:
-    """Return the list with those that are not on it yet, in their order, behind that member."""
-    place = nodelist.index(behind) + 1
+    """Return the list with those that are not on it yet, in their order, behind that member.
+
+    If that one is not on the list, they come first.
+    """
+    place = nodelist.index(behind) + 1 if behind in nodelist else 0
     fresh = tuple(dict.fromkeys(n for n in new if n not in nodelist))
     return (*nodelist[:place], *fresh, *nodelist[place:])
 
