@@ -8,8 +8,8 @@ written down before anything is sent lets the same life come back later.
     node = RingNode(me, config, founders=[(me, here), (other, there)])
     node.start(now)
 
-A token with nothing to do rests `eating` seconds; one with mail, newcomers, a member that leaves
-or a view that is not settled goes on at once. While the application has the lock it stays.
+A token with nothing to do rests `eating` seconds; one with mail, or of a view that is not settled,
+goes on at once. While the application has the lock it stays.
 """
 
 from __future__ import annotations
@@ -390,18 +390,16 @@ class RingNode:
         self._due = now + pause
 
     def _rests(self) -> bool:
-        """Whether the token has nothing to do here, and nothing to carry on."""
-        core = self.core
-        token = core.last_token
+        """Whether the token has nothing to do here, and nothing to carry on.
+
+        Joining and leaving wait for the rest: without a majority they would wait in a busy loop.
+        """
+        token = self.core.last_token
+        if self._mailbox.waiting:
+            return False
         if len(token.nodelist) == 1:
-            return not self._mailbox.waiting and not core.new_nodes
-        return not (
-            token.mail
-            or self._mailbox.waiting
-            or core.new_nodes
-            or self._leaves
-            or core.view_state != "agreement"
-        )
+            return True
+        return not token.mail and self.core.view_state == "agreement"
 
     def _hurry(self, now: float) -> None:
         """A token that rests here has something to do now."""

@@ -1,0 +1,424 @@
+"""The Transport Manager: a message is taken once at most, and its sender is told what became."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.messages import Address
+from raincheck.impl.ring_config import RingConfig
+from raincheck.impl.ring_frames import HELLO, MESSAGE, REASONS, WINDOW, Frames
+from raincheck.impl.transport_manager import (
+    MAX_PEERS,
+    MAX_UNDER_WAY,
+    Acknowledged,
+    Arrived,
+    Found,
+    Replaced,
+    TransportManager,
+    Undelivered,
+)
+
+A, B = Address("a", 0), Address("b", 0)
+HERE, THERE = ("10.0.0.1", 1), ("10.0.0.2", 2)
+PLACES = {A: HERE, B: THERE}
+CONFIG = RingConfig(ring="r", retransmit_after=0.05, retransmit_max=0.2, give_up=0.8)
+
+
+def read(source, _to, datagram, start):
+    body = datagram[start:]
+    if not body.startswith(b"="):
+        raise WireError("malformed", f"from {source}")
+    return body[1:].decode("latin-1")
+
+
+def manager(me, kept=None):
+    made = TransportManager(me, CONFIG, read, kept)
+    for address, place in PLACES.items():
+        if address.node != me.node:
+            made.learn(address, place)
+    return made
+
+
+def send(sender, to, text, now=0.0):
+    sender.send(to, text, b"=" + text.encode(), now)
+
+
+def carry(sender, receiver, now=0.0, place=None):
+    """All datagrams of one reach the other."""
+    data = sender.poll_datagrams()
+    for datagram, _ in data:
+        receiver.receive(datagram, place or PLACES.get(sender.me, HERE), now)
+    return len(data)
+
+
+def told(manager):
+    return manager.poll_notices()
+
+
+def test_a_message_arrives_and_its_sender_is_told():
+    a, b = manager(A), manager(B)
+
+    send(a, B, "one")
+    carry(a, b)
+    carry(b, a)
+
+    assert told(b) == [Arrived(A, "one")]
+    assert told(a) == [Acknowledged(B, "one")]
+    assert a.deadline() == float("inf")
+    assert a.under_way() == []
+
+
+def test_what_is_not_acknowledged_is_sent_again_with_growing_pauses_and_then_given_up():
+    a, times, now = manager(A), [], 0.0
+    send(a, B, "one")
+
+    while a.deadline() < float("inf"):
+        if a.poll_datagrams():
+            times.append(round(now, 3))
+        assert told(a) == []
+        now = a.deadline()
+        a.tick(now)
+
+    assert times == [0.0, 0.05, 0.15, 0.35, 0.55, 0.75]
+    assert now == pytest.approx(0.8)
+    assert told(a) == [Undelivered(B, "one")]
+    assert a.poll_datagrams() == []
+    assert a.has_failed(B)
+
+
+def test_who_slept_tries_again_before_it_gives_up():
+    a = manager(A)
+    send(a, B, "one")
+
+    a.tick(100.0)
+    assert told(a) == []
+    a.tick(100.2)
+
+    assert told(a) == []
+    a.tick(101.0)
+    assert told(a) == [Undelivered(B, "one")]
+
+
+def test_a_duplicate_is_not_taken_again_and_acknowledged_again():
+    a, b = manager(A), manager(B)
+    send(a, B, "one")
+    [(datagram, _)] = a.poll_datagrams()
+    for _ in range(3):
+        b.receive(datagram, HERE, 0.0)
+
+    assert told(b) == [Arrived(A, "one")]
+    assert b.counters["duplicate"] == 2
+    assert len(b.poll_datagrams()) == 3
+
+
+def test_the_next_acknowledgement_repairs_the_loss_of_one():
+    a, b = manager(A), manager(B)
+    send(a, B, "one")
+    carry(a, b)
+    b.poll_datagrams()  # lost
+    send(a, B, "two", 0.01)
+    carry(a, b)
+    carry(b, a)
+
+    assert told(a) == [Acknowledged(B, "one"), Acknowledged(B, "two")]
+
+
+def test_a_failure_may_be_false():
+    a, b, now = manager(A), manager(B), 0.0
+    send(a, B, "one")
+    while a.deadline() < float("inf"):
+        carry(a, b)
+        b.poll_datagrams()  # no acknowledgement ever arrives
+        now = a.deadline()
+        a.tick(now)
+
+    assert told(b) == [Arrived(A, "one")]
+    assert told(a) == [Undelivered(B, "one")]
+
+
+def test_who_has_failed_fails_sooner_until_it_is_heard_of():
+    a, b = manager(A), manager(B)
+
+    def time_to_fail(start):
+        send(a, B, "x", start)
+        while a.under_way():
+            now = a.deadline()
+            a.tick(now)
+        return now - start
+
+    assert time_to_fail(0.0) == pytest.approx(CONFIG.give_up)
+    assert time_to_fail(10.0) == pytest.approx(CONFIG.give_up_again)
+    a.poll_datagrams()
+    send(b, A, "here I am")
+    carry(b, a)
+    assert not a.has_failed(B)
+    assert time_to_fail(20.0) == pytest.approx(CONFIG.give_up)
+
+
+def test_what_is_too_old_to_be_remembered_is_neither_taken_nor_acknowledged():
+    a, b = manager(A), manager(B)
+    send(a, B, "old")
+    [(old, _)] = a.poll_datagrams()
+    for number in range(WINDOW):
+        send(a, B, str(number), 1.0 + number)
+        carry(a, b)
+        carry(b, a)
+    told(b)
+
+    b.receive(old, HERE, 99.0)
+
+    assert told(b) == []
+    assert b.poll_datagrams() == []
+    assert b.counters["beyond_window"] == 1
+
+
+def test_messages_out_of_order_are_all_taken():
+    a, b = manager(A), manager(B)
+    for number in range(WINDOW):
+        send(a, B, str(number)) if number < MAX_UNDER_WAY else None
+    datagrams = a.poll_datagrams()
+    random.Random(3).shuffle(datagrams)
+    for datagram, _ in datagrams:
+        b.receive(datagram, HERE, 0.0)
+
+    assert sorted(int(n.body) for n in told(b)) == list(range(MAX_UNDER_WAY))
+
+
+def test_the_oldest_fails_when_too_many_are_under_way():
+    a = manager(A)
+    for number in range(MAX_UNDER_WAY + 2):
+        send(a, B, str(number))
+
+    assert told(a) == [Undelivered(B, "0"), Undelivered(B, "1")]
+    assert len(a.under_way()) == MAX_UNDER_WAY
+
+
+# ------------------------------------------------------------------ lives
+
+
+def test_a_message_for_an_earlier_life_fails_at_once():
+    a, later = manager(A), manager(Address("b", 5))
+    send(a, B, "one")
+    carry(a, later)
+    carry(later, a, place=THERE)
+
+    assert told(later) == []
+    assert told(a) == [Undelivered(B, "one")]
+    send(a, B, "two")
+    assert told(a) == [Undelivered(B, "two")]
+
+
+def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
+    a, b, later = manager(A), manager(B), manager(Address("b", 5))
+    send(later, A, "new")
+    carry(later, a, place=THERE)
+    a.poll_datagrams()
+    told(a)
+
+    send(b, A, "old")
+    carry(b, a)
+    carry(a, b)
+
+    assert told(a) == []
+    assert told(b) == [Replaced(Address("b", 5))]
+
+
+def test_a_life_that_comes_back_with_its_state_takes_nothing_twice_and_is_heard():
+    a, b = manager(A), manager(B)
+    send(a, B, "one")
+    [(datagram, _)] = a.poll_datagrams()
+    b.receive(datagram, HERE, 0.0)
+    send(b, A, "mine")
+    carry(b, a)
+
+    again = manager(B, b.kept())
+    again.receive(datagram, HERE, 1.0)
+    send(again, A, "mine, later", 1.0)
+    carry(again, a)
+
+    assert told(again) == []
+    assert [n.body for n in told(a) if isinstance(n, Arrived)] == ["mine", "mine, later"]
+
+
+def test_who_is_closed_takes_nothing_new_and_acknowledges_what_it_had():
+    a, b = manager(A), manager(B)
+    send(a, B, "one")
+    [(one, _)] = a.poll_datagrams()
+    b.receive(one, HERE, 0.0)
+    b.poll_datagrams()
+    b.closed = True
+    send(a, B, "two")
+    carry(a, b)
+    assert b.poll_datagrams() == []
+    b.receive(one, HERE, 0.0)
+
+    assert len(b.poll_datagrams()) == 1
+    assert told(b) == [Arrived(A, "one")]
+
+
+# ------------------------------------------------------------------ strangers
+
+
+def test_members_answer_hello_and_others_do_not():
+    a, b = manager(A), manager(B)
+    b.epoch = 7
+    a.hello(THERE)
+    carry(a, b)
+    assert b.poll_datagrams() == []
+    b.answers_hello = True
+    a.hello(THERE)
+    carry(a, b)
+    carry(b, a)
+
+    assert told(a) == [Found(B, THERE, 7)]
+
+
+FRAMES = Frames("r", CONFIG.max_datagram)
+GOOD = FRAMES.make(MESSAGE, A, B, 1, 0, b"=x")
+
+
+@pytest.mark.parametrize(
+    ("datagram", "reason"),
+    [
+        (b"GET / HTTP/1.1\r\n\r\n" + bytes(50), "not_ours"),
+        (b"RN\x07" + GOOD[3:], "wrong_version"),
+        (Frames("other", 60_000).make(MESSAGE, A, B, 1, 0, b"=x"), "other_ring"),
+        (GOOD[:-1], "truncated"),
+        (GOOD + b"x", "truncated"),
+        (GOOD + bytes(60_000), "oversized"),
+        (FRAMES.make(MESSAGE, A, B, 1, 0, b"junk"), "malformed"),
+        (FRAMES.make(MESSAGE, A, B, 0, 0, b"=x"), "malformed"),
+        (FRAMES.make(HELLO, A, B), "malformed"),
+        (FRAMES.make(MESSAGE, A, None, 1), "malformed"),
+        (FRAMES.make(99, A, B, 1), "malformed"),
+        (FRAMES.make(MESSAGE, Address("", 0), B, 1, 0, b"=x"), "malformed"),
+        (FRAMES.make(MESSAGE, Address("a", -1), B, 1, 0, b"=x"), "malformed"),
+        (FRAMES.make(MESSAGE, Address("x" * 65, 0), B, 1, 0, b"=x"), "malformed"),
+        (FRAMES.make(MESSAGE, A, Address("c", 0), 1, 0, b"=x"), "not_for_me"),
+        (FRAMES.make(MESSAGE, B, B, 1, 0, b"=x"), "not_for_me"),
+    ],
+)
+def test_what_cannot_be_taken_is_counted_and_its_sender_named(datagram, reason):
+    b = manager(B)
+    b.receive(datagram, ("6.6.6.6", 666), 0.0)
+
+    assert b.counters == Counter({reason: 1})
+    [dropped] = b.poll_dropped()
+    assert (dropped.reason, dropped.sender, dropped.times) == (reason, ("6.6.6.6", 666), 1)
+    assert told(b) == []
+    assert b.poll_datagrams() == []
+
+
+def test_numbers_out_of_range_are_refused_before_they_are_sent():
+    for number, mask in ((-1, 0), (1 << 61, 0), (1, 1 << 63), (1, -1)):
+        with pytest.raises(ValueError, match="out of range"):
+            FRAMES.make(MESSAGE, A, B, number, mask)
+    with pytest.raises(ValueError, match="at most 60000"):
+        FRAMES.make(MESSAGE, A, B, 1, 0, bytes(60_000))
+
+
+@given(st.binary(max_size=120))
+def test_random_bytes_never_raise(junk):
+    b = manager(B)
+    b.receive(junk, HERE, 0.0)
+    b.receive(GOOD[:33] + junk, HERE, 0.0)
+    assert told(b) == []
+
+
+def test_a_flipped_bit_never_raises():
+    flip = random.Random(1)
+    for _ in range(600):
+        damaged = bytearray(GOOD)
+        damaged[flip.randrange(len(damaged))] ^= 1 << flip.randrange(8)
+        b = manager(B)
+        b.receive(bytes(damaged), HERE, 0.0)
+        told(b)
+        assert set(b.counters) <= {*REASONS, "not_for_me", "received", "stale", "for_old_life"}
+
+
+def test_memory_is_bounded_whatever_strangers_send():
+    b = manager(B)
+    for number in range(3 * MAX_PEERS):
+        stranger = Address(f"s{number}", 0)
+        b.receive(FRAMES.make(MESSAGE, stranger, B, 1, 0, b"=x"), HERE, 0.0)
+        b.receive(FRAMES.make(MESSAGE, Address(f"t{number}", 0), B, 1, 0, b"junk"), HERE, 0.0)
+        b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), HERE, 0.0)
+        b.poll_datagrams()
+    assert b.peers() == MAX_PEERS
+    assert len(told(b)) == 3 * MAX_PEERS
+
+
+def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
+    a, b = manager(A), manager(B)
+    for text in ("one", "two"):
+        send(a, B, text)
+        carry(a, b)
+        carry(b, a)
+    for number in range(MAX_PEERS + 1):
+        a.learn(Address(f"s{number}", 0), HERE)
+    assert a.endpoint_of(B) is None
+    a.learn(B, THERE)
+    send(a, B, "three")
+    carry(a, b)
+
+    assert [n.body for n in told(b)] == ["one", "two", "three"]
+
+
+# ------------------------------------------------------------------ any network
+
+
+def exchange(seed, loss, receiver=manager):
+    """Send 200 messages over a bad network; return what arrived and what the sender was told."""
+    lot = random.Random(seed)
+    a, b, now, flights, arrived, answers = manager(A), receiver(B), 0.0, [], [], []
+    for number in range(200):
+        send(a, B, str(number), now)
+        end = now + lot.choice([0.0, 0.01, 0.3])
+        while True:
+            for source, data in ((A, a.poll_datagrams()), (B, b.poll_datagrams())):
+                for datagram, _ in data:
+                    copies = lot.choice([1, 1, 2])
+                    delays = [0.2 * lot.random() for _ in range(copies) if lot.random() >= loss]
+                    flights += [(now + delay, source, datagram) for delay in delays]
+            arrived += [n.body for n in told(b)]
+            answers += told(a)
+            flights.sort()
+            soonest = min(a.deadline(), flights[0][0] if flights else end)
+            if soonest >= end and number < 199:
+                now = end
+                break
+            if not flights and not a.under_way():
+                return arrived, answers
+            now = max(now, min(a.deadline(), flights[0][0] if flights else a.deadline()))
+            if flights and flights[0][0] <= now:
+                _, source, datagram = flights.pop(0)
+                (b if source == A else a).receive(datagram, PLACES[source], now)
+            a.tick(now)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_over_any_network_each_message_is_taken_once_at_most_and_answered_once(seed):
+    arrived, answers = exchange(seed, loss=(0.0, 0.2, 0.6)[seed % 3])
+
+    assert len(arrived) == len(set(arrived))
+    assert sorted(int(n.message) for n in answers) == list(range(200))
+    acknowledged = {n.message for n in answers if isinstance(n, Acknowledged)}
+    assert acknowledged <= set(arrived)
+    assert len(acknowledged) > 100
+
+
+def test_a_receiver_that_forgets_what_it_took_is_noticed():
+    class Forgetful(TransportManager):
+        def _message(self, frame, endpoint):
+            super()._message(frame, endpoint)
+            for peer in self._peers.values():
+                peer.mask = 0
+
+    arrived, _ = exchange(1, 0.2, lambda me: Forgetful(me, CONFIG, read))
+
+    assert len(arrived) > len(set(arrived))
