@@ -97,7 +97,7 @@ class RingNode:
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
-        self._wants = self._holds = self._leaves = False
+        self._wants = self._holds = self._leaves = self._stopped = False
         self._kept = False  # the token stays for the application
         self._lost = False  # ... but the ring has gone on with another one
         self._changed = True
@@ -137,7 +137,7 @@ class RingNode:
 
         Raises TooLargeForToken, WouldBlock, or NotMember once it leaves.
         """
-        if self._leaves or self.core.up == "left":
+        if self._leaves or self._stopped:
             raise NotMember(f"{self.address} leaves the ring, or has left it")
         self._mailbox.put(payload)
         self._hurry(now)
@@ -165,8 +165,7 @@ class RingNode:
             self._wants = self._holds = False
             self._hurry(now)
         elif self.core.up == "new":
-            self.core.up = "left"
-            self._reports.append(Left())
+            self._stop("")
         self._settle(now)
 
     # ------------------------------------------------------------------ what comes of them
@@ -323,6 +322,8 @@ class RingNode:
     def _handle(self, event: Event, now: float) -> None:
         """Give the core an event, and carry out the effects."""
         core = self.core
+        if self._stopped:
+            return
         try:
             effects = core.handle(event)
         except NotEnabled as refusal:
@@ -452,10 +453,10 @@ class RingNode:
     def _replaced(self, notice: Replaced) -> None:
         """Two processes with one name: the later one has it."""
         if self.core.up == "up":
-            self.core.up = "left"
             self._stop(f"another process has taken its name, as {notice.by}")
 
     def _stop(self, reason: str) -> None:
+        self._stopped = True
         self._due = self._hello_due = NEVER
         self.manager.closed = True
         self.manager.answers_hello = False
@@ -476,9 +477,10 @@ class RingNode:
             self._hurry(now)
             self.counters["token_lost"] += 1
             return
-        self.found[member] = None
-        if core.up == "new" and len(self.found) == len(self.contacts):
-            self._look_for_members(now)
-        elif core.up == "up" and not core.last_token.nodelist and member not in core.contacts:
-            # Those who answered first have gone; no event of the core's, for it knows no places.
-            core.contacts = (member, *core.contacts)
+        if core.up == "new":
+            self.found[member] = None
+            if len(self.found) == len(self.contacts):
+                self._look_for_members(now)
+        elif not core.last_token.nodelist and all(map(self.manager.has_failed, core.contacts)):
+            # All who had answered have gone. No event of the core's: it does not look for members.
+            core.contacts = (member,)
