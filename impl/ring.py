@@ -126,7 +126,6 @@ class Ring:
     async def _leave(self, timeout: float) -> None:
         try:
             if self._left is None:
-                self._lock.lose()
                 self._inbox.stop_holding()
                 self._driver.run(self.node.leave)
                 await self._until(lambda: self._left is not None, "leaving", timeout)
@@ -266,6 +265,7 @@ class Ring:
             self._namesake = f"{report.member} at {host}:{port}"
         elif isinstance(report, Left):
             self._left = report
+            self._lock.lose()
             self._inbox.close(report.reason)
 
     def _alive(self) -> None:

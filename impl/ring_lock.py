@@ -57,11 +57,9 @@ class Lock:
             self._go_on()
 
     def lose(self) -> None:
-        """Nobody here holds the token any more: the member leaves, or has stopped."""
+        """This member has left, or has stopped: whatever it held is lost."""
         if self._fence is not None:
             self._fence.lost.set()
-        self._resting = self._asked = False
-        self._go_on()
 
     async def _acquire(self, timeout: float | None) -> Fence:
         loop = asyncio.get_running_loop()

@@ -370,32 +370,46 @@ def test_all_members_deliver_all_messages_in_one_order() -> None:
 
 def test_a_slow_consumer_makes_the_senders_wait_and_loses_nothing() -> None:
     async def body() -> None:
-        inbox = 1 << 17
+        inbox, count = 1 << 17, 3000
         async with founded("ab", inbox=inbox) as (a, b):
-            payload, count = bytes(1000), 3000
-            blocked = asyncio.Event()
-            sent = 0
 
             async def send() -> None:
-                nonlocal sent
-                for _ in range(count):
-                    if not b.node.writable:
-                        blocked.set()
-                    await b.multicast(payload)
-                    sent += 1
+                for number in range(count):
+                    await b.multicast(b"%1000d" % number)
 
             sending = asyncio.create_task(send())
             others = asyncio.create_task(take(b, count))
-            await blocked.wait()
-            await until(a, lambda: a.counters["inbox.bytes"] >= inbox)
-            limit = inbox + 3 * FAST.max_datagram
-            taken = 0
-            for _ in range(count):
-                assert a.counters["inbox.bytes"] <= limit
-                await anext(a)
-                taken += 1
+            full = inbox + 2 * FAST.max_datagram
+            await until(a, lambda: a.counters["inbox.bytes"] >= inbox and a.node._kept_here())
+            with pytest.raises(
+                WaitTimeout
+            ):  # a has the token, as long as its consumer does nothing
+                await b.token(timeout=0.1).__aenter__()
+            assert not sending.done()
+            assert inbox <= a.counters["inbox.bytes"] <= full
+            for number in range(count):
+                assert (await anext(a)).payload == b"%1000d" % number
+                assert a.counters["inbox.bytes"] <= full
             await asyncio.gather(sending, others)
-            assert (sent, taken) == (count, count)
+            async with b.token(timeout=LIMIT):
+                pass
+
+    run(body())
+
+
+def test_a_full_inbox_and_a_lock_do_not_let_go_for_each_other() -> None:
+    async def body() -> None:
+        async with founded("ab", inbox=1000) as (a, b):
+            async with a.token(timeout=LIMIT):
+                a._inbox._hold()
+            with pytest.raises(WaitTimeout):  # the inbox still holds
+                await b.token(timeout=0.05).__aenter__()
+            async with a.token(timeout=LIMIT):
+                a._inbox._release()
+                with pytest.raises(WaitTimeout):  # the lock still does
+                    await b.token(timeout=0.05).__aenter__()
+            async with b.token(timeout=LIMIT):
+                pass
 
     run(body())
 
@@ -524,18 +538,25 @@ def test_a_member_that_comes_back_at_once_is_hardly_missed(tmp_path: Path) -> No
     run(body())
 
 
-def test_who_is_killed_before_it_was_let_in_begins_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("asked", ["nobody", "a member that is busy"])
+def test_who_is_killed_before_it_was_let_in_begins_again(tmp_path: Path, asked: str) -> None:
     async def body() -> None:
-        there = {"name": "b", "state_file": tmp_path / "b.ring", "config": FAST}
         founders = founders_of("a")
         contact = founders[0].partition("@")[2]
-        with pytest.raises(WaitTimeout):
-            await Ring.connect("test", join=[contact], timeout=0.1, **there)
-        async with (
-            Ring.connect("test", name="a", founders=founders, config=FAST) as a,
-            Ring.connect("test", join=[contact], timeout=LIMIT, **there) as b,
-        ):
-            assert b.members == (await a.wait_for_members(2, timeout=LIMIT)).members
+        there = {
+            "name": "b", "state_file": tmp_path / "b.ring", "config": FAST, "join": [contact],
+        }  # fmt: skip
+        if asked == "nobody":
+            with pytest.raises(WaitTimeout):
+                await Ring.connect("test", timeout=0.1, **there)
+        async with Ring.connect("test", name="a", founders=founders, config=FAST) as a:
+            if asked != "nobody":
+                async with a.token(timeout=LIMIT):
+                    with pytest.raises(WaitTimeout) as caught:
+                        await Ring.connect("test", timeout=0.2, **there)
+                    assert any("a.0" in each for each in caught.value.missing)
+            async with Ring.connect("test", timeout=LIMIT, **there) as b:
+                assert b.members == (await a.wait_for_members(2, timeout=LIMIT)).members
 
     run(body())
 
@@ -726,8 +747,35 @@ def test_a_member_stops_rather_than_send_what_it_cannot_write_down(tmp_path: Pat
             await use()
         with pytest.raises(NotMember):
             await anext(ring)
+        with pytest.raises(NotMember):
+            await ring.token().__aenter__()
         await ring.leave()
         assert "transport.sent" not in ring.counters
+
+    run(body())
+
+
+def test_a_member_that_stops_loses_its_lock(tmp_path: Path) -> None:
+    async def body() -> None:
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        ring = await Ring.connect("test", name="a", state_file=folder / "a.ring", config=FAST)
+
+        async def hold() -> None:
+            async with ring.token(timeout=LIMIT) as fence:
+                for file in folder.iterdir():
+                    file.unlink()
+                folder.rmdir()
+                cut = asyncio.create_task(Ring.connect(
+                    "test", name="b", join=[ring.endpoint], config=FAST, timeout=0.5
+                )._connect())  # fmt: skip
+                await fence.lost.wait()
+                with pytest.raises(WaitTimeout):
+                    await cut
+
+        with pytest.raises(TokenLost):
+            await hold()
+        await ring.leave()
 
     run(body())
 
