@@ -32,14 +32,8 @@ from .ring_kept import Keeper
 from .ring_mailbox import Mailbox
 from .ring_reports import Committed, Delivered, NameTaken, PassedOn, RingReport, StateChanged
 from .ring_waits import waits_of
-from .transport_manager import (
-    Acknowledged,
-    Arrived,
-    Found,
-    Replaced,
-    TransportManager,
-    Undelivered,
-)
+from .transport_manager import TransportManager
+from .transport_peers import Acknowledged, Arrived, Found, Replaced, Undelivered
 
 _FULL = HEADROOM // 2  # bytes of a token without its mail; who would make it longer has to wait
 _DOUBLED = 3  # times that the starving timer doubles
@@ -72,7 +66,7 @@ class RingNode:
         self.counters: Counter[str] = Counter()
         self.core = Raincore(me, repairs=repairs)
         self._here = endpoint
-        codec = self._codec = RaincoreCodec(self._place, lambda: self.manager.places)
+        codec = self._codec = RaincoreCodec(self._place, lambda: self.manager.peers.places)
         self._mailbox = Mailbox(me, config)
         self._keeper = Keeper(me, codec)
         kept = None if state is None else self._keeper.restore(state, self.core, self._mailbox)

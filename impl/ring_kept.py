@@ -21,7 +21,7 @@ from .raincore import Raincore
 from .raincore_events import NO_TOKEN, NOBODY, Epoch, Nodelist, Token
 from .raincore_wire import Number, Positive, RaincoreCodec
 from .ring_mailbox import Mailbox
-from .transport_manager import Kept
+from .transport_peers import Kept
 
 VERSION = 1
 MAGIC = b"RNK"

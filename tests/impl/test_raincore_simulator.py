@@ -391,7 +391,7 @@ def test_memory_is_bounded_however_long_the_ring_turns():
         for member in ring.up:
             node = member.node
             state = (len(member.kept), len(node.found), len(node.counters))
-            sizes.append((*state, node.manager.peers(), len(node.manager.under_way())))
+            sizes.append((*state, len(node.manager.peers), len(node.manager.under_way())))
             member.life = Life(member.node.address)
         return max(sizes)
 

@@ -11,14 +11,13 @@ from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
 from raincheck.impl.ring_config import RingConfig
 from raincheck.impl.ring_frames import HELLO, MESSAGE, REASONS, WINDOW, Frames
-from raincheck.impl.transport_manager import (
+from raincheck.impl.transport_manager import MAX_UNDER_WAY, TransportManager
+from raincheck.impl.transport_peers import (
     MAX_PEERS,
-    MAX_UNDER_WAY,
     Acknowledged,
     Arrived,
     Found,
     Replaced,
-    TransportManager,
     Undelivered,
 )
 
@@ -348,7 +347,7 @@ def test_memory_is_bounded_whatever_strangers_send():
         b.receive(FRAMES.make(MESSAGE, Address(f"t{number}", 0), B, 1, 0, b"junk"), HERE, 0.0)
         b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), HERE, 0.0)
         b.poll_datagrams()
-    assert b.peers() == MAX_PEERS
+    assert len(b.peers) == MAX_PEERS
     assert len(told(b)) == 3 * MAX_PEERS
 
 
@@ -416,7 +415,7 @@ def test_a_receiver_that_forgets_what_it_took_is_noticed():
     class Forgetful(TransportManager):
         def _message(self, frame, endpoint):
             super()._message(frame, endpoint)
-            for peer in self._peers.values():
+            for peer in self.peers.by_name.values():
                 peer.mask = 0
 
     arrived, _ = exchange(1, 0.2, lambda me: Forgetful(me, CONFIG, read))
