@@ -17,81 +17,26 @@ and the same calls are equal, datagram by datagram.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from itertools import count
 from random import Random
-from typing import NamedTuple
 
 from .errors import WouldBlock
 from .messages import Address, Endpoint
 from .raincore import Raincore, Repairs
-from .raincore_events import Eats, Effect, Epoch, Event, Nodelist
+from .raincore_events import Eats, Effect, Epoch, Event
 from .raincore_node import RingNode
+from .raincore_simulated import Life, Locked, Member
 from .reports import Dropped, Left
 from .ring_config import RingConfig
 from .ring_reports import Committed, Delivered, NameTaken, RingReport
 from .simulated import Link
 from .simulated_net import Network
+from .virtual_time import VirtualTime
 
 __all__ = ["Life", "Link", "Locked", "Member", "RingSimulator"]
 
 
-class Locked(NamedTuple):
-    """A member's application had the lock, from one time to another."""
-
-    member: Address
-    epoch: Epoch
-    seq: int
-    since: float
-    until: float
-
-
-@dataclass(slots=True)
-class Life:
-    """What a member was told between two losses of its state."""
-
-    address: Address
-    delivered: list[tuple[Address, int]] = field(default_factory=list)
-    """Each message, by its sender and its sender's number."""
-    contents: list[bytes] = field(default_factory=list)
-    """The same messages."""
-    views: list[tuple[int, Nodelist]] = field(default_factory=list)
-    eats: list[tuple[Epoch, int]] = field(default_factory=list)
-
-
-@dataclass(slots=True)
-class Member:
-    """One name: its present life, and those before."""
-
-    name: str
-    endpoint: Endpoint
-    node: RingNode
-    life: Life
-    up: bool = True
-    left: str | None = None
-    kept: bytes | None = None
-    """What it has written down."""
-    lives: list[Life] = field(default_factory=list)
-    dropped: list[Dropped] = field(default_factory=list)
-    taken: list[NameTaken] = field(default_factory=list)
-    backlog: list[bytes] = field(default_factory=list)
-    locks: list[float] = field(default_factory=list)
-    """How long its application wants the lock, once for each."""
-
-    @property
-    def core(self) -> Raincore:
-        """The protocol."""
-        return self.node.core
-
-    @property
-    def delivered(self) -> list[tuple[Address, int]]:
-        """What its present life was told."""
-        return self.life.delivered
-
-
-class RingSimulator(Network):
+class RingSimulator(Network, VirtualTime):
     """Members, the network between them, and the clock."""
 
     def __init__(
@@ -105,8 +50,8 @@ class RingSimulator(Network):
         contents: bool = False,
     ) -> None:
         """`keeps`: members write their state down; `contents`: what is delivered is recorded."""
-        super().__init__(link or Link(), Random(seed))
-        self.now = 0.0
+        Network.__init__(self, link or Link(), Random(seed))
+        VirtualTime.__init__(self)
         self.config = config or RingConfig()
         self.members: dict[str, Member] = {}
         self.datagrams = 0
@@ -120,9 +65,6 @@ class RingSimulator(Network):
         self._keeps = keeps
         self._contents = contents
         self._seed = seed
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = count()
-        self._timers: dict[str, float] = {}
         self._by_endpoint: dict[Endpoint, str] = {}
         self._holding: dict[str, tuple[Epoch, int, float]] = {}
 
@@ -154,12 +96,15 @@ class RingSimulator(Network):
     def crash(self, name: str) -> None:
         """The member's process ends without a word; what it has sent is still under way."""
         self[name].up = False
-        self._timers.pop(name, None)
+        self._set_timer(name, None)
         self._unlocked(self[name])
 
     def recover(self, name: str) -> None:
-        """The same life comes back with all that it had written down."""
+        """The same life comes back with all that it had written down, if that is anything."""
         member = self[name]
+        if member.kept is None:
+            self.forget(name)
+            return
         self._begin(name, member.node.address, state=member.kept)
         self._settle(self[name])
 
@@ -267,41 +212,12 @@ class RingSimulator(Network):
 
     # ------------------------------------------------------------------ time
 
-    def at(self, time: float, what: Callable[[], None]) -> None:
-        """Do something at that time."""
-        heapq.heappush(self._events, (time, next(self._order), what))
+    def _timer_fired(self, name: str) -> None:
+        self[name].node.handle_timer(self.now)
+        self._settle(self[name])
 
-    def after(self, delay: float, what: Callable[[], None]) -> None:
-        """Do something after so long."""
-        self.at(self.now + delay, what)
-
-    def run(self, duration: float) -> None:
-        """Let so much time pass."""
-        self._run(self.now + duration, lambda: False)
-
-    def run_until(self, done: Callable[[], bool], timeout: float = 60.0) -> None:
-        """Let time pass until something holds; raises TimeoutError naming what is missing."""
-        self._run(self.now + timeout, done)
-        if not done():
-            waits = {member.name: member.node.missing(self.now) for member in self.up}
-            raise TimeoutError(f"not within {timeout} s of virtual time; missing={waits}")
-
-    def _run(self, end: float, done: Callable[[], bool]) -> None:
-        timers = self._timers
-        while not done():
-            timer = min(timers.values(), default=end)
-            event = self._events[0][0] if self._events else end
-            soonest = min(timer, event)
-            if soonest >= end:
-                self.now = end
-                return
-            self.now = max(self.now, soonest)
-            if event <= timer:
-                heapq.heappop(self._events)[2]()
-            else:
-                name = min(name for name, due in timers.items() if due == timer)
-                self[name].node.handle_timer(self.now)
-                self._settle(self[name])
+    def _missing(self) -> dict[str, dict[str, str]]:
+        return {member.name: member.node.missing(self.now) for member in self.up}
 
     # ------------------------------------------------------------------ what comes of it
 
@@ -317,11 +233,7 @@ class RingSimulator(Network):
             self._transmit(member, data, to)
         for report in node.poll_reports():
             self._reported(member, report)
-        due = node.deadline()
-        if due is None:
-            self._timers.pop(member.name, None)
-        else:
-            self._timers[member.name] = due
+        self._set_timer(member.name, node.deadline())
 
     def _application(self, member: Member) -> None:
         node = member.node

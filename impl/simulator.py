@@ -18,10 +18,8 @@ were sent, and `deliver` and `drop` take one; time passes only in `advance`.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import count
 from random import Random
 
 from .flush_events import Block, LatchOpened, Unblock
@@ -35,11 +33,12 @@ from .simulated_net import Network
 from .stack import Stack
 from .stack_config import StackConfig
 from .tracing import Tracer
+from .virtual_time import VirtualTime
 
 __all__ = ["Flight", "Link", "Node", "Simulator"]
 
 
-class Simulator(Network):
+class Simulator(Network, VirtualTime):
     """Nodes, the network between them, and the clock."""
 
     def __init__(
@@ -56,8 +55,8 @@ class Simulator(Network):
         with_state: bool = False,
         layers: LayerRepairs | None = None,
     ) -> None:
-        super().__init__(link or Link(), Random(seed))
-        self.now = 0.0
+        Network.__init__(self, link or Link(), Random(seed))
+        VirtualTime.__init__(self)
         self.nodes: dict[str, Node] = {}
         self.in_flight: list[Flight] = []
         self.datagrams = 0
@@ -75,9 +74,6 @@ class Simulator(Network):
         self._on_batch = on_batch
         self._record = record
         self._seed = seed
-        self._events: list[tuple[float, int, Callable[[], None]]] = []
-        self._order = count()
-        self._timers: dict[str, float] = {}
         self._by_endpoint: dict[Endpoint, str] = {}
 
     def __getitem__(self, name: str) -> Node:
@@ -134,7 +130,7 @@ class Simulator(Network):
     def crash(self, name: str) -> None:
         """The node's process ends without a word; what it has sent is still under way."""
         self[name].up = False
-        self._timers.pop(name, None)
+        self._set_timer(name, None)
 
     def restart(self, name: str) -> None:
         """The node comes back, with nothing but its name, and joins."""
@@ -199,47 +195,19 @@ class Simulator(Network):
 
     # ------------------------------------------------------------------ time
 
-    def at(self, time: float, what: Callable[[], None]) -> None:
-        """Do something at that time."""
-        heapq.heappush(self._events, (time, next(self._order), what))
-
-    def after(self, delay: float, what: Callable[[], None]) -> None:
-        """Do something after so long."""
-        self.at(self.now + delay, what)
-
-    def run(self, duration: float) -> None:
-        """Let so much time pass."""
-        self._run(self.now + duration, lambda: False)
-
     def advance(self, duration: float) -> None:
-        """The same; the word for it in manual mode, where only timers and `at` happen."""
+        """`run`; the word for it in manual mode, where only timers and `at` happen."""
         self.run(duration)
 
-    def run_until(self, done: Callable[[], bool], timeout: float = 60.0) -> None:
-        """Let time pass until something holds; raises TimeoutError naming what is missing."""
-        self._run(self.now + timeout, done)
-        if not done():
-            waits = {
-                node.name: {str(m): why for m, why in node.stack.missing(self.now).items()}
-                for node in self.up
-            }
-            raise TimeoutError(f"not within {timeout} s of virtual time; missing={waits}")
+    def _timer_fired(self, name: str) -> None:
+        self[name].stack.handle_timer(self.now)
+        self._settle(self[name])
 
-    def _run(self, end: float, done: Callable[[], bool]) -> None:
-        while not done():
-            timer = min(self._timers.values(), default=end)
-            event = self._events[0][0] if self._events else end
-            soonest = min(timer, event)
-            if soonest >= end:
-                self.now = end
-                return
-            self.now = max(self.now, soonest)
-            if event <= timer:
-                heapq.heappop(self._events)[2]()
-            else:
-                name = min(name for name, due in self._timers.items() if due == timer)
-                self[name].stack.handle_timer(self.now)
-                self._settle(self[name])
+    def _missing(self) -> dict[str, dict[str, str]]:
+        return {
+            node.name: {str(m): why for m, why in node.stack.missing(self.now).items()}
+            for node in self.up
+        }
 
     # ------------------------------------------------------------------ what comes of it
 
@@ -257,11 +225,7 @@ class Simulator(Network):
                 self._feed(node)
             elif not stack.busy:
                 break
-        due = stack.deadline()
-        if due is None or not node.up:
-            self._timers.pop(node.name, None)
-        else:
-            self._timers[node.name] = due
+        self._set_timer(node.name, stack.deadline() if node.up else None)
 
     def _reported(self, node: Node, report: Report) -> None:
         match report:

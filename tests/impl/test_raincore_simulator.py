@@ -125,7 +125,7 @@ class Storm:
         ring.link = GOOD
         for member in list(ring.members.values()):
             if not member.up:
-                (ring.recover if member.kept else ring.forget)(member.name)
+                ring.recover(member.name)
         names = [member.name for member in ring.up]
         ring.run_until(lambda: ring.in_one_view(*names))
         ring.run_until(lambda: not any(ring[name].node.pending for name in names))
