@@ -77,7 +77,7 @@ class Resource:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._open.add(writer)
         try:
-            with suppress(OSError, ValueError):
+            with suppress(OSError, ValueError, KeyError, TypeError):
                 while line := await reader.readline():
                     asked = json.loads(line)
                     accepted = self.write(str(asked["who"]), fence_of(asked["fence"]))

@@ -256,7 +256,8 @@ class RingRun:
         target.ending = "leave"
         target.tell("leave")
         await self._until(lambda: target.code is not None, f"The leaving of {target.title}", LEAVE)
-        if fault.back != NEVER:
+        # As written nobody returns by a name that has left.
+        if fault.back != NEVER and not self._one_name:
             self._later.add(asyncio.create_task(self._back(target, fault)))
 
     async def _strikes(self, target: RingMember, act: str, fault: RingFault) -> bool:

@@ -59,6 +59,11 @@ class Trace:
         detach(self._core)
         self._writer.close()
 
+    def abandon(self) -> None:
+        """Let go of the file, as the end of a process does."""
+        detach(self._core)
+        self._writer.close()
+
     def _go_on(self, path: Path, state: Record, at: float) -> None:
         """Take up the file where the state was kept; the process crashed there."""
         header, index, known = cut_to(path, state)

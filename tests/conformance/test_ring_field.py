@@ -1,0 +1,340 @@
+"""The harness of the ring without its processes: plans, fences, verdicts."""
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.field.fence import NO_FENCE, Access, Fence, Resource, Write, judged
+from raincheck.conformance.field.ringchecks import (
+    AGREEMENT,
+    AS_WRITTEN,
+    DELIVERED,
+    FENCED,
+    PROMISED,
+    TRACE,
+    RingJudged,
+    judge_ring,
+    ring_results,
+)
+from raincheck.conformance.field.ringfaults import (
+    KINDS,
+    MOMENTS,
+    MOST,
+    PROCESS,
+    RingPlan,
+    make_ring_plan,
+    parse_ring_kinds,
+)
+from raincheck.conformance.field.ringmembers import RingMember, settled
+from raincheck.conformance.field.ringrecord import RingRecord
+from raincheck.conformance.field.ringstatus import Status
+
+# ---------------------------------------------------------------- plans
+
+
+def test_a_plan_depends_on_the_seed_alone_and_all_kinds_have_their_turn() -> None:
+    plans = [make_ring_plan(KINDS, seed, 0.3) for seed in range(100)]
+
+    assert plans == [make_ring_plan(KINDS, seed, 0.3) for seed in range(100)]
+    assert len(set(map(repr, plans))) == 100
+    drawn = Counter(fault.kind for plan in plans for fault in plan.faults)
+    assert drawn.keys() == set(PROCESS)
+    moments = {fault.moment for plan in plans for fault in plan.faults if fault.kind == "holder"}
+    assert moments == set(MOMENTS)
+    for plan in plans:
+        times = [fault.at for fault in plan.faults]
+        assert times == sorted(times)
+        assert 0 < times[0] < times[-1] < 1
+        assert len(times) == MOST
+        assert set(plan.damage) == {"loss", "delay", "duplicate", "reorder"}
+    pauses = [f.seconds for plan in plans for f in plan.faults if f.kind == "pause"]
+    assert min(pauses) < 0.3 < max(pauses)
+
+
+def test_a_kind_alone_comes_twice_and_none_never() -> None:
+    assert [fault.kind for fault in make_ring_plan(("holder",), 1, 0.3).faults] == ["holder"] * 2
+    assert make_ring_plan(("loss",), 1, 0.3).faults == ()
+    assert make_ring_plan((), 1, 0.3) == RingPlan((), {})
+    assert parse_ring_kinds("holder, loss") == ("holder", "loss")
+    with pytest.raises(UsageError, match="does not know requester: choose from holder, crash"):
+        parse_ring_kinds("requester")
+
+
+# ---------------------------------------------------------------- the resource
+
+
+def at(number: int, epoch: int = 0, by: str = "", turn: int = 0) -> Fence:
+    return (epoch, by, 0, number, turn)
+
+
+def test_a_late_holder_is_refused_over_the_network() -> None:
+    async def story() -> tuple[list[bool], Resource]:
+        resource = Resource(clock=lambda: 1.0)
+        place = await resource.start()
+        early, late = Access("a.0", place), Access("b.0", place)
+        answers = [
+            await early.write(at(5)),
+            await early.write(at(5)),
+            await late.write(at(2, 1, "b")),
+            await early.write(at(5)),
+            await late.write(at(2, 1, "b", 1)),
+        ]
+        early.close()
+        late.close()
+        await resource.close()
+        return answers, resource
+
+    answers, resource = asyncio.run(story())
+
+    assert answers == [True, True, True, False, True]
+    assert resource.log[3] == Write("a.0", at(5), False, 1.0)
+    assert resource.greatest == at(2, 1, "b", 1)
+    assert judged(resource.log) == []
+
+
+class Careless(Resource):
+    """It accepts whatever comes."""
+
+    def accepts(self, _fence: Fence) -> bool:
+        return True
+
+
+class Strict(Resource):
+    """It refuses whoever comes twice."""
+
+    def accepts(self, fence: Fence) -> bool:
+        return fence > self.greatest
+
+
+def test_a_resource_that_does_not_compare_is_found_out() -> None:
+    careless, strict = Careless(), Strict()
+    for resource in (careless, strict):
+        for who, fence in (("a.0", at(1)), ("b.0", at(2)), ("b.0", at(2)), ("a.0", at(1))):
+            resource.write(who, fence)
+
+    (found,) = judged(careless.log)
+    assert found.promise == "Fenced"
+    assert found.facts["fences"] == [at(2), at(1)]
+    (found,) = judged(strict.log)
+    assert found.facts["what"] == "refused, although none greater had come"
+
+
+def test_two_holders_at_one_number_are_found_out() -> None:
+    log = [Write("a.0", at(7), True, 0.5), Write("b.0", at(7, turn=1), True, 0.75)]
+
+    (found,) = judged(log)
+
+    assert (found.promise, found.at) == ("FenceUnique", 0.75)
+    assert found.facts["members"] == ["a.0", "b.0"]
+
+
+def test_nonsense_ends_a_connection_and_no_more() -> None:
+    async def story() -> Resource:
+        resource = Resource()
+        place = await resource.start()
+        host, _, port = place.rpartition(":")
+        for nonsense in (b"{}\n", b"nonsense\n", b'{"who":"a","fence":7}\n', b"\xff" * 9999):
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(nonsense)
+            assert await reader.read() == b""
+            writer.close()
+        access = Access("a.0", place)
+        assert await access.write(at(1))
+        access.close()
+        await resource.close()
+        return resource
+
+    assert [write.who for write in asyncio.run(story()).log] == ["a.0"]
+    assert at(1) > NO_FENCE
+
+
+# ---------------------------------------------------------------- settled
+
+
+def member(name: str, **how: Any) -> RingMember:
+    process: asyncio.subprocess.Process = None  # type: ignore[assignment]
+    made = RingMember(name, 0, process, Path("none"))
+    made.connected = True
+    views = ((1, ("a", "b")),)
+    made.ring = Status(name, 1.0, "up", "agreement", nodelist=("a", "b"), views=views)._replace(
+        **how
+    )
+    return made
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({}, True),
+        ({"view_state": "reserve"}, False),
+        ({"nodelist": ("a", "b", "c")}, False),
+        ({"nodelist": ("b",)}, False),
+        ({"views": ((1, ("a", "b")), (2, None))}, False),
+        ({"views": ()}, False),
+    ],
+)
+def test_a_ring_is_settled_when_all_agree_on_all(how: dict[str, Any], expected: bool) -> None:
+    assert settled([member("a"), member("b", **how)]) is expected
+
+
+def test_who_is_on_its_way_into_the_ring_is_waited_for() -> None:
+    late = member("b")
+    late.connected = False
+
+    assert not settled([member("a"), late])
+    assert not settled([member("a")])  # b is on the list, and not there
+    assert not settled([])
+
+
+# ---------------------------------------------------------------- verdicts
+
+
+def record(**how: Any) -> RingRecord:
+    made = RingRecord("ring-1", 1, RingPlan((), {}), seconds=5.0)
+    made.agreed = made.heard = True
+    made.writes = [Write("a.0", at(1), True, 0.5)]
+    for name, value in how.items():
+        setattr(made, name, value)
+    return made
+
+
+def judged_run(as_written: bool = False, **how: Any) -> RingJudged:
+    made = judge_ring(record(**how), Path("none"), as_written=as_written, check=False)
+    made.verdicts[TRACE] = "holds"
+    for name in PROMISED:
+        made.verdicts.setdefault(name, "holds")
+    return made
+
+
+def test_a_run_that_comes_to_its_end_holds() -> None:
+    assert judged_run().verdict == "holds"
+    assert judge_ring(record(), Path("none")).verdict == "inconclusive"  # no trace at all
+
+
+def test_a_run_that_cannot_finish_is_inconclusive_and_says_whom_it_waited_for() -> None:
+    failure = "Agreeing after the last fault took longer than 20 s; a: hungry, waits for b"
+
+    found = judged_run(agreed=False, heard=False, failure=failure)
+
+    assert found.verdict == "inconclusive"
+    assert found.verdicts[AGREEMENT] == found.verdicts[DELIVERED] == "inconclusive"
+    assert found.result("again").detail.startswith(f"Incomplete: {failure}")
+
+
+def test_as_written_the_same_is_a_finding() -> None:
+    found = judged_run(agreed=False, heard=False, failure="it waits for b", as_written=True)
+
+    assert found.verdict == "holds"
+    assert found.violated == [AGREEMENT]
+    assert found.soonest == {AGREEMENT: 5.0}
+
+
+@pytest.mark.parametrize("how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}])
+def test_what_went_wrong_around_it_leaves_a_run_undecided(how: dict[str, Any]) -> None:
+    found = judged_run(**how)
+
+    assert found.verdict == "inconclusive"
+    assert "boom" in found.reasons[-1] or "nobody has used the resource" in found.reasons
+
+
+def test_a_resource_that_was_fooled_fails_the_run() -> None:
+    log = [Write("a.0", at(2), True, 0.5), Write("b.0", at(1), True, 0.6)]
+
+    found = judged_run(writes=log)
+
+    assert found.verdict == "violated"
+    assert found.violated == [FENCED]
+    assert "a smaller fence was accepted" in "\n".join(found.reasons)
+
+
+def test_results_of_a_campaign_say_how_often_and_how_soon() -> None:
+    runs = [judged_run(as_written=True) for _ in range(3)]
+    runs[1].violates("OneLock", 2.5, {"members": ["a", "b"]})
+    runs[2].violates("OneLock", 1.5, {"members": ["b", "c"]})
+
+    found = {each.name: each for each in ring_results(runs, {1: "again"})}
+
+    lock = found["OneLock"]
+    assert (lock.verdict, lock.as_expected) == ("violated", True)
+    assert lock.figures.items() >= {
+        "runs": 3, "violated": 2, "first_run": 2, "soonest": 1.5, "median": 2.0,
+        "witness": {"members": ["a", "b"]},
+    }.items()  # fmt: skip
+    assert found["Fifo"].verdict == "holds"
+    assert found[AS_WRITTEN].figures == {"runs": 3, "broken_runs": 2, "holes": ["OneLock"]}
+    assert all(each.as_expected for each in found.values())
+
+
+def test_as_written_a_campaign_that_finds_nothing_is_a_surprise() -> None:
+    found = ring_results([judged_run(as_written=True)], {1: "again"})[-1]
+
+    assert (found.name, found.verdict, found.as_expected) == (AS_WRITTEN, "holds", False)
+
+
+def test_as_implemented_a_broken_promise_fails_the_campaign() -> None:
+    run = judged_run()
+    run.violates("ConsistentHistory", None, {})
+
+    found = {each.name: each for each in ring_results([run], {1: "raincheck again"})}
+
+    assert not found["ConsistentHistory"].as_expected
+    assert not found["ring-1"].as_expected
+    assert found["ring-1"].detail.endswith("Again: raincheck again")
+    assert AS_WRITTEN not in found
+
+
+# ---------------------------------------------------------------- the command line
+
+
+def test_a_dry_run_names_the_members_and_what_is_done_to_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main(["run", "raincore", "-n", "--members", "4", "--faults", "holder,pause"]) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert sum("raincheck.conformance.ringnode --name=" in line for line in lines) == 4
+    assert sum(line.startswith("at ") for line in lines) == 2
+    assert "--founders=a@HOST:PORT,b@HOST:PORT,c@HOST:PORT,d@HOST:PORT" in lines[0]
+    assert any("holder: the token's holder" in line for line in lines)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["raincore", "--members", "2"], "--members is 2: a ring has from 3 to 8 founders"),
+        (["raincore", "--members", "9"], "--members is 9"),
+        (["raincore", "--transport", "tcp"], "a ring has UDP only"),
+        (["raincore", "--messages", "5"], "--messages is for the stack"),
+        (["raincore", "--size", "5"], "--size is 5: choose from 16"),
+        (["raincore", "--seconds", "0"], "--seconds is 0"),
+        (["raincore", "--rate", "-1"], "--rate is -1"),
+        (["raincore", "--runs", "0"], "--runs is 0"),
+        (["raincore", "--soak", "0"], "--soak is 0"),
+        (["raincore", "--faults", "requester"], "does not know requester"),
+        (["--as-written"], "--as-written is for the ring"),
+        (["--watch"], "--watch is for the ring"),
+        (["torus"], "invalid choice: 'torus'"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(
+    given: list[str], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", *given, "--out", str(tmp_path / "out")]) == 3
+    assert sentence in capsys.readouterr().err
+
+
+def test_a_folder_with_other_traces_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "traces").mkdir()
+
+    assert main(["run", "raincore", "--out", str(tmp_path)]) == 3
+    assert "holds traces of another run" in capsys.readouterr().err

@@ -1,0 +1,287 @@
+"""Traces of real members of a ring: what they do is the model's, and the promises are kept."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from ringruns import Recorded, checked, files, records, rewritten
+
+from raincheck.conformance.field.ringtrace import cut_to
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.ringpromises import NAMES
+from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.impl.raincore import Repairs
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Records = list[dict[str, Any]]
+AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
+
+
+def lived(folder: Path, **how: Any) -> Path:
+    """A ring that sees a crash, a member that comes back, one that joins, and one that leaves."""
+    ring = Recorded(folder, **how)
+    ring.found("a", "b", "c")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    for name in ("a", "b", "c"):
+        ring.multicast(name, [b"one", b"two"])
+    ring.run(0.2)
+    ring.crash("b")
+    ring.run_until(lambda: ring.in_one_view("a", "c"))
+    ring.join("d", contacts=["a"])
+    ring.recover("b")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c", "d"))
+    ring.multicast("d", [b"three"])
+    ring.crash("c")
+    ring.forget("c", contacts=["a"])
+    ring.run_until(lambda: len(ring.up) == 4 and ring.in_one_view("a", "b", "c", "d"))
+    ring.leave("a")
+    ring.run(0.5)
+    ring.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The traces of such a life."""
+    return lived(tmp_path_factory.mktemp("good"))
+
+
+@pytest.fixture
+def traces(good: Path, tmp_path: Path) -> Path:
+    """The same, to be damaged."""
+    return Path(shutil.copytree(good, tmp_path / "traces"))
+
+
+def test_a_whole_life_conforms_and_keeps_every_promise(good: Path) -> None:
+    verdict = checked(good)
+
+    assert (verdict.findings, verdict.problems) == ([], [])
+    assert {each.name: each.verdict for each in verdict.promises} == dict.fromkeys(NAMES, "holds")
+    assert verdict.files == 5
+    assert verdict.actions.keys() >= {
+        "Initialise", "ReceiveToken", "Receive911", "TokenUndelivered", "EatingTimeout",
+        "Multicast", "Leave", "TokenDelivered", "Crash", "Recover",
+    }  # fmt: skip
+
+
+def test_what_comes_back_with_its_state_goes_on_in_the_same_file(good: Path) -> None:
+    lines = records(good / "sim-1.b.0.raincore.jsonl")
+    actions = [each.get("action") for each in lines]
+
+    at = actions.index("Crash")
+    assert actions[at + 1] == "Recover"
+    assert [each["index"] for each in lines[1:-1]] == [*range(1, len(lines) - 1)]
+    assert lines[at]["changed"] == {"up": "down"}
+    assert (good / "sim-1.c.1.raincore.jsonl").is_file()
+
+
+def test_the_text_as_written_conforms_to_its_model_and_breaks_its_promises(tmp_path: Path) -> None:
+    ring = Recorded(tmp_path, repairs=AS_WRITTEN)
+    ring.found("a", "b", "c")
+    ring.run(0.5)
+    ring.close()
+
+    verdict = checked(tmp_path)
+
+    assert verdict.findings == []
+    found = {each.name: each for each in verdict.promises}
+    assert found["FenceUnique"].verdict == "violated"  # each founder makes a token
+    assert found["FenceUnique"].witness["fence"] == [0, "", 0, 1]
+    assert found["SevenStates"].verdict == "holds"
+
+
+# ---------------------------------------------------------------- planted faults
+
+
+def changing(lines: Records, name: str) -> Iterator[dict[str, Any]]:
+    return (each for each in lines if name in each.get("changed", {}))
+
+
+def telling(lines: Records, name: str) -> Iterator[dict[str, Any]]:
+    return (each for each in lines if any(n == name for n, _ in each.get("told", [])))
+
+
+def other_view(lines: Records) -> None:
+    next(changing(lines, "global_view"))["changed"]["global_view"][0].reverse()
+
+
+def other_number(lines: Records) -> None:
+    """It says that it had the token at a number at which another one had it."""
+    first, second = list(telling(lines, "Eats"))[3:5]
+    second["changed"]["last_token"][3] = first["changed"]["last_token"][3] - 1
+
+
+def agrees_while_it_starves(lines: Records) -> None:
+    for each in changing(lines, "token_state"):
+        if each["changed"]["token_state"] == "starving":
+            each["changed"]["view_state"] = "agreement"
+
+
+def delivers_again(lines: Records) -> None:
+    first, second = list(telling(lines, "Deliver"))[:2]
+    second["told"] = [*first["told"], *second["told"]]
+
+
+def delivers_backwards(lines: Records) -> None:
+    one, two = list(telling(lines, "Deliver"))[:2]
+    one["told"], two["told"] = two["told"], one["told"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "promises"),
+    [
+        (other_view, {"ConsistentHistory"}),
+        (other_number, {"FenceUnique"}),
+        (agrees_while_it_starves, {"SevenStates"}),
+        (delivers_again, {"Integrity"}),
+        (delivers_backwards, {"AgreedOrder"}),
+    ],
+)
+def test_a_fault_planted_in_one_file_breaks_its_promise(
+    fault: Callable[[Records], None], promises: set[str], traces: Path
+) -> None:
+    path = traces / "sim-1.b.0.raincore.jsonl"
+    lines = records(path)
+    fault(lines)
+    rewritten(path, lines)
+
+    verdict = checked(traces)
+
+    assert verdict.verdict == "violated"  # it is no behaviour of the model either
+    assert {each.name for each in verdict.promises if each.verdict == "violated"} >= promises
+
+
+def test_what_the_application_was_told_is_compared_with_the_model(traces: Path) -> None:
+    path = traces / "sim-1.b.0.raincore.jsonl"
+    lines = records(path)
+    record = next(telling(lines, "Committed"))
+    record["told"] = [each for each in record["told"] if each[0] != "Committed"]
+    rewritten(path, lines)
+
+    first = checked(traces).first
+
+    assert first is not None
+    assert (first.node, first.index) == ("b", record["index"])
+    assert first.differences[0].name == "told[1]"
+
+
+def test_a_message_that_comes_as_one_field_is_compared_whole(traces: Path) -> None:
+    path = traces / "sim-1.b.0.raincore.jsonl"
+    lines = records(path)
+    record = next(each for each in lines if each.get("action") == "ReceiveToken")
+    record["args"]["token"][5] += 1  # the global view number
+    rewritten(path, lines)
+
+    found = [each for each in checked(traces).findings if each.part == "network"]
+
+    assert "was never sent" in found[0].reason
+    assert (found[0].node, found[0].index) == ("b", record["index"])
+
+
+# ---------------------------------------------------------------- a file that goes on
+
+
+def header(state: dict[str, Any]) -> dict[str, Any]:
+    return {"kind": "header", "initial": state}
+
+
+def event(index: int, **changed: Any) -> dict[str, Any]:
+    return {"kind": "event", "index": index, "changed": changed}
+
+
+def written(path: Path, *lines: dict[str, Any], tail: str = "") -> None:
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines) + tail)
+
+
+def test_what_was_recorded_and_not_kept_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    lines = [header({"up": "new", "x": 0}), event(1, up="up", x=1), event(2), event(3, x=2)]
+    written(path, *lines, tail='{"kind":"ev')
+
+    _, index, state = cut_to(path, {"up": "down", "x": 1})
+
+    assert (index, state) == (2, {"up": "up", "x": 1})
+    assert records(path) == lines[:3]
+
+
+def test_a_state_that_never_was_cuts_nothing_but_the_half_line(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    lines = [header({"up": "new", "x": 0}), event(1, up="up", x=1)]
+    written(path, *lines, tail='{"kind":"ev')
+
+    _, index, _ = cut_to(path, {"up": "down", "x": 7})
+
+    assert index == 1
+    assert records(path) == lines
+
+
+def test_a_state_that_was_not_kept_whole_is_found(tmp_path: Path) -> None:
+    """A member that comes back with less than it had promised, say."""
+    ring = Recorded(tmp_path)
+    ring.found("a", "b")
+    ring.run_until(lambda: ring.in_one_view("a", "b"))
+    ring.crash("b")
+    begin = ring._begin
+
+    def forgetful(*args: Any, **how: Any) -> None:
+        begin(*args, **how)
+
+    node = ring["b"].node
+    node.core.said += 5
+    ring["b"].kept = node._keeper.state(node.core, node._mailbox, node.manager.kept())
+    ring.recover("b")
+    ring.run(0.2)
+    ring.close()
+
+    verdict = checked(tmp_path)
+
+    assert verdict.verdict == "violated"
+    assert verdict.first is not None
+    assert verdict.first.node == "b"
+    assert any(each.name == "said" for each in verdict.first.differences)
+
+
+# ---------------------------------------------------------------- engines
+
+
+@pytest.fixture(scope="module")
+def session() -> Iterator["SparkSession"]:
+    from raincheck.conformance.spark.session import spark_session
+
+    with spark_session("local[2]", partitions=1) as made:
+        made.conf.set("spark.sql.codegen.wholeStage", "false")
+        made.conf.set("spark.sql.adaptive.enabled", "false")
+        yield made
+
+
+@pytest.mark.java
+@pytest.mark.filterwarnings("default")
+def test_both_engines_say_the_same_of_every_promise(
+    session: "SparkSession", traces: Path, tmp_path: Path
+) -> None:
+    from raincheck.conformance.spark import facedpipeline
+
+    for place, fault in enumerate((other_view, other_number, delivers_again), 2):
+        folder = Path(shutil.copytree(traces, tmp_path / f"fault-{place}"))
+        for path in files(folder):
+            lines = records(path)
+            if ".b.0." in path.name:
+                fault(lines)
+            rewritten(path, [each | {"run": f"sim-{place}"} for each in lines])
+        (folder / "sim-1.faults.jsonl").unlink()
+    mixed = sorted_out(trace_files([tmp_path]))
+
+    local = check_others(mixed)
+
+    found = {p.verdict for verdict in local for p in verdict.promises}
+    assert found == {"holds", "violated", "inconclusive"}
+    assert facedpipeline.check_others(session, mixed) == local
