@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Any, Final
 
 import z3
@@ -28,6 +29,8 @@ class Conjunct:
     kinds: tuple[str, ...]
     body: Callable[..., Expr]
     patterns: Patterns | None = None
+    apart: Callable[..., Sequence[Expr]] | None = None
+    """Conditions of the state before: where they hold and where they do not is proved apart."""
 
     def formula(self, s: World) -> Expr:
         """The statement in that world."""
@@ -150,7 +153,9 @@ def obligations(theory: Theory) -> list[Obligation]:
             denied = _denied(each, after)
             if z3.is_expr(denied) and denied.eq(_denied(each, s)):
                 denied = False  # the action changes nothing that the conjunct mentions
-            found.append(Obligation("kept", each.name, transition.name, (*assumed, guard), denied))
+            for case in [()] if denied is False else _cases(each, s):
+                before = (*assumed, guard, *case)
+                found.append(Obligation("kept", each.name, transition.name, before, denied))
     found += [
         Obligation("implied", goal.name, "", assumed, Not(goal.formula(s)))
         for goal in theory.properties
@@ -158,10 +163,23 @@ def obligations(theory: Theory) -> list[Obligation]:
     return found
 
 
+def _values(conjunct: Conjunct) -> list[Any]:
+    """Nameless values, one for each of the conjunct's variables."""
+    return [z3.Const(f"{kind}!{i}", SORTS[kind]) for i, kind in enumerate(conjunct.kinds)]
+
+
 def _denied(conjunct: Conjunct, s: World) -> Expr:
     """An instance, of nameless values, in which the conjunct fails."""
-    values = [z3.Const(f"{kind}!{i}", SORTS[kind]) for i, kind in enumerate(conjunct.kinds)]
-    return Not(conjunct.body(s, *values))
+    return Not(conjunct.body(s, *_values(conjunct)))
+
+
+def _cases(conjunct: Conjunct, s: World) -> list[tuple[Expr, ...]]:
+    """Every way in which the conditions that are looked at apart can hold or not; all together
+    they leave nothing out."""
+    if conjunct.apart is None:
+        return [()]
+    conditions = conjunct.apart(s, *_values(conjunct))
+    return list(product(*((each, Not(each)) for each in conditions)))
 
 
 def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attempt:

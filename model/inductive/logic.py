@@ -45,6 +45,7 @@ SORTS: Mapping[str, Any] = _Sorts(
         "place": z3.IntSort(),  # in a stream
         "index": z3.IntSort(),  # in what a process has delivered
         "seqno": z3.IntSort(),
+        "epoch": z3.IntSort(),
     }
 )
 """Kinds of values. All kinds of numbers are integers; the kind says over what a test ranges. A
