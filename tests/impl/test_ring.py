@@ -800,6 +800,23 @@ def test_noise_is_counted_and_harms_nobody() -> None:
     run(body())
 
 
+def test_what_a_report_asks_for_is_done_after_the_report() -> None:
+    async def body() -> None:
+        async with founded("ab") as (a, b):
+            told: list[str] = []
+
+            def on_view(view: RingView) -> None:
+                a._driver.run(lambda _: told.append("asked for"))
+                told.append(names_of(view))
+
+            a.on_view = on_view
+            await b.leave()
+            await until_view(a, lambda view: names_of(view) == "a")
+            assert told == ["a", "asked for"]
+
+    run(body())
+
+
 def test_the_public_names_are_exported() -> None:
     assert raincheck.Ring is Ring
     assert raincheck.RingConfig is RingConfig
