@@ -15,124 +15,30 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain
-from typing import Annotated, Literal, NamedTuple, TypeAlias
+from typing import Annotated, NamedTuple
 
 import msgspec
-from msgspec import Meta, Raw, Struct
+from msgspec import Meta, Raw
 
 from .errors import WireError
-from .messages import Address, Endpoint, Name, Payloads
-from .raincore_events import (
-    LIMIT,
-    NOBODY,
-    Call911,
-    Epoch,
-    Mail,
-    Message,
-    Nodelist,
-    Settled,
-    Token,
+from .messages import Address, Endpoint, Payloads
+from .raincore_bodies import (
+    MAX_NAMED,
+    NO_RESERVE,
+    Body,
+    CallBody,
+    Letter,
+    LetterBody,
+    Letters,
+    Named,
+    Reserve,
+    TokenBody,
+    WireEpoch,
 )
-
-MAX_NAMED = 1024
-"""Members that one message can name."""
-LETTER_OVERHEAD = 48
-"""More than a batch needs on a token beside its payload area."""
-
-Number: TypeAlias = Annotated[int, Meta(ge=0, le=LIMIT)]
-Positive: TypeAlias = Annotated[int, Meta(ge=1, le=LIMIT)]
-Place: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_NAMED)]
-Places: TypeAlias = Annotated[tuple[Place, ...], Meta(max_length=MAX_NAMED)]
-Maybe: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NAMED)]
-"""A place plus one, or 0: nobody."""
-Host: TypeAlias = Annotated[str, Meta(max_length=64)]
-Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
-WireEpoch: TypeAlias = tuple[Number, Maybe]
+from .raincore_events import NOBODY, Call911, Epoch, Mail, Message, Nodelist, Settled, Token
 
 _SIZE = struct.Struct(">I")
 _CACHED = 64
-
-
-class Named(NamedTuple):
-    """A member in a roster; its port is 0 where nobody knows the place."""
-
-    node: Name
-    incarnation: Number
-    host: Host
-    port: Port
-
-
-class _Letter(NamedTuple):
-    ordinal: Positive
-    origin: Place
-    k: Positive
-    first: Positive
-    messages: Positive
-    size: Annotated[int, Meta(ge=0, le=65_536)]
-
-
-class _Token(Struct, frozen=True, array_like=True, tag="T", gc=False):
-    roster: Raw
-    epoch: WireEpoch
-    seq: Number
-    nodelist: Places
-    global_view_number: Number
-    settled: tuple[Number, Places]
-    pending: Annotated[tuple[Places, ...], Meta(max_length=MAX_NAMED)]
-    seen: Places
-    mail: Annotated[tuple[_Letter, ...], Meta(max_length=MAX_NAMED)]
-    acks: Annotated[tuple[tuple[Place, Number], ...], Meta(max_length=MAX_NAMED)]
-    top: Number
-    reserve: tuple[Maybe, Annotated[int, Meta(ge=0, le=65_536)]]
-
-
-class _Call911(Struct, frozen=True, array_like=True, tag="9", gc=False):
-    roster: Raw
-    orig: Place
-    nodelist: Places
-    epoch: WireEpoch
-    seq: Number
-    status: Literal["yes", "no"]
-    attempt: Number
-    phase: Literal["ask", "claim"]
-    claim: WireEpoch
-    granted: Places
-    promised: WireEpoch
-
-
-class Letter(NamedTuple):
-    """A batch of multicasts on the token: the sender's number of the first one, and all of them."""
-
-    first: int
-    payloads: Payloads
-
-    @property
-    def size(self) -> int:
-        """Bytes that it takes of the token."""
-        return self.payloads.size + LETTER_OVERHEAD
-
-
-Letters: TypeAlias = Mapping[tuple[Address, int], Letter]
-"""Batches by their origin and its count k."""
-
-
-class Reserve(NamedTuple):
-    """Room on the token that others leave to a member whose message did not fit."""
-
-    member: Address = NOBODY
-    size: int = 0
-
-
-NO_RESERVE = Reserve()
-
-
-class Body(NamedTuple):
-    """A message that arrived, and what rides beside it."""
-
-    message: Message
-    roster: tuple[Named, ...] = ()
-    letters: Letters = {}  # noqa: RUF012 (never changed)
-    reserve: Reserve = NO_RESERVE
 
 
 class _Roster(NamedTuple):
@@ -141,8 +47,7 @@ class _Roster(NamedTuple):
 
 
 class RaincoreCodec:
-    """Makes and reads bodies. `place` tells where a member is found, None where nobody knows;
-    `version` changes whenever a place does."""
+    """Makes and reads bodies. `place` knows where members are; then `version` has changed."""
 
     def __init__(
         self, place: Callable[[Address], Endpoint | None], version: Callable[[], int]
@@ -150,7 +55,7 @@ class RaincoreCodec:
         self._place = place
         self._version = version
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decoder = msgspec.msgpack.Decoder(_Token | _Call911)
+        self._decoder = msgspec.msgpack.Decoder(TokenBody | CallBody)
         self._roster_decoder = msgspec.msgpack.Decoder(
             Annotated[tuple[Named, ...], Meta(max_length=MAX_NAMED)]
         )
@@ -170,8 +75,7 @@ class RaincoreCodec:
         """Return the body; `letters` has the batches that a token's mail names."""
         if isinstance(message, Token):
             return self._encode_token(message, letters or {}, reserve)
-        fields = self._encode(self._call(message))
-        return _SIZE.pack(len(fields)) + fields
+        return _SIZE.pack(len(fields := self._encode(self._call(message)))) + fields
 
     def _encode_token(self, token: Token, letters: Letters, reserve: Reserve) -> bytes:
         carried = [letters[mail.origin, mail.k] for mail in token.mail]
@@ -195,8 +99,7 @@ class RaincoreCodec:
         self.token_size = len(fields)
         if not carried:
             return _SIZE.pack(len(fields)) + fields
-        areas = [letter.payloads.area() for letter in carried]
-        return b"".join((_SIZE.pack(len(fields)), fields, *areas))
+        return b"".join((_SIZE.pack(len(fields)), fields, *[e.payloads.area() for e in carried]))
 
     @staticmethod
     def _fields(
@@ -205,12 +108,12 @@ class RaincoreCodec:
         reserve: Reserve,
         roster: Raw,
         at: Mapping[Address, int],
-    ) -> _Token:
+    ) -> TokenBody:
         """Return the token with places for members; raises KeyError for who has none."""
         place = at.__getitem__
         nodelist = tuple(map(place, token.nodelist))
         settled = token.settled.nodelist
-        return _Token(
+        return TokenBody(
             roster,
             (token.epoch.n, at[token.epoch.by] + 1),
             token.seq,
@@ -224,7 +127,7 @@ class RaincoreCodec:
             tuple(sorted(map(place, token.seen))),
             tuple(
                 [
-                    _Letter(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
+                    LetterBody(m.ordinal, at[m.origin], m.k, e.first, e.payloads.count,
                             e.payloads.size)
                     for m, e in zip(token.mail, carried, strict=True)
                 ]
@@ -234,13 +137,13 @@ class RaincoreCodec:
             (at[reserve.member] + 1, reserve.size),
         )  # fmt: skip
 
-    def _call(self, call: Call911) -> _Call911:
+    def _call(self, call: Call911) -> CallBody:
         roster, at = self._roster(
             call.nodelist,
             call.granted,
             (call.orig, call.epoch.by, call.claim.by, call.promised.by),
         )
-        return _Call911(
+        return CallBody(
             roster,
             at[call.orig],
             tuple([at[member] for member in call.nodelist]),
@@ -277,7 +180,7 @@ class RaincoreCodec:
                 raise ValueError(f"fields of {stop - begin} bytes in {len(datagram) - begin}")
             fields = self._decoder.decode(memoryview(datagram)[begin:stop])
             named, members = self._known(fields.roster)
-            if isinstance(fields, _Token):
+            if isinstance(fields, TokenBody):
                 return self._token(fields, named, members, source, to, datagram, stop)
             if stop != len(datagram):
                 raise ValueError(f"{len(datagram) - stop} bytes follow a 911")
@@ -300,7 +203,7 @@ class RaincoreCodec:
 
     def _token(
         self,
-        fields: _Token,
+        fields: TokenBody,
         named: tuple[Named, ...],
         members: tuple[Address, ...],
         source: Address,
@@ -341,7 +244,7 @@ class RaincoreCodec:
 
 
 def _read_mail(
-    fields: _Token, members: tuple[Address, ...], datagram: bytes, start: int
+    fields: TokenBody, members: tuple[Address, ...], datagram: bytes, start: int
 ) -> tuple[tuple[Mail, ...], Letters]:
     if not fields.mail:
         if start != len(datagram):
@@ -365,7 +268,7 @@ def _read_mail(
 
 
 def _read_call(
-    fields: _Call911, members: tuple[Address, ...], source: Address, to: Address
+    fields: CallBody, members: tuple[Address, ...], source: Address, to: Address
 ) -> Call911:
     return Call911(
         to,

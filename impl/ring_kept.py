@@ -18,8 +18,9 @@ from msgspec import Meta, Raw, Struct
 from .errors import ConfigError, WireError
 from .messages import Address
 from .raincore import Raincore
+from .raincore_bodies import Number, Positive
 from .raincore_events import NO_TOKEN, NOBODY, Epoch, Nodelist, Token
-from .raincore_wire import Number, Positive, RaincoreCodec
+from .raincore_wire import RaincoreCodec
 from .ring_mailbox import Mailbox
 from .transport_peers import Kept
 

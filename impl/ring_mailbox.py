@@ -16,8 +16,8 @@ from collections.abc import Collection, Iterable
 
 from .errors import WouldBlock
 from .messages import Address, Payloads
+from .raincore_bodies import LETTER_OVERHEAD, NO_RESERVE, Letter, Letters, Reserve
 from .raincore_events import Mail
-from .raincore_wire import LETTER_OVERHEAD, NO_RESERVE, Letter, Letters, Reserve
 from .ring_config import RingConfig
 from .ring_reports import TooLargeForToken
 
