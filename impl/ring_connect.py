@@ -119,7 +119,7 @@ class RingSettings:
         if self.on_node is not None:
             self.on_node(node)
         if len(founders) > 1 and file is None:
-            _log.warning(
+            _log.info(
                 "%s founds ring %r without a state_file: if its process ends without leave(), it "
                 "may only come back with join=", node.address, self.ring,
             )  # fmt: skip
