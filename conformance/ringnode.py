@@ -12,7 +12,6 @@ import logging
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,12 +35,13 @@ class FieldSettings(RingSettings):
 
     damage: Damage
     seed: int
-    opened: Callable[[FaultyTransport], FaultyTransport]
+    duties: Duties
 
     async def open_transport(self, bind: Endpoint) -> Transport:
         """Open the socket, and stand in front of it."""
         inner = await RingSettings.open_transport(self, bind)
-        return self.opened(FaultyTransport(inner, self.damage, self.seed))
+        duties = self.duties
+        return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.leaves))
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -99,7 +99,7 @@ def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
         on_node=duties.made,
         damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
         seed=args.seed,
-        opened=duties.opened,
+        duties=duties,
     )
 
 

@@ -64,6 +64,11 @@ class Duties:
         tell("open", bind=f"{host}:{port}", pid=os.getpid())
         return transport
 
+    def leaves(self) -> None:
+        """Something is about to be sent."""
+        if self._armed is not None:
+            self._armed.leaves()
+
     def made(self, node: RingNode) -> None:
         """Here is its node, to which nothing has happened yet."""
         args = self._args

@@ -123,6 +123,7 @@ class Armed:
         self._core = core
         self._later = later
         self.act = self.moment = ""
+        self._passing = False
         self.tell: Callable[[], None] = lambda: None
         handle = core.handle
 
@@ -143,13 +144,21 @@ class Armed:
         if self.moment == "locked":
             self._strike()
 
+    def leaves(self) -> None:
+        """Something is about to be sent; the state that it depends on has been kept."""
+        if self._passing:
+            self._passing = False
+            self._strike()
+
     def _look(self, before: str, now: str) -> None:
         if not self.act or before == now:
             return
         if (now if self.moment == "holding" else before) != "eating":
             return
-        if self.moment in ("holding", "passing"):
+        if self.moment == "holding":
             self._strike()
+        elif self.moment == "passing":
+            self._passing = True
         elif self.moment == "passed":
             self._later(self._strike)
 

@@ -1,0 +1,213 @@
+"""Real rings of real processes: what they do is recorded and checked, none is left behind."""
+
+import asyncio
+import json
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.field import ringrun
+from raincheck.conformance.field.ringchecks import (
+    AS_WRITTEN,
+    PROMISED,
+    TRACE,
+    RingJudged,
+    judge_ring,
+    ring_results,
+)
+from raincheck.conformance.field.ringfaults import HOLDER, KEPT, LOST, RingFault, RingPlan
+from raincheck.conformance.field.ringmembers import RingMember
+from raincheck.conformance.field.ringrecord import RingSettings
+from raincheck.conformance.field.ringrun import RingRun
+
+QUICK = RingSettings(members=3, seconds=0.5, rate=40)
+
+pytestmark = pytest.mark.sockets
+
+
+def planned(settings: RingSettings, folder: Path, *faults: RingFault, **damage: float) -> RingRun:
+    """A run with these faults instead of drawn ones."""
+    run = RingRun(settings, 1, folder)
+    run.record.plan = RingPlan(faults, damage)
+    return run
+
+
+def judged(run: RingRun, folder: Path) -> RingJudged:
+    record = asyncio.run(run.run())
+    return judge_ring(record, folder, as_written=run.settings.as_written)
+
+
+def processes_of(folder: Path) -> list[str]:
+    """The members that were started with that folder among their options, and still are."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if "ringnode" in words and str(folder) in words:
+            found.append(words)
+    return found
+
+
+def test_a_quiet_ring_keeps_every_promise(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    words = ["run", "raincore", "--faults", "none", "--seconds", "0.5", "--rate", "40", "--json"]
+
+    code = main([*words, "--seed", "3", "--out", str(out)])
+
+    said = capsys.readouterr()
+    answer = json.loads(said.out)
+    assert code == 0, answer
+    found = {result["name"]: result for result in answer["results"]}
+    assert {found[name]["verdict"] for name in (TRACE, *PROMISED)} == {"holds"}
+    run = found["ring-3"]
+    assert run["events"] > 30
+    assert (run["lives"], run["faults"], run["refused"]) == (3, "none", 0)
+    assert run["locks"] > 0
+    assert run["writes"] >= 2 * run["locks"]
+    assert run["messages"] % 3 == 0  # everybody has delivered everything
+    assert run["messages"] >= 9
+    assert sorted(path.name for path in (out / "traces").iterdir()) == [
+        f"ring-3.{name}.0.raincore.jsonl" for name in "abc"
+    ]
+    assert processes_of(out) == []
+    assert main(["conform", str(out / "traces"), "--json", "--out", str(tmp_path / "again")]) == 0
+    again = json.loads(capsys.readouterr().out)["results"]
+    assert {result["verdict"] for result in again} == {"holds"}
+    assert "ring-3: ConsistentHistory" in {result["name"] for result in again}
+
+
+def test_the_holder_dies_with_the_token_and_a_late_one_is_refused(tmp_path: Path) -> None:
+    run = planned(
+        replace(QUICK, members=4, seconds=1.0),
+        tmp_path,
+        RingFault("holder", 0.1, HOLDER, "passing", 0.0, KEPT, settle=True),
+        RingFault("pause", 0.5, HOLDER, "locked", 1.5, settle=True),
+    )
+
+    found = judged(run, tmp_path)
+
+    record = found.record
+    assert record.failure == ""
+    assert record.faults() == {"holder": 1, "back, kept": 1, "pause": 1, "resumed": 1}
+    dead = next(member for member in record.lives if member.code == -signal.SIGKILL)
+    lives = [member for member in record.lives if member.name == dead.name]
+    assert [member.address for member in lives] == [dead.address] * 2
+    assert found.verdict == "holds", found.reasons
+    trace = tmp_path / "traces" / f"ring-1.{dead.address}.raincore.jsonl"
+    actions = [json.loads(line).get("action") for line in trace.read_text().splitlines()]
+    at = actions.index("Crash")
+    assert (actions[at - 1], actions[at + 1]) == ("EatingTimeout", "Recover")
+    assert actions[-1] is None  # a footer: nothing is missing
+    late = [write for write in record.writes if not write.accepted]
+    assert late, "the others have had the lock while its holder was stopped"
+    assert sum(member.refused for member in record.lives) == len(late)
+
+
+def test_a_partition_a_lost_state_joins_and_a_leave_under_damage(tmp_path: Path) -> None:
+    run = planned(
+        replace(QUICK, members=4, seconds=1.0),
+        tmp_path,
+        RingFault("partition", 0.1, seconds=0.8, settle=True),
+        RingFault("forget", 0.3, back=LOST, settle=True),
+        RingFault("joinstorm", 0.6, count=2),
+        RingFault("leave", 0.8, settle=True),
+        loss=0.02, duplicate=0.1, delay=0.1, reorder=0.1,
+    )  # fmt: skip
+
+    found = judged(run, tmp_path)
+
+    record = found.record
+    assert record.failure == ""
+    kinds = {"partition", "heal", "forget", "back, lost", "joinstorm", "leave"}
+    assert set(record.faults()) == kinds
+    assert any(member.incarnation == 1 for member in record.lives)
+    assert found.verdict == "holds", found.reasons
+    figures = found.result("again").figures
+    for kind in ("lost", "duplicated", "delayed", "reordered", "parted"):
+        assert kind in str(figures["damaged"])
+
+
+def test_as_written_the_same_campaign_shows_what_is_missing(tmp_path: Path) -> None:
+    run = planned(
+        replace(QUICK, as_written=True),
+        tmp_path,
+        RingFault("restart", 0.3, back=KEPT),
+    )
+
+    found = judged(run, tmp_path)
+    results = {each.name: each for each in ring_results([found], {1: "again"})}
+
+    assert found.verdicts[TRACE] == "holds", found.reasons
+    assert "FenceUnique" in found.violated  # every founder makes a token
+    assert 0 < found.soonest["FenceUnique"] < found.record.seconds
+    assert results["FenceUnique"].figures["first_run"] == 1
+    assert results[AS_WRITTEN].as_expected
+    header = json.loads(next((tmp_path / "traces").glob("*.a.0.*")).read_text().splitlines()[0])
+    assert header["constants"]["majority"] is False
+
+
+class Sabotaged(RingRun):
+    """A run in which something happens that nobody planned, once the ring is formed."""
+
+    def sabotage(self, members: list[RingMember]) -> None:
+        """Do it."""
+        raise NotImplementedError
+
+    async def _start(self) -> None:
+        await super()._start()
+        self.sabotage(self.members.in_ring)
+
+
+def test_a_member_that_dies_unasked_or_is_silent_leaves_the_run_undecided(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Murder(Sabotaged):
+        def sabotage(self, members: list[RingMember]) -> None:
+            members[1].signal(signal.SIGKILL)
+
+    class Coma(Sabotaged):
+        def sabotage(self, members: list[RingMember]) -> None:
+            for member in members[1:]:
+                member.signal(signal.SIGSTOP)
+
+    monkeypatch.setattr(ringrun, "SETTLE", 1.5)
+    said: list[Any] = []
+    for place, kind in enumerate((Murder, Coma)):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        found = judged(kind(QUICK, 1, folder), folder)
+        said.append(found.record.failure)
+        assert found.verdict == "inconclusive"
+        assert all(member.code is not None for member in found.record.lives)
+
+    assert said[0].startswith(
+        "Member b.0 was not asked to end, but ended by signal SIGKILL: it said nothing."
+    )
+    assert "waits for" in said[1]
+
+
+@pytest.mark.slow
+def test_a_repair_undone_is_noticed(tmp_path: Path) -> None:
+    """Without majorities both sides of a partition go on, and their histories differ."""
+    found = []
+    for seed in range(4):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        run = planned(
+            replace(QUICK, members=4, seconds=1.5, undo="majority"),
+            folder,
+            RingFault("partition", 0.1, seconds=1.5),
+        )
+        found.append(judged(run, folder))
+        if found[-1].violated:
+            break
+
+    assert "ConsistentHistory" in found[-1].violated
