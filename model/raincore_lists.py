@@ -39,9 +39,8 @@ def restricted(nodelist: Nodelist, members: Set[Address]) -> Nodelist:
 def is_quorum(voters: Set[Address], nodelist: Nodelist) -> bool:
     """Whether they are more than half of the list, or half of it with the lowest-ranked."""
     present = sum(n in voters for n in nodelist)
-    return 2 * present > len(nodelist) or (
-        2 * present == len(nodelist) and (not nodelist or min(nodelist) in voters)
-    )
+    half = bool(nodelist) and 2 * present == len(nodelist)
+    return 2 * present > len(nodelist) or (half and min(nodelist) in voters)
 
 
 def has_quorum(token: Token, voters: Set[Address]) -> bool:
