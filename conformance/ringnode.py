@@ -41,7 +41,7 @@ class FieldSettings(RingSettings):
         """Open the socket, and stand in front of it."""
         inner = await RingSettings.open_transport(self, bind)
         duties = self.duties
-        return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.leaves))
+        return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.sends))
 
 
 def _parser() -> argparse.ArgumentParser:

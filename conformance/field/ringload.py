@@ -64,10 +64,10 @@ class Duties:
         tell("open", bind=f"{host}:{port}", pid=os.getpid())
         return transport
 
-    def leaves(self) -> None:
+    def sends(self) -> None:
         """Something is about to be sent."""
         if self._armed is not None:
-            self._armed.leaves()
+            self._armed.sends()
 
     def made(self, node: RingNode) -> None:
         """Here is its node, to which nothing has happened yet."""

@@ -144,7 +144,7 @@ class Armed:
         if self.moment == "locked":
             self._strike()
 
-    def leaves(self) -> None:
+    def sends(self) -> None:
         """Something is about to be sent; the state that it depends on has been kept."""
         if self._passing:
             self._passing = False
