@@ -124,6 +124,19 @@ def test_the_founders_agree_on_the_first_view() -> None:
     run(body())
 
 
+def test_a_majority_founds_the_ring_and_the_first_founder_comes_later() -> None:
+    async def body() -> None:
+        founders = founders_of("abc")
+        how = {"founders": founders, "config": FAST, "timeout": LIMIT}
+        b, c = await asyncio.gather(*(Ring.connect("test", name=name, **how) for name in "bc"))
+        async with b, c:
+            assert set(names_of(await b.wait_for_members(2))) == {"b", "c"}
+            async with Ring.connect("test", name="a", **how) as a:
+                assert a.members == (await c.wait_for_members(3, timeout=LIMIT)).members
+
+    run(body())
+
+
 def test_a_ring_of_one_is_founded_alone_and_serves() -> None:
     async def body() -> None:
         async with Ring.connect("alone", name="a", config=FAST) as ring:
@@ -503,6 +516,31 @@ def test_a_member_comes_back_with_what_it_had(tmp_path: Path) -> None:
             known = {view.at: view.members for view in back.views if view.members}
             other = {view.at: view.members for view in a.views if view.members}
             assert all(known[at] == other[at] for at in known.keys() & other.keys())
+
+    run(body())
+
+
+def test_a_ring_whose_members_all_crash_comes_back_as_a_whole(tmp_path: Path) -> None:
+    async def body() -> None:
+        founders = founders_of("abc")
+
+        def connect(name: str) -> Any:
+            return Ring.connect(
+                "test", name=name, founders=founders, config=FAST, timeout=LIMIT,
+                state_file=tmp_path / f"{name}.ring",
+            )  # fmt: skip
+
+        rings = await asyncio.gather(*map(connect, "abc"))
+        async with rings[1].token(timeout=LIMIT) as fence:
+            for ring in rings:
+                await kill(ring)
+        back = await asyncio.gather(*map(connect, "abc"))
+        async with back[0], back[1], back[2]:
+            for ring in back:
+                await ring.wait_for_members(3, timeout=LIMIT)
+                async with ring.token(timeout=LIMIT) as later:
+                    assert fence < later
+                assert ring.views[0] == rings[0].views[0]
 
     run(body())
 
