@@ -120,33 +120,34 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     if refused:
         return refused
     ring = me.last_token.nodelist
-    nodelist, leaves = _wanted_list(rules, me)
-    me, t, delivered = _posts(me)
+    nodelist, leaves, may = _wanted_list(rules, me)
+    me, t, delivered = _posts(me._replace(new_nodes=() if may else me.new_nodes))
     told: tuple[Output, ...] = ()
     if not nodelist:
-        return Accepted(me._replace(up="left", new_nodes=()), delivered)
+        return Accepted(me._replace(up="left"), delivered)
     if leaves or nodelist != ring:
         seen = frozenset[Address]() if leaves else frozenset({me.me})
         me, t, told = _changed(rules, me, t, nodelist, seen)
         t = t._replace(seq=t.seq + 1)
-    waits = () if leaves else tuple(n for n in me.new_nodes if n not in nodelist)
-    me = me._replace(new_nodes=waits, last_token=t)
+    me = me._replace(last_token=t)
     if nodelist == (me.me,):
         return _alone(rules, me, t, (*told, *delivered))
     to = next_after(ring if leaves else nodelist, me.me) or nodelist[0]
     return _passed(me, t, to, (*told, *delivered))
 
 
-def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool]:
-    """The list that it wants and a quorum lets it have, and whether it leaves.
+def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool, bool]:
+    """The list that it passes on, whether it leaves, and whether a quorum allows what it wants.
 
     Who leaves counts among those who go on: it has held the list without it.
     """
     t = me.last_token
-    if me.leaving and _may_go_on(rules, t, {*t.nodelist, me.me}):
-        return tuple(n for n in t.nodelist if n != me.me), True
-    nodelist = inserted(t.nodelist, me.me, me.new_nodes)
-    return nodelist if _may_go_on(rules, t, {*nodelist, me.me}) else t.nodelist, False
+    ring = t.nodelist
+    if me.leaving and _may_go_on(rules, t, {*ring, me.me}):
+        return tuple(n for n in ring if n != me.me), True, True
+    nodelist = inserted(ring, me.me, me.new_nodes)
+    may = nodelist == ring or _may_go_on(rules, t, {*nodelist, me.me})
+    return nodelist if may else ring, False, may
 
 
 def _may_go_on(rules: Rules, t: Token, voters: set[Address]) -> bool:
