@@ -100,7 +100,8 @@ Letters: TypeAlias = Mapping[tuple[Address, int], Letter]
 
 
 class Reserve(NamedTuple):
-    """Room on the token that others leave to a member whose message did not fit."""
+    """A member that has more to say, and the room that others leave on the token for it, if its
+    message did not fit."""
 
     member: Address = NOBODY
     size: int = 0

@@ -100,9 +100,10 @@ class RingEngine:
         if isinstance(message, Token):
             if body.letters:
                 self._mailbox.take(body.letters)
+            before, self._mailbox.reserve = self._mailbox.reserve, body.reserve
             self._handle(arrival(message), now)
-            if self.core.last_token.number == message.number:
-                self._mailbox.reserve = body.reserve
+            if self.core.last_token.number != message.number:
+                self._mailbox.reserve = before
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
             self._handle(arrival(message), now)
@@ -215,7 +216,8 @@ class RingEngine:
             return False
         if len(token.nodelist) == 1:
             return True
-        return not token.mail and self.core.view_state == "agreement"
+        more = self._mailbox.reserve.member in token.nodelist
+        return not token.mail and not more and self.core.view_state == "agreement"
 
     def _hurry(self, now: float) -> None:
         """A token that rests here has something to do now."""

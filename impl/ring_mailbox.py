@@ -5,8 +5,9 @@ messages that wait become one batch, and a batch that came is handed on as it is
 for a single message but to queue it.
 
 All mail of a round shares one datagram. A member takes at most half of the room that is left, so
-that members who all have much get equal shares in the end; who has a message that did not fit
-has room reserved on the token, which the others leave free until it is used.
+that members who all have much get equal shares in the end. Who has more to say than it could put
+onto the token says so on the token, which then does not rest anywhere; who has a message that did
+not fit has room reserved, which the others leave free until it is used.
 """
 
 from __future__ import annotations
@@ -76,10 +77,12 @@ class Mailbox:
         if not taken:
             need = len(queue[0]) + _LENGTH + LETTER_OVERHEAD
             if need > free - reserve.size:
-                if reserve == NO_RESERVE:
+                if not reserve.size:
                     self.reserve = Reserve(self.me, need)
                 return False
             taken.append(queue.popleft())
+        if queue and reserve == NO_RESERVE:
+            self.reserve = Reserve(self.me)
         payloads = Payloads.pack(taken)
         self._bytes -= payloads.size
         self.letters[self.me, k] = Letter(self.first, payloads)
