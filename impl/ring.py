@@ -130,7 +130,8 @@ class Ring:
                 self._driver.run(self.node.leave)
                 await self._until(lambda: self._left is not None, "leaving", timeout)
         finally:
-            self._inbox.close("")
+            if self._left is None:
+                self._reported(Left(f"{self.address} is gone, though the others do not know it"))
             await self._close()
 
     async def __aenter__(self) -> Ring:

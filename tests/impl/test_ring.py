@@ -485,8 +485,13 @@ def test_who_cannot_leave_in_time_says_whom_it_waits_for() -> None:
     async def body() -> None:
         async with founded("ab") as (a, b):
             cut_off(b)
+            waiting = asyncio.create_task(b.token().__aenter__())
+            reading = asyncio.ensure_future(anext(b))
             with pytest.raises(WaitTimeout, match="leaving") as caught:
                 await b.leave(timeout=0.1)
+            for task in (waiting, reading):
+                with pytest.raises(NotMember, match="though the others do not know"):
+                    await task
             assert any(str(a.address) in each for each in caught.value.missing)
             await kill(b)  # which it is to the others
             await until_view(a, lambda view: names_of(view) == "a")
