@@ -91,11 +91,14 @@ class RingJudged:
             "plan": record.plan,
         }
         reasons = list(self.reasons)
+        verdict, expected = self.verdict, HOLDS
         if self.as_written:
-            figures["lacks"] = self.violated
-        if self.verdict != HOLDS:
+            figures["holes"] = ", ".join(self.violated) or "none"
+            if verdict == HOLDS and self.violated:
+                verdict = expected = VIOLATED
+        if verdict != expected:
             reasons.append(f"Again: {again}")
-        return Result(record.run, PROTOCOL, self.verdict, HOLDS, figures, "\n".join(reasons))
+        return Result(record.run, PROTOCOL, verdict, expected, figures, "\n".join(reasons))
 
 
 def judge_ring(
@@ -198,6 +201,6 @@ def _holes(runs: list[RingJudged]) -> Result:
     figures: dict[str, object] = {
         "runs": len(runs),
         "broken_runs": sum(bool(judged.violated) for judged in runs),
-        "holes": holes,
+        "holes": ", ".join(holes) or "none",
     }
     return Result(AS_WRITTEN, PROTOCOL, VIOLATED if holes else HOLDS, VIOLATED, figures)

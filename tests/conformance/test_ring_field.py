@@ -232,6 +232,9 @@ def test_as_written_the_same_is_a_finding() -> None:
     assert found.verdict == "holds"
     assert found.violated == [AGREEMENT]
     assert found.soonest == {AGREEMENT: 5.0}
+    result = found.result("again")
+    assert (result.verdict, result.expected) == ("violated", "violated")
+    assert result.figures["holes"] == AGREEMENT
 
 
 @pytest.mark.parametrize("how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}])
@@ -266,7 +269,7 @@ def test_results_of_a_campaign_say_how_often_and_how_soon() -> None:
         "witness": {"members": ["a", "b"]},
     }.items()  # fmt: skip
     assert found["Fifo"].verdict == "holds"
-    assert found[AS_WRITTEN].figures == {"runs": 3, "broken_runs": 2, "holes": ["OneLock"]}
+    assert found[AS_WRITTEN].figures == {"runs": 3, "broken_runs": 2, "holes": "OneLock"}
     assert all(each.as_expected for each in found.values())
 
 
