@@ -126,9 +126,9 @@ class Storm:
         for member in list(ring.members.values()):
             if not member.up:
                 ring.recover(member.name)
+        ring.run_until(lambda: not any(m.node.leaving or m.node.pending for m in ring.up))
         names = [member.name for member in ring.up]
         ring.run_until(lambda: ring.in_one_view(*names))
-        ring.run_until(lambda: not any(ring[name].node.pending for name in names))
         for name in names:
             ring.multicast(name, [b"last of " + name.encode()])
         last = {b"last of " + name.encode() for name in names}
