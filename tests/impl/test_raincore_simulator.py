@@ -39,6 +39,11 @@ def broken(ring):
             highest[origin] = number
             if contents.setdefault((origin, number), content) != content:
                 found.append(f"Integrity: {number} of {origin} at {life.address}")
+    for at, later in pairwise(sorted(history)):
+        # Who is in both views and knows the later one knows the earlier one too.
+        stays = set(history[at]) & set(history[later])
+        views = {life.address: dict(life.views) for life in lives if life.address in stays}
+        found += [f"NoHoles: {at} at {m}" for m, v in views.items() if later in v and at not in v]
     for one, other in combinations(lives, 2):
         common = set(one.delivered) & set(other.delivered)
         if [m for m in one.delivered if m in common] != [m for m in other.delivered if m in common]:
@@ -229,12 +234,16 @@ def test_each_check_finds_what_it_is_for():
     def other_view(life):
         life.views[0] = (1, life.views[0][1][:2])
 
+    def no_view(life):
+        life.views[:] = [(2, life.views[0][1])]
+
     ring = quiet_ring()
     fence = ring["a"].life.eats[0]
     assert planted(swap) >= {"AgreedOrder", "Fifo"}
     assert planted(again) >= {"Integrity", "Fifo"}
     assert planted(other_content) == {"Integrity"}
     assert planted(other_view) == {"ConsistentHistory"}
+    assert planted(no_view) == {"NoHoles"}
     assert planted(lambda life: life.eats.insert(0, fence)) == {"FenceUnique"}
     assert planted(lambda life: life.eats.reverse()) == {"FenceUnique"}
 
