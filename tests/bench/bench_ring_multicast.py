@@ -150,8 +150,8 @@ def main() -> None:
             print(f"corosync CPG is skipped: {problem}")
     print(f"{MEMBERS} members, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
     for size in map(int, options.sizes.split(",")):
-        bare = bare_datagrams(size)
         for name in systems:
+            bare = bare_datagrams(size)
             count = (30_000 if "CPG" in name else 100_000) // scale
             figure = SYSTEMS[name](size, count, 0, MEMBERS)
             print(

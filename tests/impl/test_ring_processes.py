@@ -1,4 +1,4 @@
-"""Members of a ring in processes of their own: the example, and one of them killed."""
+"""Members of a ring in processes of their own: the example."""
 
 import json
 import socket
