@@ -247,13 +247,18 @@ Committed(me, i, list) ==
 \* R9. What was committed there before stays.
 PutNull(me, i) == IF i \in DOMAIN me.globalView THEN me ELSE Committed(me, i, NULL)
 
-\* FillsHoles: n was to commit the last settled view, and the list has changed before it could.
-Filled(me, n, t) ==
-    IF /\ FillsHoles
-       /\ t.settled.index \in 1 .. t.globalViewNumber - 1
-       /\ n \in Range(t.settled.nodelist)
-       /\ Entry(me, t.settled.index) = NULL
-    THEN Committed(me, t.settled.index, t.settled.nodelist) ELSE me
+\* FillsHoles: n was to commit a view that is settled, and the list has changed before it could.
+\* It waits until the next list is settled as well, for then all on it have held a token that said
+\* so; else it could be alone in knowing (RAI-F15). `before`: what n knew to be settled up to now.
+Filled(me, n, before, now) ==
+    LET due == {s \in before : /\ s.index \in 1 .. now.index - 1
+                               /\ n \in Range(s.nodelist) \cap Range(now.nodelist)
+                               /\ Entry(me, s.index) = NULL}
+        \* At most two, one after the other.
+        first  == CHOOSE s \in due : \A r \in due : s.index <= r.index
+        second == CHOOSE s \in due : \A r \in due : s.index >= r.index
+    IN  IF ~FillsHoles \/ due = {} THEN me
+        ELSE Committed(Committed(me, first.index, first.nodelist), second.index, second.nodelist)
 
 \* All on the list have held it in this epoch, or it was committed: nothing else can be decided
 \* at its index.
@@ -284,7 +289,9 @@ Viewed(me, t) ==
                 token |-> [t EXCEPT !.globalViewNumber = index], commits |-> FALSE]
           [] me.viewState = "chaos" /\ ~(same /\ all) ->
                [me |-> me, token |-> t, commits |-> FALSE]
-          [] me.viewState = "reserve" /\ same ->
+          [] me.viewState = "reserve" /\ same /\ ~all ->
+               [me |-> me, token |-> t, commits |-> FALSE]
+          [] me.viewState = "reserve" /\ same /\ all ->
                [me |-> [Committed(left, me.reserved, t.nodelist) EXCEPT !.viewState = "agreement"],
                 token |-> t, commits |-> TRUE]
           [] OTHER ->
@@ -448,13 +455,14 @@ ReceiveToken(n) ==
          /\ IF ~Takes(n, t)
             THEN UNCHANGED <<memberVars, eaten>>
             ELSE LET held   == [At(t, n) EXCEPT !.seen = @ \cup {n}]
-                     filled == Filled(Me(n), n, held)
-                     viewed == Viewed(filled, held)
-                     number == viewed.token.globalViewNumber
-                     eats   == [Knows(viewed.me, number) EXCEPT
+                     viewed == Viewed(Me(n), held)
+                     token  == MaybeSettled(viewed.token, viewed.commits)
+                     filled == Filled(viewed.me, n, {lastToken[n].settled, t.settled},
+                                      token.settled)
+                     eats   == [Knows(filled, token.globalViewNumber) EXCEPT
                                   !.tokenState = "eating", !.phase = "none", !.wanted = Zero,
                                   !.promised = Later(@, t.epoch)]
-                 IN  BecomeEating(n, Delivers(eats, n, MaybeSettled(viewed.token, viewed.commits)))
+                 IN  BecomeEating(n, Delivers(eats, n, token))
     /\ UNCHANGED <<reports, side, past>>
 
 \* The token is made anew from the copy (R3). Promises: of those who have granted it.
@@ -464,15 +472,17 @@ Regenerated(me, n, granted) ==
         same == list = copy.nodelist
         made == IF same THEN [copy EXCEPT !.seen = {n}] ELSE Proposed(copy, list, {n})
         token == At([made EXCEPT !.epoch = IF Promises THEN me.wanted ELSE @], n)
-    IN  [Knows(Filled(InChaos(me), n, token), token.globalViewNumber) EXCEPT
+    IN  [Knows(InChaos(me), token.globalViewNumber) EXCEPT
             !.tokenState = "eating", !.phase = "none", !.wanted = Zero, !.lastToken = token]
 
-\* n's own 911 has come round. A joiner has no token to make anew.
+\* n's own 911 has come round. A joiner has no token to make anew. Promises bind oneself as well:
+\* who has granted a later claim meanwhile has given up its own (RAI-F13).
 ReceiveOwn911(n, c) ==
     LET me == Me(n)
         counts == /\ me.tokenState = "starving"
                   /\ me.lastToken.nodelist # <<>>
                   /\ FreshAttempts => c.attempt = me.attempt /\ c.phase = me.phase
+                  /\ Promises /\ c.phase = "claim" => me.promised = me.wanted
         claims == Claiming(me, n)
     IN  IF c.status = "no"
         THEN /\ IF me.tokenState = "starving"
@@ -540,17 +550,16 @@ Receive911(n) ==
 SentOn(me, n, t) ==
     LET list  == Only(t.nodelist, Node \ {t.to})
         token == Proposed(t, list, {n})
-        me1   == Filled(InChaos(me), n, token)
         index == IF BoundIndex THEN token.globalViewNumber ELSE me.globalViewNumber + 1
-        alone == At([token EXCEPT !.globalViewNumber = index], n)
+        alone == MaybeSettled(At([token EXCEPT !.globalViewNumber = index], n), TRUE)
+        serve == Filled(Committed(InChaos(me), index, list), n, {t.settled}, alone.settled)
         next  == Passed(token, n, After(t.nodelist, t.to, n))
     IN  IF list = <<>>
         THEN [me EXCEPT !.up = "left"]
         ELSE IF list = <<n>>
-        THEN [Knows(Committed(me1, index, list), index) EXCEPT
-                 !.viewState = "agreement", !.tokenState = "eating",
-                 !.lastToken = MaybeSettled(alone, TRUE)]
-        ELSE [Knows(me1, token.globalViewNumber) EXCEPT !.lastToken = next]
+        THEN [Knows(serve, index) EXCEPT
+                 !.viewState = "agreement", !.tokenState = "eating", !.lastToken = alone]
+        ELSE [Knows(InChaos(me), token.globalViewNumber) EXCEPT !.lastToken = next]
 
 \* R4. FailureClaims: whom it was sent to may have it. So it is claimed, and that one is asked.
 TokenUndelivered(n) ==
@@ -607,22 +616,30 @@ Undelivered911(n) ==
 LoneRound(me, n) ==
     LET viewed == Viewed(me, me.lastToken)
         token  == MaybeSettled(viewed.token, viewed.commits)
-    IN  [Knows(viewed.me, token.globalViewNumber) EXCEPT !.lastToken = token]
+        filled == Filled(viewed.me, n, {me.lastToken.settled}, token.settled)
+    IN  [Knows(filled, token.globalViewNumber) EXCEPT !.lastToken = token]
 
-\* R6. Who leaves takes itself off the list, if the rest may go on without it.
+\* R6. Who leaves takes itself off the list; newNodes will ask again. Majority: a list, shorter or
+\* longer, must be one with which the ring may go on, as regenerated ones are (RAI-F14); whoever
+\* leaves is counted, for its copy has the new list and outdoes all that have not. Else the ring
+\* stays as it is, for now.
 EatingTimeout(n) ==
     /\ Up(n)
     /\ tokenState[n] = "eating"
     /\ LET t       == lastToken[n]
-           leaves  == leaving[n] /\ (Majority => Quorum(t, Range(t.nodelist) \cup {n}))
-           news    == IF leaves THEN <<>> ELSE Only(newNodes[n], Node \ Range(t.nodelist))
-           list    == IF leaves THEN Only(t.nodelist, Node \ {n}) ELSE Behind(t.nodelist, n, news)
+           May(x)  == Majority => Quorum(t, Range(x) \cup {n})
+           shorter == Only(t.nodelist, Node \ {n})
+           asking  == Only(newNodes[n], Node \ Range(t.nodelist))
+           leaves  == leaving[n] /\ May(shorter)
+           may     == leaves \/ asking = <<>> \/ May(Behind(t.nodelist, n, asking))
+           news    == IF leaves \/ ~may THEN <<>> ELSE asking
+           list    == IF leaves THEN shorter ELSE Behind(t.nodelist, n, news)
            to      == IF news # <<>> THEN news[1] ELSE After(t.nodelist, n, list[1])
-           mailed  == Mails([Me(n) EXCEPT !.newNodes = <<>>], n)
+           mailed  == Mails([Me(n) EXCEPT !.newNodes = IF may THEN <<>> ELSE @], n)
            token   == [Proposed(mailed.lastToken, list, IF leaves THEN {} ELSE {n})
                          EXCEPT !.seq = @ + 1]
            me      == IF leaves \/ news # <<>>
-                      THEN Knows(Filled([InChaos(mailed) EXCEPT !.lastToken = token], n, token),
+                      THEN Knows([InChaos(mailed) EXCEPT !.lastToken = token],
                                  token.globalViewNumber)
                       ELSE mailed
            sent    == Passed(me.lastToken, n, to)
@@ -870,13 +887,27 @@ Lemma32 == \A n \in Eaters : viewState[n] = "reserve" => SameList(n)
 \* Lemma 3.3: the same for AGREEMENT.
 Lemma33 == \A n \in Eaters : viewState[n] = "agreement" => SameList(n)
 
+Running == {n \in Node : Up(n)}
+
+\* All that run have agreed on the list of all that run.
+Agreed ==
+    \A n \in Running :
+        /\ viewState[n] = "agreement"
+        /\ Range(lastToken[n].nodelist) = Running
+        /\ \A m \in Running : lastToken[n].nodelist = lastToken[m].nodelist
+
 \* Who is in a view and in the next one that anybody has committed, and has committed that, has
-\* both.
+\* both; and when all agree, whoever is in the last one has it.
 NoHoles ==
-    \A x, y \in Entries :
-        x[1] < y[1] /\ (\A z \in Entries : ~(x[1] < z[1] /\ z[1] < y[1])) =>
-            \A n \in Range(x[2]) \cap Range(y[2]) :
-                y[1] \in DOMAIN globalView[n] /\ globalView[n][y[1]] = y[2]
+    \A x \in Entries :
+        LET later == {y[1] : y \in {z \in Entries : z[1] > x[1]}}
+            next  == CHOOSE i \in later : \A j \in later : i <= j
+        IN  IF later = {}
+            THEN Agreed => \A n \in Running \cap Range(x[2]) :
+                               x[1] \in DOMAIN globalView[n] /\ globalView[n][x[1]] = x[2]
+            ELSE \A n \in Range(x[2]) :
+                    /\ next \in DOMAIN globalView[n]
+                    /\ globalView[n][next] # NULL
                     => globalView[n][x[1]] = x[2]
 
 Place(n, x) == CHOOSE i \in DOMAIN delivered[n] : delivered[n][i] = x
@@ -899,15 +930,6 @@ Fifo ==
         i < j /\ delivered[n][i][1] = delivered[n][j][1] => delivered[n][i][2] < delivered[n][j][2]
 
 (* What is promised: progress *)
-
-Running == {n \in Node : Up(n)}
-
-\* All that run have agreed on the list of all that run.
-Agreed ==
-    \A n \in Running :
-        /\ viewState[n] = "agreement"
-        /\ Range(lastToken[n].nodelist) = Running
-        /\ \A m \in Running : lastToken[n].nodelist = lastToken[m].nodelist
 
 \* After the last failure all live members agree on the same list.
 Agreement == <>[]Agreed
