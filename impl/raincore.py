@@ -23,7 +23,7 @@ from . import raincore_events as ev
 from .errors import NotEnabled
 from .messages import Address
 from .raincore_911 import Calling
-from .raincore_events import Effect, Event, Nodelist, Settled, Token
+from .raincore_events import Effect, Event, Nodelist, Token
 from .raincore_lists import after, first_token, inserted, sound, without
 from .raincore_state import Repairs
 
@@ -119,10 +119,9 @@ class Raincore(Calling):
         if self.repairs.bound_index:
             same = same and token.global_view_number == copy.global_view_number
         token = token._replace(to=self.me, current=self.me, seen=token.seen | {self.me})
-        filled = self._fill(token)  # first: the round may settle the next list
         committed, token = self._round(token, same=same)
         eats = self._eat(token)
-        return [*filled, *committed, *self._read_mail(), *eats]
+        return [*committed, *self._read_mail(), *eats]
 
     def _acceptable(self, token: Token) -> bool:
         """Whether it is for this member, and newer than what is here and was promised."""
@@ -139,30 +138,30 @@ class Raincore(Calling):
         self._guard("EatingTimeout", token_state="eating")
         nodelist = self.last_token.nodelist
         new = tuple(each for each in self.new_nodes if each not in nodelist)
-        longer = inserted(nodelist, self.me, new)
-        may_join = not new or self._decides({*longer, self.me})
-        self.new_nodes = () if may_join else self.new_nodes
+        shorter, longer = without(nodelist, self.me), inserted(nodelist, self.me, new)
+        leaves = self.leaving and self._decides({*shorter, self.me})
+        joins = new and not leaves and self._decides({*longer, self.me})
+        if leaves or joins or not new:
+            self.new_nodes = ()  # whom a leaver leaves behind will ask again
         delivered = self._post_mail()
-        if self.leaving and self._decides({*nodelist, self.me}):
-            rest = without(nodelist, self.me)
-            if not rest:
-                self.up = "left"
-                return delivered
-            filled = self._propose(rest)  # which this member does not hold as one of them
-            self.last_token = self.last_token._replace(seen=frozenset())
-            return [*filled, *delivered, *self._pass_to(after(nodelist, self.me, rest[0]))]
-        if new and may_join:
-            filled = self._propose(longer)
-            return [*filled, *delivered, *self._pass_to(new[0])]
+        if leaves and not shorter:
+            self.up = "left"
+            return delivered
+        if leaves:
+            self._propose(shorter, frozenset())  # a list that this member does not hold
+            return [*delivered, *self._pass_to(after(nodelist, self.me, shorter[0]))]
+        if joins:
+            self._propose(longer, frozenset({self.me}))
+            return [*delivered, *self._pass_to(new[0])]
         if nodelist == (self.me,):
-            committed = self._alone()
-            return [*committed, *delivered, ev.Timer("eating")]
+            return [*self._alone(), *delivered, ev.Timer("eating")]
         return [*delivered, *self._pass_to(after(nodelist, self.me, nodelist[0]))]
 
-    def _propose(self, nodelist: Nodelist) -> list[Effect]:
+    def _propose(self, nodelist: Nodelist, seen: frozenset[Address]) -> None:
         """Change the list while eating: that has a number of its own."""
         token = self.last_token
-        return self._change(token._replace(seq=token.seq + 1), nodelist)
+        self._change(token._replace(seq=token.seq + 1), nodelist)
+        self.last_token = self.last_token._replace(seen=seen)
 
     def _alone(self) -> list[Effect]:
         """There is nobody to pass the token to: its rounds are this member's own."""
@@ -189,17 +188,17 @@ class Raincore(Calling):
         if not nodelist:
             self.up = "left"
             return []
-        filled = self._change(token, nodelist)
+        self._change(token, nodelist)
         if nodelist == (self.me,):
-            return [*filled, *self._alone_as_written()]
-        return [*filled, *self._pass_to(after(token.nodelist, token.to, self.me))]
+            return self._alone_as_written()
+        return self._pass_to(after(token.nodelist, token.to, self.me))
 
     def _alone_as_written(self) -> list[Effect]:
         """The last one left commits its list at once."""
         token = self.last_token
         at = token.global_view_number
         if self.repairs.bound_index:
-            token = token._replace(settled=Settled(at, token.nodelist), pending=())
+            token = self._settled(token)
         else:
             at = self.global_view_number + 1
             token = token._replace(global_view_number=at)

@@ -162,10 +162,9 @@ class Calling(RingState):
             token = token._replace(epoch=self.wanted)
             nodelist = tuple(member for member in nodelist if member in granted)
         if nodelist != token.nodelist:
-            filled = self._change(token, nodelist)
-            return [*filled, *self._eat(self.last_token)]
-        filled = self._fill(token)
-        return [*filled, *self._eat(token)]
+            self._change(token, nodelist)
+            token = self.last_token
+        return self._eat(token)
 
     def _decides(self, members: Collection[Address]) -> bool:
         """Whether these may decide what becomes of the ring."""

@@ -62,7 +62,8 @@ class Mail(NamedTuple):
 class Token(NamedTuple):
     """The token (Fig. 6). `settled`, `pending` and `seen` are the repairs'; the last three, mail.
 
-    `pending` has the lists proposed since `settled`, `seen` who has held this list in this epoch.
+    `before` is what was settled before `settled`, of which everybody on that list was told.
+    `pending` has the lists proposed since, `seen` who has held this list in this epoch.
     """
 
     to: Address
@@ -72,6 +73,7 @@ class Token(NamedTuple):
     nodelist: Nodelist
     global_view_number: Count
     settled: Settled
+    before: Settled
     pending: tuple[Nodelist, ...]
     seen: frozenset[Address]
     mail: tuple[Mail, ...] = ()
@@ -84,7 +86,9 @@ class Token(NamedTuple):
         return self.epoch, self.seq
 
 
-NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, Settled(0, ()), (), frozenset())
+NOTHING: Final = Settled(0, ())
+
+NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, NOTHING, NOTHING, (), frozenset())
 """The copy of a joiner that has never held a token."""
 
 

@@ -55,7 +55,18 @@ def first_token(founders: Nodelist, *, bound: bool) -> Token:
     settled = Settled(0, founders)
     pending = (founders,) if bound else ()
     return Token(
-        first, first, ZERO, 0, founders, int(bound), settled, pending, frozenset(), (), acks
+        first,
+        first,
+        ZERO,
+        0,
+        founders,
+        int(bound),
+        settled,
+        settled,
+        pending,
+        frozenset(),
+        (),
+        acks,
     )
 
 
@@ -109,7 +120,7 @@ def sound(message: Token | Call911) -> bool:
     epochs: tuple[Epoch, ...] = (message.epoch,)
     numbers: tuple[int, ...] = (message.seq,)
     if isinstance(message, Token):
-        numbers += (message.global_view_number, message.settled.at, message.top)
+        numbers += (message.global_view_number, message.settled.at, message.before.at, message.top)
     else:
         epochs += (message.claim, message.promised)
         numbers += (message.attempt,)

@@ -91,15 +91,20 @@ class RingState:
                 if not bound:
                     token = token._replace(global_view_number=self.global_view_number + 1)
                 self.reserved = token.global_view_number
-        else:
+        elif not same or everybody or not self.repairs.seen_by_all:
             committed = same
             effects = self._commit(self.reserved, token.nodelist if same else ())
             self.view_state = "agreement" if same else "chaos"
             self.reserved = 0
         if bound and (everybody or committed):
-            settled = Settled(token.global_view_number, token.nodelist)
-            token = token._replace(settled=settled, pending=())
-        return effects, token
+            token = self._settled(token)
+        return effects + self._fill(token), token
+
+    def _settled(self, token: Token) -> Token:
+        """The token on which its list is settled; what was so before is remembered there."""
+        settled = Settled(token.global_view_number, token.nodelist)
+        before = token.before if settled == token.settled else token.settled
+        return token._replace(settled=settled, before=before, pending=())
 
     def _commit(self, at: int, view: Nodelist) -> list[Effect]:
         """Put a view, or NULL, at that index; NULL takes no view's place."""
@@ -126,20 +131,19 @@ class RingState:
         self.global_view_number = max(self.global_view_number, token.global_view_number)
 
     def _fill(self, token: Token) -> list[Effect]:
-        """Commit the view that all have held last, if this member has missed it."""
-        at, nodelist = token.settled
-        missed = 0 < at < token.global_view_number and self.me in nodelist
-        if self.repairs.fills_holes and missed and not entry(self.global_view, at):
-            return self._commit(at, nodelist)
-        return []
+        """Commit the view before the settled one, if this member was in it and has missed it.
 
-    def _change(self, token: Token, nodelist: Nodelist) -> list[Effect]:
+        All on the list of the settled one have held a token that said so; of the settled one
+        itself its last reader could be alone in knowing.
+        """
+        at, nodelist = token.before
+        missed = at and self.me in nodelist and not entry(self.global_view, at)
+        return self._commit(at, nodelist) if missed and self.repairs.fills_holes else []
+
+    def _change(self, token: Token, nodelist: Nodelist) -> None:
         """Put another list on the token that this member has, and let its rounds begin."""
         self._to_chaos()
-        token = self._proposed(token, nodelist)
-        effects = self._fill(token)
-        self._hold(token)
-        return effects
+        self._hold(self._proposed(token, nodelist))
 
     def _proposed(self, token: Token, nodelist: Nodelist) -> Token:
         """The token with that list; who is not on it holds no mail back."""

@@ -48,8 +48,8 @@ class Ring:
             core.global_view, core.global_view_number = (founders,), 1
             seq = 6 + place + 1 if place else 6 + len(founders) + 1
             core.last_token = Token(
-                member, member, ZERO, seq, founders, 1, Settled(1, founders), (),
-                frozenset(founders), (), acks,
+                member, member, ZERO, seq, founders, 1, Settled(1, founders),
+                Settled(0, founders), (), frozenset(founders), (), acks,
             )  # fmt: skip
 
     def do(self, member: Address, event: ev.Event) -> list[ev.Effect]:
@@ -438,7 +438,18 @@ def test_a_failure_report_of_an_older_token_is_ignored() -> None:
 
 def test_nobody_reserves_before_all_have_held_the_list() -> None:
     core = Raincore(B)
-    held = Token(B, A, ZERO, 5, (A, B, C), 2, Settled(1, (A, B)), ((A, B, C),), frozenset({A}))
+    held = Token(
+        B,
+        A,
+        ZERO,
+        5,
+        (A, B, C),
+        2,
+        Settled(1, (A, B)),
+        Settled(0, (A, B)),
+        ((A, B, C),),
+        frozenset({A}),
+    )
     core.up = "up"
     core.handle(ev.ReceiveToken(held))
     again = held._replace(seq=8, seen=frozenset({A, B}))
@@ -453,21 +464,57 @@ def test_nobody_reserves_before_all_have_held_the_list() -> None:
 
 
 def test_another_list_while_it_reserves_leaves_a_hole_that_is_filled() -> None:
-    def reserving(repairs: Repairs) -> Raincore:
+    """RAI-F8: once the next list is settled, all on it know that the one before was."""
+
+    def missed(repairs: Repairs) -> Raincore:
         core = Ring(repairs=repairs).cores[B]
         core.view_state, core.reserved, core.global_view_number = "reserve", 2, 2
         core.last_token = core.last_token._replace(nodelist=(A, B, C), global_view_number=2)
-        settled = Settled(2, (A, B, C))
         later = core.last_token._replace(
-            seq=30, nodelist=(A, B), global_view_number=3, settled=settled, pending=((A, B),)
-        )
-        told = core.handle(ev.ReceiveToken(later._replace(seen=frozenset({A}))))
+            seq=30, nodelist=(A, B), global_view_number=3, settled=Settled(2, (A, B, C)),
+            before=Settled(1, FOUR), pending=((A, B),), seen=frozenset(),
+        )  # fmt: skip
+        assert ev.Committed(2, (A, B, C)) not in core.handle(ev.ReceiveToken(later))
+        assert (core.view_state, core.reserved, core.global_view) == ("chaos", 0, (FOUR, ()))
+        core.token_state = "hungry"
+        told = core.handle(ev.ReceiveToken(later._replace(seq=32, seen=frozenset({A}))))
         assert (ev.Committed(2, (A, B, C)) in told) == repairs.fills_holes
-        assert (core.view_state, core.reserved) == ("chaos", 0)
+        assert core.last_token.settled == Settled(3, (A, B))
+        assert core.last_token.before == Settled(2, (A, B, C))
         return core
 
-    assert reserving(Repairs()).global_view == (FOUR, (A, B, C))
-    assert reserving(replace(Repairs(), fills_holes=False)).global_view == (FOUR, ()), "RAI-F8"
+    assert missed(Repairs()).global_view == (FOUR, (A, B, C))
+    assert missed(replace(Repairs(), fills_holes=False)).global_view == (FOUR, ())
+
+
+def test_what_only_its_own_copy_calls_settled_is_not_filled() -> None:
+    """RAI-F15: B was the last to see the founders' list, and was lost; A went on without it."""
+    ring = founders(A, B)
+    ring.turn()
+    assert ring.cores[B].last_token.settled == Settled(1, (A, B))
+    ring.crash(B)
+    ring.do(A, ev.HungryTimeout())
+    ring.carry()
+    ring.turn(3)
+    assert ring.views(A) == ["", "a"]
+    ring.do(B, ev.Recover())
+    ring.carry()
+    ring.turn(8)
+    assert ring.views(A) == ["", "a", "ab"]
+    assert ring.views(B) == ["", "", "ab"]
+
+
+def test_who_reserves_waits_until_all_have_seen_the_list_again() -> None:
+    core = Ring().cores[B]
+    core.view_state, core.reserved = "reserve", 1
+    core.global_view = ()
+    again = core.last_token._replace(epoch=Epoch(1, A), seq=30, seen=frozenset({A}))
+    core.handle(ev.ReceiveToken(again))
+    assert (core.view_state, core.reserved, core.global_view) == ("reserve", 1, ())
+    core.token_state = "hungry"
+    core.handle(ev.ReceiveToken(again._replace(seq=34, seen=frozenset(FOUR))))
+    assert (core.view_state, core.reserved) == ("agreement", 0)
+    assert [words(view) for view in vars(core)["global_view"]] == ["abcd"]
 
 
 def test_null_takes_no_views_place() -> None:
@@ -679,6 +726,7 @@ def good_token(ring: Ring) -> Token:
         {"epoch": Epoch(LIMIT + 1, D)},
         {"global_view_number": LIMIT + 1},
         {"settled": Settled(LIMIT + 1, FOUR)},
+        {"before": Settled(LIMIT + 1, FOUR)},
         {"top": LIMIT + 1},
     ],
     ids=str,
