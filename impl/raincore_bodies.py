@@ -59,6 +59,7 @@ class TokenBody(Struct, frozen=True, array_like=True, tag="T", gc=False):
     nodelist: Places
     global_view_number: Number
     settled: tuple[Number, Places]
+    before: tuple[Number, Places]
     pending: Annotated[tuple[Places, ...], Meta(max_length=MAX_NAMED)]
     seen: Places
     mail: Annotated[tuple[LetterBody, ...], Meta(max_length=MAX_NAMED)]

@@ -89,6 +89,7 @@ class RaincoreCodec:
             self._made, self._at = self._roster(
                 token.nodelist,
                 token.settled.nodelist,
+                token.before.nodelist,
                 *token.pending,
                 token.seen,
                 [mail.origin for mail in token.mail],
@@ -112,7 +113,7 @@ class RaincoreCodec:
         """Return the token with places for members; raises KeyError for who has none."""
         place = at.__getitem__
         nodelist = tuple(map(place, token.nodelist))
-        settled = token.settled.nodelist
+        settled, before = token.settled.nodelist, token.before.nodelist
         return TokenBody(
             roster,
             (token.epoch.n, at[token.epoch.by] + 1),
@@ -123,6 +124,7 @@ class RaincoreCodec:
                 token.settled.at,
                 nodelist if settled == token.nodelist else tuple(map(place, settled)),
             ),
+            (token.before.at, tuple(map(place, before))),
             tuple([tuple(map(place, each)) for each in token.pending]),
             tuple(sorted(map(place, token.seen))),
             tuple(
@@ -214,9 +216,9 @@ class RaincoreCodec:
         nodelist = _list_of(fields.nodelist, members)
         if not nodelist:
             raise ValueError("a token without members")
-        at, places = fields.settled
-        if at > fields.global_view_number:
-            raise ValueError(f"settled at {at}, above {fields.global_view_number}")
+        (at, places), (first, early) = fields.settled, fields.before
+        if not first <= at <= fields.global_view_number:
+            raise ValueError(f"settled {first} before {at}, at {fields.global_view_number}")
         seen = frozenset(_list_of(fields.seen, members))
         acks = tuple([(members[place], ordinal) for place, ordinal in fields.acks])
         known = dict(acks)
@@ -226,18 +228,21 @@ class RaincoreCodec:
             raise ValueError("an ack above top")
         mail, letters = _read_mail(fields, members, datagram, start)
         token = Token(
-            to,
-            source,
-            _epoch(fields.epoch, members),
-            fields.seq,
-            nodelist,
-            fields.global_view_number,
-            Settled(at, nodelist if places == fields.nodelist else _list_of(places, members)),
-            tuple([_list_of(each, members) for each in fields.pending]),
-            seen,
-            mail,
-            acks,
-            fields.top,
+            to=to,
+            current=source,
+            epoch=_epoch(fields.epoch, members),
+            seq=fields.seq,
+            nodelist=nodelist,
+            global_view_number=fields.global_view_number,
+            settled=Settled(
+                at, nodelist if places == fields.nodelist else _list_of(places, members)
+            ),
+            before=Settled(first, _list_of(early, members)),
+            pending=tuple([_list_of(each, members) for each in fields.pending]),
+            seen=seen,
+            mail=mail,
+            acks=acks,
+            top=fields.top,
         )
         who, size = fields.reserve
         return Body(token, named, letters, Reserve(members[who - 1], size) if who else NO_RESERVE)

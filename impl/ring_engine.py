@@ -92,6 +92,11 @@ class RingEngine:
 
     def _arrived(self, body: Body, now: float) -> None:
         message = body.message
+        if message.current not in message.nodelist and self._foreign(message):
+            place = self.manager.endpoint_of(message.current) or ("", 0)
+            what = type(message).__name__
+            self.manager.drop("foreign", place, f"{what} of {message.current}", now)
+            return
         if body.roster is not self._roster:
             self._roster = body.roster
             for node, incarnation, host, port in body.roster:
@@ -107,6 +112,19 @@ class RingEngine:
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
             self._handle(arrival(message), now)
+
+    def _foreign(self, message: Message) -> bool:
+        """Whether the sender is neither of the ring nor somebody who asks to be let in."""
+        who, core = message.current, self.core
+        if who in core.last_token.nodelist:
+            return False
+        if isinstance(message, Call911):
+            return who != message.orig and who not in core.contacts
+        lists = (
+            message.settled.nodelist,
+            *message.pending,
+        )  # a leaver is off its last token's list
+        return not any(who in each for each in lists)
 
     def _lets_in(self, call: Call911) -> bool:
         """Whether a 911 is of a member, or of somebody for whom there is room."""

@@ -165,7 +165,7 @@ class TransportManager(Generic[M, B]):
         try:
             self._take(self._frames.read(datagram), source, now)
         except WireError as problem:
-            self._drop(problem.reason, source, problem.detail, now)
+            self.drop(problem.reason, source, problem.detail, now)
 
     def _take(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         sender, kind = frame.source, frame.kind
@@ -261,9 +261,10 @@ class TransportManager(Generic[M, B]):
         elif to is not None and to.node == self.me.node and frame.kind != MESSAGE:
             self.counters["for_old_life"] += 1
         else:
-            self._drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
+            self.drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
 
-    def _drop(self, reason: str, source: Endpoint, detail: str, now: float) -> None:
+    def drop(self, reason: str, source: Endpoint, detail: str, now: float) -> None:
+        """Count a datagram, or a message, that is not taken, and name who sent it."""
         self.counters[reason] += 1
         times = self._pace.count(reason, now)
         if times:

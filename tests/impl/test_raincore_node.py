@@ -6,7 +6,7 @@ import pytest
 
 from raincheck.impl.errors import ConfigError, NotMember, WouldBlock
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore_events import EatingTimeout, Eats
+from raincheck.impl.raincore_events import ZERO, Call911, EatingTimeout, Eats
 from raincheck.impl.raincore_node import RingNode
 from raincheck.impl.raincore_simulator import Link, RingSimulator
 from raincheck.impl.raincore_wire import RaincoreCodec
@@ -405,6 +405,27 @@ def test_another_ring_on_the_same_net_is_not_heard_and_named():
     assert ours["a"].core.last_token == ours_before
     ours.run(0.5)
     assert ours.in_one_view("a", "b")
+
+
+def test_a_token_of_a_stranger_is_dropped_and_its_sender_named():
+    ring = formed("a", "b")
+    evil = RingNode(Address("z", 0), ring.config, founders=[(Address("z", 0), HERE)])
+    copy = ring["a"].core.last_token
+    token = copy._replace(to=A, current=evil.address, seq=copy.seq + 1000)
+    evil.manager.learn(A, ring["a"].endpoint)
+    evil.manager.send(A, token, evil._codec.encode(token), 0.0)
+    call = Call911(A, B, evil.address, (A, B), ZERO, 0)
+    evil.manager.send(A, call, evil._codec.encode(call), 0.0)
+    for data, _ in evil.manager.poll_datagrams():
+        ring.inject("a", data, ("6.6.6.6", 666))
+
+    [dropped] = ring["a"].dropped
+    assert (dropped.reason, dropped.sender) == ("foreign", ("6.6.6.6", 666))
+    assert dropped.detail == "Token of z.0"
+    assert ring["a"].node.counters["foreign"] == 2
+    assert ring["a"].core.last_token.seq < copy.seq + 1000
+    ring.run(1.0)
+    assert ring.in_one_view("a", "b")
 
 
 def test_a_ring_of_many_long_names_still_fits_into_a_datagram():

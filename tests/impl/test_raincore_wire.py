@@ -36,6 +36,7 @@ TOKEN = Token(
     nodelist=(C, B, A),
     global_view_number=5,
     settled=Settled(4, (C, GONE, A)),
+    before=Settled(2, (GONE, A)),
     pending=((C, A), (C, B, A)),
     seen=frozenset({A, C}),
     mail=(Mail(8, GONE, 2), Mail(9, A, 4)),
@@ -62,7 +63,8 @@ CALL = Call911(
 )
 QUIET = TOKEN._replace(mail=())
 JOINER = Call911(to=B, orig=C, current=A, nodelist=(), epoch=ZERO, seq=0, attempt=1)
-FIRST = Token(B, A, ZERO, 0, (A,), 0, Settled(0, (A,)), ((A,),), frozenset(), acks=((A, 0),))
+START = Settled(0, (A,))
+FIRST = Token(B, A, ZERO, 0, (A,), 0, START, START, ((A,),), frozenset(), acks=((A, 0),))
 LARGEST = QUIET._replace(seq=LIMIT, epoch=Epoch(LIMIT, A), global_view_number=LIMIT, top=LIMIT)
 BODIES = [CODEC.encode(TOKEN, LETTERS, Reserve(C, 99)), CODEC.encode(QUIET), CODEC.encode(CALL)]
 
@@ -152,6 +154,8 @@ def test_others_on_a_token_with_the_same_list_are_named_too():
         QUIET._replace(nodelist=()),
         QUIET._replace(nodelist=(A, B, A)),
         QUIET._replace(settled=Settled(6, (A,))),
+        QUIET._replace(before=Settled(5, (A,))),
+        QUIET._replace(before=Settled(1, (A, A))),
         QUIET._replace(pending=((A, A),)),
         QUIET._replace(acks=((C, 1), (A, 1))),
         QUIET._replace(acks=((A, 1), (A, 1))),
