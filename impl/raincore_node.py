@@ -100,9 +100,9 @@ class RingNode(RingEngine):
 
     def kept_state(self) -> bytes | None:
         """Return what is to be written down before anything is sent; None: nothing new."""
-        if self.core.up == "new" or not (self._changed or self.manager.changed):
+        if self.core.up == "new" or not (self._changed or self.manager.peers.changed):
             return None
-        self._changed = self.manager.changed = False
+        self._changed = self.manager.peers.changed = False
         return self._keeper.state(self.core, self._mailbox, self.manager.kept())
 
     def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
@@ -221,7 +221,7 @@ class RingNode(RingEngine):
         """While the token is kept here nothing is sent: do the others have another one?"""
         self._hello_due = now + self.config.give_up
         for member in self.core.last_token.nodelist:
-            place = self.manager.endpoint_of(member)
+            place = self.manager.peers.endpoint_of(member)
             if place is not None and member != self.address:
                 self.manager.hello(place)
 
@@ -245,6 +245,8 @@ class RingNode(RingEngine):
             self.found[member] = None
             if len(self.found) == len(self.contacts):
                 self._look_for_members(now)
-        elif not core.last_token.nodelist and all(map(self.manager.has_failed, core.contacts)):
+        elif not core.last_token.nodelist and all(
+            map(self.manager.peers.has_failed, core.contacts)
+        ):
             # All who had answered have gone. No event of the core's: it does not look for members.
             core.contacts = (member,)

@@ -161,8 +161,7 @@ class RaincoreCodec:
 
     def _roster(self, *groups: Iterable[Address]) -> tuple[Raw, dict[Address, int]]:
         """Return the roster of all these, and each one's place in it; nobody's place is -1."""
-        members = dict.fromkeys(chain(*groups))
-        members.pop(NOBODY, None)
+        members = dict.fromkeys(each for each in chain(*groups) if each != NOBODY)
         at = {member: place for place, member in enumerate(members)}
         at[NOBODY] = -1
         place = self._place
@@ -179,7 +178,7 @@ class RaincoreCodec:
                 raise ValueError("no body")
             stop = begin + _SIZE.unpack_from(datagram, start)[0]
             if stop > len(datagram):
-                raise ValueError(f"fields of {stop - begin} bytes in {len(datagram) - begin}")
+                raise ValueError(f"fields of {stop - begin} bytes")
             fields = self._decoder.decode(memoryview(datagram)[begin:stop])
             named, members = self._known(fields.roster)
             if isinstance(fields, TokenBody):
@@ -214,11 +213,9 @@ class RaincoreCodec:
         start: int,
     ) -> Body:
         nodelist = _list_of(fields.nodelist, members)
-        if not nodelist:
-            raise ValueError("a token without members")
         (at, places), (first, early) = fields.settled, fields.before
-        if not first <= at <= fields.global_view_number:
-            raise ValueError(f"settled {first} before {at}, at {fields.global_view_number}")
+        if not nodelist or not first <= at <= fields.global_view_number:
+            raise ValueError(f"{nodelist}: {first}, {at}, {fields.global_view_number} are settled")
         seen = frozenset(_list_of(fields.seen, members))
         acks = tuple([(members[place], ordinal) for place, ordinal in fields.acks])
         known = dict(acks)
@@ -234,9 +231,7 @@ class RaincoreCodec:
             seq=fields.seq,
             nodelist=nodelist,
             global_view_number=fields.global_view_number,
-            settled=Settled(
-                at, nodelist if places == fields.nodelist else _list_of(places, members)
-            ),
+            settled=Settled(at, _list_of(places, members)),
             before=Settled(first, _list_of(early, members)),
             pending=tuple([_list_of(each, members) for each in fields.pending]),
             seen=seen,

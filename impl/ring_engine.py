@@ -69,9 +69,10 @@ class RingEngine:
         self.manager.counters = self.counters
         self._founders = tuple([address for address, _ in founders])
         for address, place in founders:
-            self.manager.learn(address, place)
             if address == me:
                 self._here = place
+            else:
+                self.manager.peers.learn(address, place)
         self._random = Random(zlib.crc32(str(me).encode()) if seed is None else seed)
         self._looped: deque[Message] = deque()
         self._reports: list[RingReport] = []
@@ -93,15 +94,15 @@ class RingEngine:
     def _arrived(self, body: Body, now: float) -> None:
         message = body.message
         if message.current not in message.nodelist and self._foreign(message):
-            place = self.manager.endpoint_of(message.current) or ("", 0)
+            place = self.manager.peers.endpoint_of(message.current) or ("", 0)
             what = type(message).__name__
             self.manager.drop("foreign", place, f"{what} of {message.current}", now)
             return
         if body.roster is not self._roster:
             self._roster = body.roster
             for node, incarnation, host, port in body.roster:
-                if port:
-                    self.manager.learn(Address(node, incarnation), (host, port))
+                if port and node != self.address.node:
+                    self.manager.peers.learn(Address(node, incarnation), (host, port))
         if isinstance(message, Token):
             if body.letters:
                 self._mailbox.take(body.letters)
@@ -207,7 +208,7 @@ class RingEngine:
             self._stop(f"its token cannot be sent any more: {problem}")
 
     def _place(self, member: Address) -> Endpoint | None:
-        return self._here if member == self.address else self.manager.endpoint_of(member)
+        return self._here if member == self.address else self.manager.peers.endpoint_of(member)
 
     # ------------------------------------------------------------------ time
 
@@ -265,6 +266,9 @@ class RingEngine:
             if self.contacts and not core.last_token.nodelist:
                 self._say_hello()
             self._handle(ev.StarvingTimeout(), now)
+
+    def _failed(self, member: Address) -> bool:
+        return self.manager.peers.has_failed(member)
 
     def _say_hello(self) -> None:
         for endpoint in self.contacts:

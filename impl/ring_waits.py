@@ -25,7 +25,7 @@ def waits_of(node: RingNode, now: float) -> dict[str, str]:  # noqa: ARG001 (the
     elif core.token_state == "starving":
         waits = {str(member): "to let its 911 pass" for member in others}
         for member in others:
-            if node.manager.has_failed(member):
+            if node.manager.peers.has_failed(member):
                 waits[str(member)] = "to be heard of again"
     elif core.token_state == "hungry":
         waits[str(token.to)] = "to pass the token on"
@@ -39,7 +39,7 @@ def waits_of(node: RingNode, now: float) -> dict[str, str]:  # noqa: ARG001 (the
             waits = {
                 str(member): "to be heard of again: without it there is no majority"
                 for member in others
-                if node.manager.has_failed(member)
+                if node.manager.peers.has_failed(member)
             }
     for member, message in node.manager.under_way():
         what = "the token" if isinstance(message, Token) else "a 911"

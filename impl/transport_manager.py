@@ -66,13 +66,11 @@ class TransportManager(Generic[M, B]):
         """Whether this is a member, whom joiners may ask."""
         self.epoch = 0
         """Told with HERE: of which epoch the token was that was here last."""
-        self.changed = False
-        """Whether `kept` has changed since this was set to False."""
         self.closed = False
         """Takes no new message any more; what came before is still acknowledged."""
         self._decode = decode
         self._frames = Frames(config.ring, config.max_datagram)
-        self.peers: Peers[M] = Peers(config)
+        self.peers: Peers[M] = Peers(config, self._ended)
         self._busy: dict[str, Peer[M]] = {}  # those with messages under way
         self._outgoing: list[tuple[bytes, Endpoint]] = []
         self._notices: list[Notice[M, B]] = []
@@ -85,48 +83,11 @@ class TransportManager(Generic[M, B]):
         """What a restart of this same life needs, so that no message is taken twice."""
         return self.peers.kept()
 
-    # ------------------------------------------------------------------ peers
-
-    def learn(self, address: Address, endpoint: Endpoint) -> None:
-        """Another member says where this one is found; what itself says counts more."""
-        if address.node != self.me.node:
-            known = self.peers.by_name.get(address.node)
-            if known is None or known.address.incarnation < address.incarnation:
-                self._peer(address, endpoint)
-            elif known.endpoint is None and known.address == address:
-                self.peers.place(known, endpoint)
-
-    def endpoint_of(self, address: Address) -> Endpoint | None:
-        """Return where a member is found, None if that is not known (any more)."""
-        peer = self.peers.get(address)
-        return peer.endpoint if peer is not None else None
-
-    def has_failed(self, member: Address) -> bool:
-        """Whether a message to it was given up, and nothing was heard of it since."""
-        peer = self.peers.get(member)
-        return peer is not None and peer.failed
-
-    def _peer(self, address: Address, endpoint: Endpoint | None = None) -> Peer[M]:
-        """Return the peer; a life later than the one known replaces it."""
-        known = self.peers.by_name.get(address.node)
-        if known is not None:
-            if known.address.incarnation >= address.incarnation:
-                return known
-            self._end(known)
-        self.changed = True
-        return self.peers.make(address, endpoint)
-
-    def _end(self, peer: Peer[M]) -> None:
-        """That life is over: nothing under way to it can arrive."""
-        for number in list(peer.under_way):
-            self._give_up(peer, number)
-        self._busy.pop(peer.address.node, None)
-
     # ------------------------------------------------------------------ sending
 
     def send(self, to: Address, message: M, body: bytes, now: float) -> None:
         """Send a message, whose body is encoded already."""
-        peer = self._peer(to)
+        peer = self.peers.latest(to)
         if to != peer.address:
             self.counters["to_old_life"] += 1
             self._notices.append(Undelivered(to, message))
@@ -140,7 +101,7 @@ class TransportManager(Generic[M, B]):
         self._busy[to.node] = peer
         peer.timer.start_if_idle(now)
         self.counters["sent"] += 1
-        self.changed = True
+        self.peers.changed = True
         self._transmit(frame, peer)
 
     def hello(self, endpoint: Endpoint) -> None:
@@ -152,6 +113,12 @@ class TransportManager(Generic[M, B]):
             self.counters["no_endpoint"] += 1
         else:
             self._outgoing.append((frame, peer.endpoint))
+
+    def _ended(self, peer: Peer[M]) -> None:
+        """That life is over: nothing under way to it can arrive."""
+        for number in list(peer.under_way):
+            self._give_up(peer, number)
+        self._busy.pop(peer.address.node, None)
 
     def _give_up(self, peer: Peer[M], number: int) -> None:
         sent = peer.under_way.pop(number)
@@ -177,8 +144,8 @@ class TransportManager(Generic[M, B]):
             self._message(frame, endpoint)
         elif kind == GONE and frame.number > self.me.incarnation:
             self._notices.append(Replaced(Address(self.me.node, frame.number)))
-        elif sender.node in self.peers.by_name and self._peer(sender).address == sender:
-            peer = self._peer(sender)
+        elif sender.node in self.peers.by_name and self.peers.latest(sender).address == sender:
+            peer = self.peers.latest(sender)
             self.peers.heard(peer, endpoint)
             if kind == ACK:
                 self._acked(peer, frame, now)
@@ -194,7 +161,7 @@ class TransportManager(Generic[M, B]):
                 self._outgoing.append((here, endpoint))
         elif sender != self.me:
             if sender.node != self.me.node:
-                self.peers.heard(self._peer(sender), endpoint)
+                self.peers.heard(self.peers.latest(sender), endpoint)
             self._notices.append(Found(sender, endpoint, frame.number))
 
     def _message(self, frame: Frame, endpoint: Endpoint) -> None:
@@ -219,11 +186,11 @@ class TransportManager(Generic[M, B]):
         else:
             # Nothing is kept of who sends what cannot be read.
             message = self._decode(sender, self.me, frame.datagram, frame.body)
-            self._peer(sender).take(number)
-            self.changed = True
+            self.peers.latest(sender).take(number)
+            self.peers.changed = True
             self.counters["received"] += 1
             self._notices.append(Arrived(sender, message))
-        peer = self._peer(sender)
+        peer = self.peers.latest(sender)
         self.peers.heard(peer, endpoint)
         self._transmit(self._frames.make(ACK, self.me, sender, peer.highest, peer.mask), peer)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from .messages import Address, Count, Endpoint
@@ -121,12 +122,16 @@ class Peer(Generic[M]):
 class Peers(Generic[M]):
     """All peers by their names: of each the latest life."""
 
-    def __init__(self, config: RingConfig) -> None:
+    def __init__(self, config: RingConfig, ended: Callable[[Peer[M]], None]) -> None:
+        """`ended` is called with a life that is over."""
         self.by_name: dict[str, Peer[M]] = {}
         """The one heard of last stands last."""
         self.places = 0
         """Grows whenever it is known anew where a peer is."""
+        self.changed = False
+        """Whether `kept` has changed since this was set to False."""
         self._config = config
+        self._ended = ended
         self._floor = 0  # no number above it has been used for a peer that is not known
 
     def __len__(self) -> int:
@@ -137,19 +142,41 @@ class Peers(Generic[M]):
         peer = self.by_name.get(address.node)
         return peer if peer is not None and peer.address == address else None
 
-    def make(self, address: Address, endpoint: Endpoint | None = None) -> Peer[M]:
-        """A new peer, or a new life of one, which begins with nothing."""
-        if address.node not in self.by_name and len(self) >= MAX_PEERS:
+    def endpoint_of(self, address: Address) -> Endpoint | None:
+        """Return where a member is found, None if that is not known (any more)."""
+        peer = self.get(address)
+        return peer.endpoint if peer is not None else None
+
+    def has_failed(self, address: Address) -> bool:
+        """Whether a message to it was given up, and nothing was heard of it since."""
+        peer = self.get(address)
+        return peer is not None and peer.failed
+
+    def latest(self, address: Address) -> Peer[M]:
+        """Return the peer; a life later than the one known replaces it, and begins with nothing."""
+        known = self.by_name.get(address.node)
+        if known is not None:
+            if known.address.incarnation >= address.incarnation:
+                return known
+            self._ended(known)
+        elif len(self) >= MAX_PEERS:
             idle = next((peer for peer in self.by_name.values() if not peer.under_way), None)
             if idle is not None:
                 self._floor = max(self._floor, idle.sent)
                 del self.by_name[idle.address.node]
         timer = Backoff(self._config.retransmit_after, self._config.retransmit_max)
-        peer: Peer[M] = Peer(address, endpoint, timer)
+        peer: Peer[M] = Peer(address, None, timer)
         peer.sent = self._floor
         self.by_name[address.node] = peer
         self.places += 1
+        self.changed = True
         return peer
+
+    def learn(self, address: Address, endpoint: Endpoint) -> None:
+        """Another member says where this one is found; what itself says counts more."""
+        peer = self.latest(address)
+        if peer.address == address and peer.endpoint is None:
+            self.place(peer, endpoint)
 
     def place(self, peer: Peer[M], endpoint: Endpoint) -> None:
         """That peer is there."""
@@ -174,5 +201,6 @@ class Peers(Generic[M]):
         """Know the peers again."""
         self._floor = kept.floor
         for address, endpoint, sent, highest, mask in kept.peers:
-            peer = self.make(address, endpoint)
+            peer = self.latest(address)
+            peer.endpoint = endpoint
             peer.sent, peer.highest, peer.mask = sent, highest, mask

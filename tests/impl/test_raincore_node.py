@@ -412,7 +412,7 @@ def test_a_token_of_a_stranger_is_dropped_and_its_sender_named():
     evil = RingNode(Address("z", 0), ring.config, founders=[(Address("z", 0), HERE)])
     copy = ring["a"].core.last_token
     token = copy._replace(to=A, current=evil.address, seq=copy.seq + 1000)
-    evil.manager.learn(A, ring["a"].endpoint)
+    evil.manager.peers.learn(A, ring["a"].endpoint)
     evil.manager.send(A, token, evil._codec.encode(token), 0.0)
     call = Call911(A, B, evil.address, (A, B), ZERO, 0)
     evil.manager.send(A, call, evil._codec.encode(call), 0.0)

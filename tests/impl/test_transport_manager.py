@@ -38,7 +38,7 @@ def manager(me, kept=None):
     made = TransportManager(me, CONFIG, read, kept)
     for address, place in PLACES.items():
         if address.node != me.node:
-            made.learn(address, place)
+            made.peers.learn(address, place)
     return made
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_acknowledged_is_sent_again_with_growing_pauses_and_then_giv
     assert now == pytest.approx(0.8)
     assert told(a) == [Undelivered(B, "one")]
     assert a.poll_datagrams() == []
-    assert a.has_failed(B)
+    assert a.peers.has_failed(B)
 
 
 def test_who_slept_tries_again_before_it_gives_up():
@@ -154,7 +154,7 @@ def test_who_has_failed_fails_sooner_until_it_is_heard_of():
     a.poll_datagrams()
     send(b, A, "here I am")
     carry(b, a)
-    assert not a.has_failed(B)
+    assert not a.peers.has_failed(B)
     assert time_to_fail(20.0) == pytest.approx(CONFIG.give_up)
 
 
@@ -358,9 +358,9 @@ def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
         carry(a, b)
         carry(b, a)
     for number in range(MAX_PEERS + 1):
-        a.learn(Address(f"s{number}", 0), HERE)
-    assert a.endpoint_of(B) is None
-    a.learn(B, THERE)
+        a.peers.learn(Address(f"s{number}", 0), HERE)
+    assert a.peers.endpoint_of(B) is None
+    a.peers.learn(B, THERE)
     send(a, B, "three")
     carry(a, b)
 
