@@ -45,6 +45,7 @@ def first_token(rules: Rules, founders: Nodelist) -> Token:
         nodelist=founders,
         global_view_number=1 if rules.bound_index else 0,
         settled=Settled(0, founders),
+        before=Settled(0, founders),
         pending=(founders,) if rules.bound_index else (),
         seen=frozenset(),
         acks=tuple(sorted((n, 0) for n in founders)),

@@ -19,7 +19,7 @@ from .raincore_events import (
     Undelivered911,
 )
 from .raincore_lists import has_quorum, last_view, next_after, relisted, restricted
-from .raincore_local import Answer, Local, Rules, filled, knows, running, starving
+from .raincore_local import Answer, Local, Rules, knows, running, starving
 
 
 def starve(rules: Rules, me: Local, phase: str) -> Answer:
@@ -171,8 +171,7 @@ def _regenerate(rules: Rules, me: Local, call: Call911) -> Answer:
         token = token._replace(epoch=me.wanted)
     if nodelist != copy.nodelist:
         token = relisted(token, nodelist, token.seen, rules.bound_index)
-    me, told = filled(rules, me, token)
     me = knows(me, token.global_view_number)._replace(
         token_state="eating", last_token=token, phase="none", wanted=ZERO
     )
-    return Accepted(me, (*told, Eats(token.epoch, token.seq), Timer("eating")))
+    return Accepted(me, (Eats(token.epoch, token.seq), Timer("eating")))

@@ -53,9 +53,10 @@ class Mail(NamedTuple):
 
 
 class Token(NamedTuple):
-    """The token (Fig. 6). `settled`, `pending` and `seen` are the repairs'; the last three, mail.
+    """The token (Fig. 6). From `settled` to `seen` the repairs'; the last three are mail's.
 
-    `pending` has the lists proposed since `settled`, `seen` who has held this list in this epoch.
+    `before` was settled before `settled`; `pending` has the lists proposed since `settled`, `seen`
+    who has held this list in this epoch.
     """
 
     to: Address
@@ -65,6 +66,7 @@ class Token(NamedTuple):
     nodelist: Nodelist
     global_view_number: int
     settled: Settled
+    before: Settled
     pending: tuple[Nodelist, ...]
     seen: frozenset[Address]
     mail: tuple[Mail, ...] = ()
@@ -77,7 +79,9 @@ class Token(NamedTuple):
         return self.epoch, self.seq
 
 
-NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, Settled(0, ()), (), frozenset())
+NOTHING: Final = Settled(0, ())
+
+NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, NOTHING, NOTHING, (), frozenset())
 """The copy of a joiner that has never held a token."""
 
 

@@ -25,9 +25,7 @@ from .raincore_local import (
     Answer,
     Local,
     Rules,
-    Viewed,
     committed,
-    filled,
     in_chaos,
     knows,
     reads_mail,
@@ -47,8 +45,7 @@ def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
     if not takes(rules, me, t):
         return Accepted(me)
     t = t._replace(current=me.me, seen=t.seen | {me.me})
-    me, told = filled(rules, me, t)
-    me, t, here = viewed(rules, me, t)
+    me, t, told = viewed(rules, me, t)
     me, t, delivered = reads_mail(me, t)
     me = me._replace(
         token_state="eating",
@@ -57,7 +54,7 @@ def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
         phase="none",
         wanted=ZERO,
     )
-    return Accepted(me, (*told, *here, *delivered, Eats(t.epoch, t.seq), Timer("eating")))
+    return Accepted(me, (*told, *delivered, Eats(t.epoch, t.seq), Timer("eating")))
 
 
 def takes(rules: Rules, me: Local, t: Token) -> bool:
@@ -86,23 +83,22 @@ def token_undelivered(rules: Rules, me: Local, event: TokenUndelivered) -> Answe
     if not nodelist:
         return Accepted(me._replace(up="left"))
     to = next_after(t.nodelist, t.to) or me.me
-    me, t, told = _changed(rules, me, t, nodelist, frozenset({me.me}))
+    me, t = _changed(rules, me, t, nodelist, frozenset({me.me}))
     if nodelist != (me.me,):
-        return _passed(me, t, to, told)
+        return _passed(me, t, to, ())
     at = t.global_view_number if rules.bound_index else me.global_view_number + 1
-    me, here = committed(knows(me, at), at, nodelist)
+    me, told = committed(knows(me, at), at, nodelist)
     t = settled(rules, t._replace(to=me.me, current=me.me, global_view_number=at))
     me = me._replace(view_state="agreement", token_state="eating", last_token=t)
-    return Accepted(me, (*told, *here, Eats(t.epoch, t.seq), Timer("eating")))
+    return Accepted(me, (*told, Eats(t.epoch, t.seq), Timer("eating")))
 
 
 def _changed(
     rules: Rules, me: Local, t: Token, nodelist: Nodelist, seen: frozenset[Address]
-) -> Viewed:
-    """The holder changes the list, and fills its own hole."""
+) -> tuple[Local, Token]:
+    """The holder changes the list."""
     t = relisted(t, nodelist, seen, rules.bound_index)
-    me, told = filled(rules, in_chaos(me), t)
-    return Viewed(knows(me, t.global_view_number), t, told)
+    return knows(in_chaos(me), t.global_view_number), t
 
 
 def _passed(me: Local, t: Token, to: Address, outputs: tuple[Output, ...]) -> Answer:
@@ -122,18 +118,17 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     ring = me.last_token.nodelist
     nodelist, leaves, may = _wanted_list(rules, me)
     me, t, delivered = _posts(me._replace(new_nodes=() if may else me.new_nodes))
-    told: tuple[Output, ...] = ()
     if not nodelist:
         return Accepted(me._replace(up="left"), delivered)
     if leaves or nodelist != ring:
         seen = frozenset[Address]() if leaves else frozenset({me.me})
-        me, t, told = _changed(rules, me, t, nodelist, seen)
+        me, t = _changed(rules, me, t, nodelist, seen)
         t = t._replace(seq=t.seq + 1)
     me = me._replace(last_token=t)
     if nodelist == (me.me,):
-        return _alone(rules, me, t, (*told, *delivered))
+        return _alone(rules, me, t, delivered)
     to = next_after(ring if leaves else nodelist, me.me) or nodelist[0]
-    return _passed(me, t, to, (*told, *delivered))
+    return _passed(me, t, to, delivered)
 
 
 def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool, bool]:
@@ -164,12 +159,12 @@ def _posts(me: Local) -> tuple[Local, Token, tuple[Deliver, ...]]:
     return reads_mail(me, t)
 
 
-def _alone(rules: Rules, me: Local, t: Token, told: tuple[Output, ...]) -> Answer:
+def _alone(rules: Rules, me: Local, t: Token, delivered: tuple[Output, ...]) -> Answer:
     """It keeps the token. Repaired, each eating timeout is a round of its own."""
+    told: tuple[Output, ...] = ()
     if rules.failure_claims:
-        me, t, here = viewed(rules, me, t)
-        told = (*here, *told)
-    return Accepted(me._replace(last_token=t), (*told, Timer("eating")))
+        me, t, told = viewed(rules, me, t)
+    return Accepted(me._replace(last_token=t), (*told, *delivered, Timer("eating")))
 
 
 def token_delivered(_rules: Rules, me: Local, _event: TokenDelivered) -> Answer:

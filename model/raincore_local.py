@@ -85,14 +85,14 @@ def committed(me: Local, at: int, view: Nodelist) -> tuple[Local, tuple[Committe
 
 
 def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committed, ...]]:
-    """F8: it may lack the last view known to be settled; the token tells."""
-    at, view = token.settled
-    lacks = 1 <= at < token.global_view_number and me.me in view and not _view_at(me, at)
+    """F8: it may lack the view that was settled before the last one; the token tells.
+
+    Everybody who has held the last one knows of it. Of the last one itself who is the last to
+    hold it could be alone in knowing (F15).
+    """
+    at, view = token.before
+    lacks = at >= 1 and me.me in view and not view_at(me.global_view, at)
     return committed(me, at, view) if rules.fills_holes and lacks else (me, ())
-
-
-def _view_at(me: Local, at: int) -> Nodelist:
-    return view_at(me.global_view, at)
 
 
 def in_chaos(me: Local) -> Local:
@@ -126,22 +126,24 @@ def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
     )
     by_all = token.seen.issuperset(token.nodelist)
     told: tuple[Committed, ...] = ()
-    commits = me.view_state == "reserve" and same
+    trusted = same and (by_all or not rules.seen_by_all)
+    commits = me.view_state == "reserve" and trusted
     if me.view_state == "agreement":
         me = me if same else in_chaos(me)
     elif me.view_state == "chaos":
-        if same and (by_all or not rules.seen_by_all):
+        if trusted:
             at = token.global_view_number if rules.bound_index else me.global_view_number + 1
             me = me._replace(view_state="reserve", reserved=at)
             token = token._replace(global_view_number=at)
-    elif same:
+    elif commits:
         me, told = committed(me, me.reserved, token.nodelist)
         me = me._replace(view_state="agreement", reserved=0)
-    else:
+    elif not same:
         me = in_chaos(_with_null(me, me.reserved))
     if by_all or commits:
         token = settled(rules, token)
-    return Viewed(knows(me, token.global_view_number), token, told)
+    me, missed = filled(rules, me, token)
+    return Viewed(knows(me, token.global_view_number), token, (*told, *missed))
 
 
 def _with_null(me: Local, at: int) -> Local:
@@ -154,8 +156,9 @@ def settled(rules: Rules, token: Token) -> Token:
     """All on the list have held it, or somebody commits it: its index is decided."""
     if not rules.bound_index:
         return token
-    last = Settled(token.global_view_number, token.nodelist)
-    return token._replace(settled=last, pending=())
+    now = Settled(token.global_view_number, token.nodelist)
+    before = token.before if now == token.settled else token.settled
+    return token._replace(settled=now, before=before, pending=())
 
 
 # ------------------------------------------------------------------ mail

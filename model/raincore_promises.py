@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from itertools import combinations, pairwise
 
 from .raincore_events import NOBODY, Nodelist, Token
-from .raincore_lists import next_after
+from .raincore_lists import next_after, view_at
 from .raincore_local import Local, Rules
 from .raincore_state import State
 from .raincore_waits import taken
@@ -106,18 +106,33 @@ def lemma_33(state: State) -> bool:
     return _same_list(state, "agreement")
 
 
+def agreed(state: State) -> bool:
+    """All that run have agreed on the list of all that run."""
+    running = _running(state)
+    lists = {me.last_token.nodelist for me in running}
+    return len(lists) <= 1 and all(
+        me.view_state == "agreement" and set(me.last_token.nodelist) == {r.me for r in running}
+        for me in running
+    )
+
+
 def no_holes(state: State) -> bool:
-    """Who is in a view and in the next one that anybody commits, and commits that, has both."""
-    entries = sorted(_entries(state))
-    views = {me.me: me.global_view for me in state.locals}
+    """Who is in a view and has the next one that anybody commits has both.
+
+    And when all agree, whoever is in the last one has it.
+    """
+    entries = _entries(state)
     places = sorted({at for at, _ in entries})
-    for at, following in pairwise(places):
-        for before in (view for i, view in entries if i == at):
-            for after in (view for i, view in entries if i == following):
-                for n in set(before) & set(after):
-                    has = views[n]
-                    if has[following - 1 : following] == (after,) and has[at - 1] != before:
-                        return False
+    following = dict(pairwise(places))
+    views = {me.me: me.global_view for me in state.locals}
+    running = {me.me for me in _running(state)}
+    for at, view in entries:
+        if at not in following:
+            due = running.intersection(view) if agreed(state) else ()
+        else:
+            due = {n for n in view if view_at(views[n], following[at])}
+        if any(view_at(views[n], at) != view for n in due):
+            return False
     return True
 
 
@@ -150,16 +165,6 @@ def fifo(state: State) -> bool:
                 return False
             last[origin] = k
     return True
-
-
-def agreed(state: State) -> bool:
-    """All that run have agreed on the list of all that run."""
-    running = _running(state)
-    lists = {me.last_token.nodelist for me in running}
-    return len(lists) <= 1 and all(
-        me.view_state == "agreement" and set(me.last_token.nodelist) == {r.me for r in running}
-        for me in running
-    )
 
 
 def rounds_3(state: State) -> bool:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from .instance import Given
 from .machine import Value, function, record
-from .raincore_events import Epoch, Message, Nodelist, Token
+from .raincore_events import Epoch, Message, Nodelist, Settled, Token
 from .raincore_local import Local, Rules
 from .runs import Address
 
@@ -160,6 +160,10 @@ def _epoch(ranks: tuple[tuple[str, int], ...], epoch: Epoch) -> Value:
     return epoch.n, dict(ranks)[epoch.by.node]
 
 
+def _settled(settled: Settled) -> Value:
+    return record(index=settled.at, nodelist=_list(settled.nodelist))
+
+
 @lru_cache(maxsize=200_000)
 def _message(ranks: tuple[tuple[str, int], ...], m: Message) -> Value:
     if isinstance(m, Token):
@@ -171,7 +175,8 @@ def _message(ranks: tuple[tuple[str, int], ...], m: Message) -> Value:
             seq=m.seq,
             nodelist=_list(m.nodelist),
             globalViewNumber=m.global_view_number,
-            settled=record(index=m.settled.at, nodelist=_list(m.settled.nodelist)),
+            settled=_settled(m.settled),
+            before=_settled(m.before),
             pending=tuple(map(_list, m.pending)),
             seen=frozenset(_list(m.seen)),
             mail=tuple((each.ordinal, each.origin.node, each.k) for each in m.mail),
