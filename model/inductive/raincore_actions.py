@@ -264,14 +264,10 @@ def _arrivals(basis: Basis) -> tuple[Transition, ...]:
             "assured": put(s.assured, n, e),
         }
 
-    def commits(s: World, n: Expr, e: Expr, i: Expr, _index: Expr) -> Expr:
-        return And(taken(s, n, e, i), s.sure(n), follows(s, n, s.at(e, i)))
-
-    def committed(s: World, n: Expr, e: Expr, i: Expr, index: Expr) -> Updates:
-        p = s.at(e, i)
+    def commits(s: World, n: Expr, index: Expr) -> Updates:
+        p = s.copy(n)
         k = s.depth(p) if basis.bound_index else index
         return {
-            **eats(s, n, e, i),
             "base": put(s.base, n, p),
             "since": put(s.since, n, s.assured(n)),
             "entry": put(s.entry, n, k, p, s.assured(n), True),
@@ -280,15 +276,19 @@ def _arrivals(basis: Basis) -> tuple[Transition, ...]:
     return (
         Transition("ReceiveToken", "", (_N, _E, _I), taken, takes),
         Transition("ReceiveToken", "the last one to hold it", (_N, _E, _I), is_last, settles),
-        Transition("ReceiveToken", "commits", (_N, _E, _I, _AT), commits, committed),
+        Transition(
+            "ReceiveToken",
+            "commits",
+            (_N, _AT),
+            lambda s, n, _: And(s.eating(n), s.sure(n)),
+            commits,
+        ),
         Transition(
             "ReceiveToken",
             "fills a hole",
-            (_N,),
-            lambda s, n: And(Not(s.down(n)), s.has(n), s.member(s.base(n), n)),
-            lambda s, n: {
-                "entry": put(s.entry, n, s.depth(s.base(n)), s.base(n), s.since(n), True)
-            },
+            (_N, _P, _E),
+            lambda s, n, p, e: And(Not(s.down(n)), s.settled(p, e), s.member(p, n)),
+            lambda s, n, p, e: {"entry": put(s.entry, n, s.depth(p), p, e, True)},
         ),
     )
 
@@ -352,7 +352,7 @@ def _holders(basis: Basis) -> tuple[Transition, ...]:
         Transition("EatingTimeout", "passes", (_N, _M), lambda s, n, _: s.eating(n), passed),
         Transition(
             "EatingTimeout",
-            "alone, reserves",
+            "alone",
             (_N,),
             all_held,
             lambda s, n: {
@@ -361,15 +361,6 @@ def _holders(basis: Basis) -> tuple[Transition, ...]:
                 "settled": put(s.settled, s.copy(n), s.epoch(n), True),
                 "sure": put(s.sure, n, True),
                 "assured": put(s.assured, n, s.epoch(n)),
-            },
-        ),
-        Transition(
-            "EatingTimeout",
-            "alone, commits",
-            (_N,),
-            lambda s, n: And(s.eating(n), s.sure(n)),
-            lambda s, n: {
-                "entry": put(s.entry, n, s.depth(s.copy(n)), s.copy(n), s.assured(n), True),
             },
         ),
     )
