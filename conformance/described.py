@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from raincheck.impl.messages import Address
@@ -14,12 +14,16 @@ from raincheck.impl.tracing import Record
 from .faces import Faces
 from .shapes import fields_of, named, shaped
 
+_LASTING = (tuple, str, int, frozenset, bytes, type(None))
+
 
 @dataclass(frozen=True, slots=True)
 class FromFaces:
     """Records in the model's words, whatever the implementation calls things."""
 
     faces: Faces
+    _known: dict[str, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """What was made of a value last: most of them stay the same, and some are asked for twice."""
 
     @property
     def protocol(self) -> str:
@@ -28,12 +32,25 @@ class FromFaces:
 
     def variables(self, core: Any) -> Record:
         """The core's state as the model's."""
-        local = self.faces.core_local(core)
+        faces = self.faces
+        if faces.local_of is not None:
+            local = faces.local_of(core)
+            found = {name: plain(value) for name, value in local._asdict().items()}
+            return {name: found[name] for name in found if name not in faces.uncompared}
         return {
-            name: plain(value)
-            for name, value in local._asdict().items()
-            if name not in self.faces.uncompared
+            name: self._variable(name, getattr(core, name), wanted)
+            for name, wanted in fields_of(faces.local).items()
+            if name not in faces.uncompared
         }
+
+    def _variable(self, name: str, value: Any, wanted: Any) -> Any:
+        known = self._known.get(name)
+        # What cannot change, and is the same object, is the same.
+        if known is not None and known[0] is value and isinstance(value, _LASTING):
+            return known[1]
+        made = plain(shaped(value, wanted))
+        self._known[name] = (value, made)
+        return made
 
     def args(self, event: Any) -> Record:
         """The event as the model's input."""
@@ -41,7 +58,7 @@ class FromFaces:
 
     def sent(self, effect: Any) -> Iterable[Parcel]:
         """The messages that the effect is."""
-        for output in self.faces.model_outputs([effect]):
+        for output in self._outputs(effect):
             name = type(output).__name__
             if name in self.faces.channels:
                 fields = output._asdict()
@@ -53,7 +70,7 @@ class FromFaces:
 
     def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
         """What the effect tells the layer above, by the output's name."""
-        for output in self.faces.model_outputs([effect]) if self.faces.told else ():
+        for output in self._outputs(effect) if self.faces.told else ():
             if (name := type(output).__name__) in self.faces.told:
                 yield name, plain(output)
 
@@ -71,7 +88,20 @@ class FromFaces:
                 return Parcel(name, sender, content, channel)
         return None
 
+    def _outputs(self, effect: Any) -> tuple[Any, ...]:
+        known = self._known.get("an effect")
+        if known is None or known[0] is not effect:
+            known = self._known["an effect"] = (effect, self.faces.model_outputs([effect]))
+        outputs: tuple[Any, ...] = known[1]
+        return outputs
+
     def _input(self, event: Any) -> Any:
+        known = self._known.get("an event")
+        if known is None or known[0] is not event:
+            known = self._known["an event"] = (event, self._model_input(event))
+        return known[1]
+
+    def _model_input(self, event: Any) -> Any:
         if self.faces.input_of is not None:
             return self.faces.input_of(event)
         wanted = self.faces.inputs[type(event).__name__]

@@ -246,6 +246,11 @@ def _named(kind: type) -> _Shaper:
         if not items:
             items.update((name, _shaper(each)) for name, each in fields_of(kind).items())
         if is_record(type(value)):
+            if field_names(type(value)) == names:  # most often so, and quickly done
+                try:
+                    return kind(*[items[name](getattr(value, name)) for name in names])
+                except ShapeError:
+                    pass  # told below, with the field's name
             value = named(value)
         elif isinstance(value, str) and names == _ADDRESS:
             value = (value, 0)

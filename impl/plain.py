@@ -6,27 +6,42 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 _FIELDS = ("_fields", "__struct_fields__", "__dataclass_fields__")
+_ATOMS = frozenset({int, str, bool, float, type(None)})
+
+
+_names: dict[Any, tuple[str, ...] | None] = {}
+"""The fields of each type that was asked for; None of a type that is no record."""
 
 
 def is_record(kind: Any) -> bool:
     """Tell whether the type has named fields: a NamedTuple, a Struct or a dataclass."""
-    return any(hasattr(kind, known) for known in _FIELDS)
+    return _fields(kind) is not None
 
 
 def field_names(kind: Any) -> tuple[str, ...]:
     """Return the names of a record type's fields, in order."""
-    for known in _FIELDS:
-        if hasattr(kind, known):
-            return tuple(getattr(kind, known))
-    return ()
+    return _fields(kind) or ()
+
+
+def _fields(kind: Any) -> tuple[str, ...] | None:
+    if kind not in _names:
+        known = next((each for each in _FIELDS if hasattr(kind, each)), None)
+        _names[kind] = None if known is None else tuple(getattr(kind, known))
+    return _names[kind]
 
 
 def plain(value: Any) -> Any:
     """Return the value as JSON writes it: sets sorted, mappings as sorted pairs, bytes as hex."""
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
     if isinstance(value, bytes):
         return value.hex()
-    if is_record(type(value)):
-        return [plain(getattr(value, name)) for name in field_names(type(value))]
+    names = _fields(kind)
+    if names is not None:
+        return [plain(getattr(value, name)) for name in names]
+    if kind is tuple or kind is list:
+        return [plain(each) for each in value]
     if isinstance(value, str) or not isinstance(value, Collection):
         return value
     if isinstance(value, Mapping):
