@@ -125,30 +125,23 @@ def _held_by_all(run: Run) -> Iterator[Witness]:
 
 
 def _no_holes(run: Run) -> Iterator[Witness]:
-    """A member of a view that stays on has it where anybody has committed it."""
-    committed: dict[int, tuple[Address, ...]] = {}
+    """Who is in a view, and has the next one that anybody has committed, has both."""
+    committed: dict[int, set[tuple[Address, ...]]] = {}
     for seen in run.seen.values():
         for commit in seen.commits:
-            committed.setdefault(commit.place, commit.members)
-    lists: dict[int, set[tuple[Address, ...]]] = {}
-    for seen in run.seen.values():
-        for held in seen.lists:
-            lists.setdefault(held.place, set()).add(held.members)
-    for who, seen in run.seen.items():
-        own = {entry.place: entry.members for entry in seen.history}
-        last = max((place for place, members in own.items() if members), default=0)
-        for place, members in sorted(committed.items()):
-            if who not in members or place >= last or own.get(place):
-                continue
-            between = (each for at in range(place, last + 1) for each in lists.get(at, ()))
-            if all(who in each for each in between):
-                facts = {
-                    "index": place,
-                    "members": [list(who)],
-                    "view": _names(members),
-                    "lacking": f"{_name(who)} has the one at {last}, and stayed on",
-                }
-                yield Witness(seen.last_at, facts)
+            committed.setdefault(commit.place, set()).add(commit.members)
+    for place, following in pairwise(sorted(committed)):
+        for who, seen in run.seen.items():
+            own = {entry.place: entry.members for entry in seen.history}
+            for members in sorted(committed[place]):
+                if who in members and own.get(following) and own.get(place) != members:
+                    facts = {
+                        "index": place,
+                        "members": [list(who)],
+                        "view": _names(members),
+                        "lacking": f"{_name(who)} has the one at {following}, and not this one",
+                    }
+                    yield Witness(seen.last_at, facts)
 
 
 # ---------------------------------------------------------------- the token

@@ -83,8 +83,6 @@ class RingSeen(msgspec.Struct, kw_only=True):
     states: list[State] = []
     history: list[Entry] = []
     """Its history in the end, from index 1."""
-    lists: list[Entry] = []
-    """The lists that it held, each with the number of views at that time."""
     said: int = 0
     """How many multicasts it has sent."""
     last_at: float | None = None
@@ -96,7 +94,6 @@ class RingObserver:
     def __init__(self, initial: Any) -> None:
         self.seen = RingSeen()
         self._states: set[tuple[str, str]] = set()
-        self._lists: set[tuple[int, tuple[Address, ...]]] = set()
         self._lock: Lock | None = None
         self._eats: Fence | None = None
         self._local = initial
@@ -118,7 +115,6 @@ class RingObserver:
         seen = self.seen
         history = enumerate(self._local.global_view, 1)
         seen.history = [Entry(place, _list(view)) for place, view in history]
-        seen.lists = [Entry(*each) for each in sorted(self._lists)]
         return seen
 
     def _note(self, before: Any, after: Any, index: int, at: float | None) -> None:
@@ -151,8 +147,6 @@ class RingObserver:
         fence = _fence(after.last_token) if eats else None
         if fence is not None and fence != self._eats:
             self.seen.eaten.append(Eaten(fence, index, at))
-            held = (after.last_token.global_view_number, _list(after.last_token.nodelist))
-            self._lists.add(held)
         self._eats = fence
         locked = fence is not None and after.view_state != "chaos"
         if fence is not None and locked and self._lock is None:
