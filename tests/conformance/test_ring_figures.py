@@ -29,7 +29,8 @@ from raincheck.impl.raincore import Raincore
 from raincheck.impl.raincore_events import EatingTimeout, Effect, Event, ReceiveToken, Token
 from raincheck.impl.raincore_simulator import Link
 
-Plant = Callable[[type[Raincore]], None]
+Plant = Callable[[Callable[[Raincore, Event], list[Effect]]], None]
+HANDLE = Raincore.handle
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -72,44 +73,38 @@ def test_model_and_code_draw_the_papers_figure(source: ringexplain.Source, numbe
     assert [str(each) for each in compared.differences] == []
 
 
-class JoinsForNothing(Raincore):
+def joins_for_nothing(core: Raincore, event: Event) -> list[Effect]:
     """A join costs no number of its own."""
-
-    def handle(self, event: Event) -> list[Effect]:
-        before = self.last_token.nodelist
-        effects = super().handle(event)
-        if isinstance(event, EatingTimeout) and len(self.last_token.nodelist) > len(before):
-            self.last_token = self.last_token._replace(seq=self.last_token.seq - 1)
-            effects = [e._replace(seq=e.seq - 1) if isinstance(e, Token) else e for e in effects]
-        return effects
+    before = core.last_token.nodelist
+    effects = HANDLE(core, event)
+    if isinstance(event, EatingTimeout) and len(core.last_token.nodelist) > len(before):
+        core.last_token = core.last_token._replace(seq=core.last_token.seq - 1)
+        effects = [e._replace(seq=e.seq - 1) if isinstance(e, Token) else e for e in effects]
+    return effects
 
 
-class SkipsReserve(Raincore):
+def skips_reserve(core: Raincore, event: Event) -> list[Effect]:
     """A node goes from chaos to agreement directly."""
-
-    def handle(self, event: Event) -> list[Effect]:
-        effects = super().handle(event)
-        if self.view_state == "reserve":
-            self.view_state = "agreement"
-        return effects
+    effects = HANDLE(core, event)
+    if core.view_state == "reserve":
+        core.view_state = "agreement"
+    return effects
 
 
-class Stops(Raincore):
+def takes_nothing(core: Raincore, event: Event) -> list[Effect]:
     """Nobody takes the token."""
-
-    def handle(self, event: Event) -> list[Effect]:
-        return [] if isinstance(event, ReceiveToken) else super().handle(event)
+    return [] if isinstance(event, ReceiveToken) else HANDLE(core, event)
 
 
 @pytest.fixture
-def planted(monkeypatch: pytest.MonkeyPatch) -> Plant:
-    """Give every member another core."""
-    return lambda core: monkeypatch.setattr("raincheck.impl.raincore_node.Raincore", core)
+def plant(monkeypatch: pytest.MonkeyPatch) -> Plant:
+    """Damage every member's core."""
+    return lambda handle: monkeypatch.setattr(Raincore, "handle", handle)
 
 
 @pytest.mark.parametrize("repaired", [True, False])
-def test_a_join_that_takes_no_number_is_noticed(planted: Plant, repaired: bool) -> None:
-    planted(JoinsForNothing)
+def test_a_join_that_takes_no_number_is_noticed(plant: Plant, repaired: bool) -> None:
+    plant(joins_for_nothing)
     figure = figure_of(14)
 
     first = str(Compared(figure, by_code(figure, repaired)).differences[0])
@@ -117,8 +112,8 @@ def test_a_join_that_takes_no_number_is_noticed(planted: Plant, repaired: bool) 
     assert first == "round 1, chaos, C (number): ACBD(c)26, in the paper ACBD(c)27"
 
 
-def test_a_view_state_that_is_skipped_is_noticed(planted: Plant) -> None:
-    planted(SkipsReserve)
+def test_a_view_state_that_is_skipped_is_noticed(plant: Plant) -> None:
+    plant(skips_reserve)
     figure = figure_of(13)
 
     compared = Compared(figure, by_code(figure, True))
@@ -126,8 +121,8 @@ def test_a_view_state_that_is_skipped_is_noticed(planted: Plant) -> None:
     assert any("letter" in each.where for each in compared.differences)
 
 
-def test_a_ring_that_does_not_go_round_is_noticed(planted: Plant) -> None:
-    planted(Stops)
+def test_a_ring_that_does_not_go_round_is_noticed(plant: Plant) -> None:
+    plant(takes_nothing)
     figure = figure_of(12)
 
     compared = Compared(figure, by_code(figure, True))
@@ -330,7 +325,7 @@ def test_explain_says_where_the_code_differs_and_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("raincheck.impl.raincore_node.Raincore", JoinsForNothing)
+    monkeypatch.setattr(Raincore, "handle", joins_for_nothing)
 
     assert main(["explain", "raincore", "--figure", "14", "--out", "e"]) == 1
 
