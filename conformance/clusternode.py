@@ -57,6 +57,8 @@ class TracedConfig(ChannelConfig):
     async def open_transport(self) -> Transport:
         """Open the sockets, and stand in front of them."""
         inner = await ChannelConfig.open_transport(self)
+        host, port = inner.endpoint
+        tell("open", bind=f"{host}:{port}")
         return FaultyTransport(inner, self.damage, self.seed or 0, self._flush)
 
     async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:

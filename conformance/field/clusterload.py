@@ -112,8 +112,6 @@ class Node:
 
     async def work(self) -> None:
         """Deliver, send, tell; return after a graceful leave."""
-        host, port = self._channel.endpoint
-        tell("joined", bind=f"{host}:{port}", pid=os.getpid())
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._leaving.set)
         tasks: list[asyncio.Task[None]] = []

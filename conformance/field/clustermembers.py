@@ -39,7 +39,7 @@ class Member(Life):
     def heard(self, event: dict[str, Any]) -> None:
         """Take in what it tells."""
         match event["event"]:
-            case "joined":
+            case "open":
                 self.bind = event["bind"]
             case "view":
                 self.view, self.members = event["view"], tuple(event["members"])

@@ -71,8 +71,10 @@ class ClusterRun:
             member.tell("load")
 
     async def _begin(self, name: str) -> Member:
-        """Start a member, which asks to join."""
-        peers = ",".join(each.bind for each in self.members.in_group)
+        """Start a member, which asks all to let it in; who is itself joining may be the last."""
+        here = [each for each in self.members.running if each.bind]
+        here.sort(key=lambda member: not member.in_group)
+        peers = ",".join(each.bind for each in here)
         record = self.record
         options = self.options_of(self.settings, record.plan, record.seed, self.folder)
         return await self.members.start(name, options | {"peers": peers})
