@@ -138,21 +138,23 @@ Newer(x, y) == Before(y.epoch, x.epoch) \/ (x.epoch = y.epoch /\ x.seq > y.seq)
 SameNumber(x, y) == x.epoch = y.epoch /\ x.seq = y.seq
 
 (* Tokens. Beyond Figure 6: `settled` is the last view known to have been held by all its     *)
-(* members, with its index (0: the founders' configuration, which is no view); `pending` are  *)
-(* the lists proposed since; `seen` are those who have held this list in this epoch; `mail`   *)
-(* are the multicasts on board, <<ordinal, origin, k>>, `acks` up to which ordinal each       *)
-(* member has delivered, `top` the highest ordinal ever given. `current` has it, or sent it;  *)
-(* `to` is the text's destination node.                                                       *)
+(* members, with its index (0: the founders' configuration, which is no view), `before` the    *)
+(* one settled before that; `pending` are the lists proposed since; `seen` are those who have *)
+(* held this list in this epoch; `mail` are the multicasts on board, <<ordinal, origin, k>>,  *)
+(* `acks` up to which ordinal each member has delivered, `top` the highest ordinal ever given.*)
+(* `current` has it, or sent it; `to` is the text's destination node.                         *)
+
+Nothing == [index |-> 0, nodelist |-> <<>>]
 
 NoToken ==
     [kind |-> "token", to |-> Nobody, current |-> Nobody, epoch |-> Zero, seq |-> 0,
-     nodelist |-> <<>>, globalViewNumber |-> 0, settled |-> [index |-> 0, nodelist |-> <<>>],
+     nodelist |-> <<>>, globalViewNumber |-> 0, settled |-> Nothing, before |-> Nothing,
      pending |-> <<>>, seen |-> {}, mail |-> <<>>, acks |-> <<>>, top |-> 0]
 
 FirstToken ==
     [kind |-> "token", to |-> Founders[1], current |-> Founders[1], epoch |-> Zero, seq |-> 0,
      nodelist |-> Founders, globalViewNumber |-> IF BoundIndex THEN 1 ELSE 0,
-     settled |-> [index |-> 0, nodelist |-> Founders],
+     settled |-> [index |-> 0, nodelist |-> Founders], before |-> Nothing,
      pending |-> IF BoundIndex THEN <<Founders>> ELSE <<>>, seen |-> {}, mail |-> <<>>,
      acks |-> [m \in Range(Founders) |-> 0], top |-> 0]
 
@@ -248,23 +250,20 @@ Committed(me, i, list) ==
 PutNull(me, i) == IF i \in DOMAIN me.globalView THEN me ELSE Committed(me, i, NULL)
 
 \* FillsHoles: n was to commit a view that is settled, and the list has changed before it could.
-\* It waits until the next list is settled as well, for then all on it have held a token that said
-\* so; else it could be alone in knowing (RAI-F15). `before`: what n knew to be settled up to now.
-Filled(me, n, before, now) ==
-    LET due == {s \in before : /\ s.index \in 1 .. now.index - 1
-                               /\ n \in Range(s.nodelist) \cap Range(now.nodelist)
-                               /\ Entry(me, s.index) = NULL}
-        \* At most two, one after the other.
-        first  == CHOOSE s \in due : \A r \in due : s.index <= r.index
-        second == CHOOSE s \in due : \A r \in due : s.index >= r.index
-    IN  IF ~FillsHoles \/ due = {} THEN me
-        ELSE Committed(Committed(me, first.index, first.nodelist), second.index, second.nodelist)
+\* It waits until the next list is settled as well: then all on that have held a token that called
+\* the view settled, and n is not alone in knowing (RAI-F15). `due` are such views, or nothing.
+Filled(me, n, due) ==
+    LET Fill(m, s) == IF /\ FillsHoles /\ s.index >= 1
+                         /\ n \in Range(s.nodelist) /\ Entry(m, s.index) = NULL
+                      THEN Committed(m, s.index, s.nodelist) ELSE m
+    IN  Fill(Fill(me, due[1]), due[2])
 
 \* All on the list have held it in this epoch, or it was committed: nothing else can be decided
 \* at its index.
 Settled(t) ==
-    [t EXCEPT !.settled = [index |-> t.globalViewNumber, nodelist |-> t.nodelist],
-              !.pending = <<>>]
+    LET now == [index |-> t.globalViewNumber, nodelist |-> t.nodelist]
+    IN  [t EXCEPT !.settled = now, !.pending = <<>>,
+                  !.before = IF t.settled = now THEN @ ELSE t.settled]
 
 Knows(me, number) == [me EXCEPT !.globalViewNumber = Max(@, number)]
 
@@ -457,8 +456,7 @@ ReceiveToken(n) ==
             ELSE LET held   == [At(t, n) EXCEPT !.seen = @ \cup {n}]
                      viewed == Viewed(Me(n), held)
                      token  == MaybeSettled(viewed.token, viewed.commits)
-                     filled == Filled(viewed.me, n, {lastToken[n].settled, t.settled},
-                                      token.settled)
+                     filled == Filled(viewed.me, n, <<t.before, token.before>>)
                      eats   == [Knows(filled, token.globalViewNumber) EXCEPT
                                   !.tokenState = "eating", !.phase = "none", !.wanted = Zero,
                                   !.promised = Later(@, t.epoch)]
@@ -552,7 +550,7 @@ SentOn(me, n, t) ==
         token == Proposed(t, list, {n})
         index == IF BoundIndex THEN token.globalViewNumber ELSE me.globalViewNumber + 1
         alone == MaybeSettled(At([token EXCEPT !.globalViewNumber = index], n), TRUE)
-        serve == Filled(Committed(InChaos(me), index, list), n, {t.settled}, alone.settled)
+        serve == Committed(InChaos(me), index, list)
         next  == Passed(token, n, After(t.nodelist, t.to, n))
     IN  IF list = <<>>
         THEN [me EXCEPT !.up = "left"]
@@ -616,7 +614,7 @@ Undelivered911(n) ==
 LoneRound(me, n) ==
     LET viewed == Viewed(me, me.lastToken)
         token  == MaybeSettled(viewed.token, viewed.commits)
-        filled == Filled(viewed.me, n, {me.lastToken.settled}, token.settled)
+        filled == Filled(viewed.me, n, <<me.lastToken.before, token.before>>)
     IN  [Knows(filled, token.globalViewNumber) EXCEPT !.lastToken = token]
 
 \* R6. Who leaves takes itself off the list; newNodes will ask again. Majority: a list, shorter or
