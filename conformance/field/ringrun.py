@@ -19,6 +19,7 @@ from random import Random
 from .clusterrecord import name_of
 from .fence import Resource
 from .lives import RunFailed
+from .ringdeeds import deed
 from .ringfaults import HOLDER, KEPT, NEVER, STORM, RingFault, make_ring_plan
 from .ringmembers import RingMember, RingMembers, settled
 from .ringrecord import TIMES, RingRecord, RingSettings, collect
@@ -344,8 +345,7 @@ class RingRun:
     def _note(self, kind: str, who: str, **facts: object) -> None:
         at = round(self._now(), 3)
         self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
-        more = " ".join(str(fact) for fact in facts.values() if fact)
-        self._told(at, f"{kind} {who} {more}".strip())
+        self._told(at, deed(kind, who, facts))
 
 
 def _all_heard(members: list[RingMember]) -> bool:

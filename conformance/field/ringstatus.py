@@ -202,14 +202,15 @@ class Story:
 
     def summary(self) -> str:
         """The ring as a whole, in one line."""
+        counts = f"locks {self.locks}, messages {self.messages}"
         if not self.up:
-            return f"{self.now:.1f} s: nobody is up"
+            return f"{self.now:.1f} s: nobody is up, {counts}"
         holders = [each.node for each in self.up if self.sign(each) == "●"]
         lists = " and ".join(map(list_text, self.rings()))
         return (
             f"{self.now:.1f} s: {len(self.up)} up, ring {lists or 'of nobody'}, token "
             f"{number_text(self.up[0])} at {' and '.join(holders) or 'nobody'}, "
-            f"locks {self.locks}, messages {self.messages}"
+            f"{counts}"
         )
 
 

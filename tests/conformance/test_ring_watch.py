@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.field.ringdeeds import deed
 from raincheck.conformance.field.ringstatus import RECENT, Status, Story, list_text, views_text
 from raincheck.conformance.field.ringwatch import TELL_EVERY, Watch, picture
 from raincheck.conformance.ui import Ui
@@ -150,6 +151,43 @@ def test_only_the_last_views_and_events_are_shown() -> None:
     assert views_text(Status("a", 0.0, views=views)) == "… 3 ab · 4 – · 5 ab"
     assert len(story.recent) == RECENT
     assert list_text(("n1", "n2")) == "n1 n2"
+
+
+@pytest.mark.parametrize(
+    ("kind", "who", "facts", "words"),
+    [
+        ("crash", "d", {"moment": "", "back": "never"}, "d is killed, for good"),
+        (
+            "holder",
+            "d",
+            {"moment": "locked", "back": "kept"},
+            "d is killed within the lock, and will be back with its state",
+        ),
+        ("forget", "d", {"back": "lost"}, "d is killed, and will be back without its state"),
+        ("back, lost", "d", {}, "d is started again, without its state"),
+        ("partition", "a | b c", {"seconds": 1.5}, "a | b c: cut off from each other for 1.5 s"),
+        ("heal", "a | b c", {}, "all can reach each other again"),
+        ("pause", "b", {"seconds": 2, "moment": "holding"},
+         "b is stopped as it takes the token for 2 s"),
+        ("resumed", "b", {}, "b goes on"),
+        ("joinstorm", "e", {}, "e is started and wants to join"),
+        ("leave", "e", {"back": "never"}, "e is to leave"),
+        ("skipped", "", {"fault": "leave"}, "leave is skipped: there is nobody to do it to"),
+        ("meteor", "e", {}, "meteor e"),
+    ],
+)  # fmt: skip
+def test_what_is_done_to_the_ring_is_said_in_words(
+    kind: str, who: str, facts: dict[str, object], words: str
+) -> None:
+    assert deed(kind, who, facts) == words
+
+
+def test_in_the_end_the_counts_stay() -> None:
+    story = Story()
+    story.update(Status("a", 1.0, locks=3, messages=7))
+    story.update(Status("a", 2.0, up="left", locks=3, messages=7))
+
+    assert story.summary() == "2.0 s: nobody is up, locks 3, messages 7"
 
 
 # ---------------------------------------------------------------------- records
