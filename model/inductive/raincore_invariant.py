@@ -36,7 +36,7 @@ EPOCHS: Final = (
         lambda s, e: Implies(
             s.begun(e), Or(e == 0, And(s.claimed(e), e <= s.promised(s.owner(e))))
         ),
-        lambda s, e: [s.found(e), s.source(e), s.owner(e)],
+        lambda s, e: [s.owner(e), s.anchor(e), (s.begun(e), s.claimed(e))],
     ),
     Conjunct(
         "Line",
