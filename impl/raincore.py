@@ -144,8 +144,8 @@ class Raincore(Calling):
         if leaves or joins or not new:
             self.new_nodes = ()  # whom a leaver leaves behind will ask again
         delivered = self._post_mail()
-        if leaves and not shorter:
-            self.up = "left"
+        if not joins and not (shorter if leaves else nodelist):
+            self.up = "left"  # there is nobody to go on with
             return delivered
         if leaves:
             self._propose(shorter, frozenset())  # a list that this member does not hold

@@ -80,7 +80,7 @@ class RingState:
         """One more round with the token: the view state (Fig. 9), and what is committed by it."""
         bound = self.repairs.bound_index
         everybody = token.seen.issuperset(token.nodelist)
-        effects: list[Effect] = []
+        effects = self._fill(token)
         committed = False
         if self.view_state == "agreement":
             if not same:
@@ -93,7 +93,7 @@ class RingState:
                 self.reserved = token.global_view_number
         elif not same or everybody or not self.repairs.seen_by_all:
             committed = same
-            effects = self._commit(self.reserved, token.nodelist if same else ())
+            effects += self._commit(self.reserved, token.nodelist if same else ())
             self.view_state = "agreement" if same else "chaos"
             self.reserved = 0
         if bound and (everybody or committed):
@@ -137,7 +137,8 @@ class RingState:
         itself its last reader could be alone in knowing.
         """
         at, nodelist = token.before
-        missed = at and self.me in nodelist and not entry(self.global_view, at)
+        stayed = self.me in nodelist and self.me in token.settled.nodelist
+        missed = at and stayed and not entry(self.global_view, at)
         return self._commit(at, nodelist) if missed and self.repairs.fills_holes else []
 
     def _change(self, token: Token, nodelist: Nodelist) -> None:

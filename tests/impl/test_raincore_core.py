@@ -504,6 +504,17 @@ def test_what_only_its_own_copy_calls_settled_is_not_filled() -> None:
     assert ring.views(B) == ["", "", "ab"]
 
 
+def test_who_was_out_in_between_fills_nothing() -> None:
+    """It has missed what came before as well, and would have a hole there."""
+    core = Ring().cores[B]
+    token = core.last_token._replace(
+        seq=30, nodelist=(A, C, B), global_view_number=4, settled=Settled(3, (A, C)),
+        before=Settled(2, (A, B, C)), pending=((A, C, B),), seen=frozenset({A}),
+    )  # fmt: skip
+    core.handle(ev.ReceiveToken(token))
+    assert core.global_view == (FOUR,)
+
+
 def test_who_reserves_waits_until_all_have_seen_the_list_again() -> None:
     core = Ring().cores[B]
     core.view_state, core.reserved = "reserve", 1
@@ -616,6 +627,21 @@ def test_the_last_one_leaves_at_once() -> None:
     ring.do(A, ev.EatingTimeout())
     assert ring.cores[A].up == "left"
     assert ring.sent == []
+
+
+def test_who_makes_a_token_for_nobody_is_gone() -> None:
+    """Without a majority a leaver that came back may find that all on its last list are dead."""
+    ring = Ring((A, B), repairs=Repairs(majority=False))
+    ring.do(A, ev.Leave())
+    ring.crash(B)
+    ring.do(A, ev.EatingTimeout())
+    ring.crash(A)
+    ring.sent.clear()
+    ring.do(A, ev.Recover())
+    ring.carry()
+    assert ring.cores[A].last_token.nodelist == ()
+    ring.do(A, ev.EatingTimeout())
+    assert ring.cores[A].up == "left"
 
 
 def test_a_list_changes_only_with_a_quorum() -> None:
