@@ -129,7 +129,7 @@ def _spot(spot: Spot, place: tuple[float, float], turn: float, on: bool) -> list
     parts.append(f'<text class="name" x="{x:.1f}" y="{y + 5:.1f}">{escape(spot.name)}</text>')
     upper, lower = turn < 0.01, abs(turn - 0.5) < 0.01
     if upper or lower:
-        parts.append(_text(spot.top, x, y - _NODE - 14, "middle", "top"))
+        parts.append(_text(spot.top, x, y - _NODE - (14 if upper else 24), "middle", "top"))
     left = turn > 0.51
     beside = x + (_NODE + 12 if not upper else _NODE + 70) * (-1 if left else 1)
     begin = y - _ROW * (len(spot.side) - 1) if upper else y + _NODE + 10
