@@ -13,6 +13,7 @@ from raincheck.conformance.replaying.verticals import as_implemented, system_for
 from raincheck.conformance.tlc.catalog import Case, load_catalog
 from raincheck.conformance.traces.facedgen import record_walk
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.ringgen import record_ring
 from raincheck.conformance.traces.tracefile import trace_files
 
 if TYPE_CHECKING:
@@ -112,3 +113,42 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
 
     assert {verdict.verdict for verdict in local} >= {"violated", "inconclusive"}
     assert facedpipeline.check_others(session, mixed) == local
+
+
+@pytest.mark.java
+@pytest.mark.filterwarnings("default")
+def test_both_engines_say_the_same_of_every_promise_of_the_ring(
+    session: "SparkSession", tmp_path: Path
+) -> None:
+    from raincheck.conformance.spark import facedpipeline
+
+    for place, fault in enumerate((None, other_view, delivered_again), 1):
+        record_ring(tmp_path, f"ring-{place}", seed=place)
+        if fault is not None:
+            path = tmp_path / f"ring-{place}.b.0.raincore.jsonl"
+            records = list(map(json.loads, path.read_text().splitlines()))
+            fault(records)
+            path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    mixed = sorted_out(trace_files([tmp_path]))
+
+    local = check_others(mixed)
+
+    found = {
+        verdict.run: {each.name for each in verdict.promises if each.verdict == "violated"}
+        for verdict in local
+    }
+    assert found["ring-1"] == set()
+    assert {each.verdict for each in local[0].promises} == {"holds"}
+    assert "ConsistentHistory" in found["ring-2"]
+    assert "Integrity" in found["ring-3"]
+    assert facedpipeline.check_others(session, mixed) == local
+
+
+def other_view(records: list[dict[str, Any]]) -> None:
+    record = next(each for each in records if "global_view" in each.get("changed", {}))
+    record["changed"]["global_view"][0].reverse()
+
+
+def delivered_again(records: list[dict[str, Any]]) -> None:
+    told = [each for each in records if any(name == "Deliver" for name, _ in each.get("told", ()))]
+    told[1]["told"] = [*told[0]["told"], *told[1]["told"]]

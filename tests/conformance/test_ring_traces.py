@@ -2,57 +2,46 @@
 
 import json
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from ringruns import Recorded, checked, files, records, rewritten
-
 from raincheck.conformance.field.ringtrace import cut_to
+from raincheck.conformance.traces.checker import RunVerdict
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
 from raincheck.conformance.traces.ringpromises import NAMES
 from raincheck.conformance.traces.tracefile import trace_files
 from raincheck.impl.raincore import Repairs
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 Records = list[dict[str, Any]]
 AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
 
 
-def lived(folder: Path, **how: Any) -> Path:
-    """A ring that sees a crash, a member that comes back, one that joins, and one that leaves."""
-    ring = Recorded(folder, **how)
-    ring.found("a", "b", "c")
-    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
-    for name in ("a", "b", "c"):
-        ring.multicast(name, [b"one", b"two"])
-    ring.run(0.2)
-    ring.crash("b")
-    ring.run_until(lambda: ring.in_one_view("a", "c"))
-    ring.join("d", contacts=["a"])
-    ring.recover("b")
-    ring.run_until(lambda: ring.in_one_view("a", "b", "c", "d"))
-    ring.multicast("d", [b"three"])
-    ring.crash("c")
-    ring.forget("c", contacts=["a"])
-    ring.run_until(lambda: len(ring.up) == 4 and ring.in_one_view("a", "b", "c", "d"))
-    ring.leave("a")
-    ring.run(0.5)
-    ring.close()
-    return folder
+def checked(folder: Path) -> RunVerdict:
+    """What the traces of one run say."""
+    (verdict,) = check_others(sorted_out(trace_files([folder])))
+    return verdict
+
+
+def records(path: Path) -> Records:
+    """The records of a file, to be damaged."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def rewritten(path: Path, lines: Records) -> None:
+    """Write them again."""
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
 
 
 @pytest.fixture(scope="module")
 def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The traces of such a life."""
-    return lived(tmp_path_factory.mktemp("good"))
+    """The traces of a ring's life."""
+    folder = tmp_path_factory.mktemp("good")
+    record_ring(folder)
+    return folder
 
 
 @pytest.fixture
@@ -85,7 +74,7 @@ def test_what_comes_back_with_its_state_goes_on_in_the_same_file(good: Path) -> 
 
 
 def test_the_text_as_written_conforms_to_its_model_and_breaks_its_promises(tmp_path: Path) -> None:
-    ring = Recorded(tmp_path, repairs=AS_WRITTEN)
+    ring = RecordedRing(tmp_path, repairs=AS_WRITTEN)
     ring.found("a", "b", "c")
     ring.run(0.5)
     ring.close()
@@ -226,7 +215,7 @@ def test_a_state_that_never_was_cuts_nothing_but_the_half_line(tmp_path: Path) -
 
 def test_a_state_that_was_not_kept_whole_is_found(tmp_path: Path) -> None:
     """A member that comes back with less than it had promised, say."""
-    ring = Recorded(tmp_path)
+    ring = RecordedRing(tmp_path)
     ring.found("a", "b")
     ring.run_until(lambda: ring.in_one_view("a", "b"))
     ring.crash("b")
@@ -248,40 +237,3 @@ def test_a_state_that_was_not_kept_whole_is_found(tmp_path: Path) -> None:
     assert verdict.first is not None
     assert verdict.first.node == "b"
     assert any(each.name == "said" for each in verdict.first.differences)
-
-
-# ---------------------------------------------------------------- engines
-
-
-@pytest.fixture(scope="module")
-def session() -> Iterator["SparkSession"]:
-    from raincheck.conformance.spark.session import spark_session
-
-    with spark_session("local[2]", partitions=1) as made:
-        made.conf.set("spark.sql.codegen.wholeStage", "false")
-        made.conf.set("spark.sql.adaptive.enabled", "false")
-        yield made
-
-
-@pytest.mark.java
-@pytest.mark.filterwarnings("default")
-def test_both_engines_say_the_same_of_every_promise(
-    session: "SparkSession", traces: Path, tmp_path: Path
-) -> None:
-    from raincheck.conformance.spark import facedpipeline
-
-    for place, fault in enumerate((other_view, other_number, delivers_again), 2):
-        folder = Path(shutil.copytree(traces, tmp_path / f"fault-{place}"))
-        for path in files(folder):
-            lines = records(path)
-            if ".b.0." in path.name:
-                fault(lines)
-            rewritten(path, [each | {"run": f"sim-{place}"} for each in lines])
-        (folder / "sim-1.faults.jsonl").unlink()
-    mixed = sorted_out(trace_files([tmp_path]))
-
-    local = check_others(mixed)
-
-    found = {p.verdict for verdict in local for p in verdict.promises}
-    assert found == {"holds", "violated", "inconclusive"}
-    assert facedpipeline.check_others(session, mixed) == local
