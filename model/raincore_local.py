@@ -91,7 +91,8 @@ def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committe
     hold it could be alone in knowing (F15).
     """
     at, view = token.before
-    lacks = at >= 1 and me.me in view and not view_at(me.global_view, at)
+    stayed = me.me in view and me.me in token.settled.nodelist
+    lacks = at >= 1 and stayed and not view_at(me.global_view, at)
     return committed(me, at, view) if rules.fills_holes and lacks else (me, ())
 
 
@@ -121,6 +122,7 @@ class Viewed(NamedTuple):
 def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
     """Move the view state on as the token comes (Fig. 9), and settle the list if it is."""
     copy = me.last_token
+    me, missed = filled(rules, me, token)
     same = token.nodelist == copy.nodelist and (
         not rules.bound_index or token.global_view_number == copy.global_view_number
     )
@@ -142,8 +144,8 @@ def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
         me = in_chaos(_with_null(me, me.reserved))
     if by_all or commits:
         token = settled(rules, token)
-    me, missed = filled(rules, me, token)
-    return Viewed(knows(me, token.global_view_number), token, (*told, *missed))
+    me, late = filled(rules, me, token)
+    return Viewed(knows(me, token.global_view_number), token, (*missed, *told, *late))
 
 
 def _with_null(me: Local, at: int) -> Local:
