@@ -206,7 +206,8 @@ def properties(basis: Basis) -> tuple[Property, ...]:
 
 
 def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders have copies of the first token, and one of them holds it."""
+    """Init of the spec: the founders have copies of the first token, and one of them holds it; the
+    ring has been formed, if that has the root's list, or nobody has seen a view yet."""
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -216,7 +217,12 @@ def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
     def first(p: Expr) -> Expr:
         return Or(p == s.root(), p == s.start())
 
+    def formed(n: Expr) -> Expr:
+        return And(s.root() == s.start(), s.member(s.root(), n))
+
     values |= {
+        "sure": formed,
+        "entry": lambda n, i, p, e: And(formed(n), i == s.depth(s.root()), p == s.root(), e == 0),
         "eating": lambda n: n == s.founder() if basis.one_founder else s.member(s.root(), n),
         "has": lambda n: s.member(s.root(), n),
         "seq": lambda n: If(s.member(s.root(), n), s.first_seq(n), 0),
