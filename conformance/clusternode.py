@@ -33,7 +33,7 @@ from raincheck.impl.state_desk import StateNotTransferred
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
 
-TRACED = ("stable", "gms", "flush")
+TRACED = ("stable", "gms", "flush", "state_transfer")
 """The layers beside SEQUENCER whose cores handle the model's own events."""
 LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
 """Exit codes: after leaving; a wait was too long; not able to start; excluded."""
@@ -84,7 +84,12 @@ class TracedConfig(ChannelConfig):
                 self.traces, self.run, address, problem=_trace_failed, protocol=protocol
             )
             self.writers.append(writer)
-            recorder = Recorder(described, self.run, address, self.nodes, writer)
+            constants = (
+                {"window": stack.config.state_window} if protocol == "state_transfer" else {}
+            )
+            recorder = Recorder(
+                described, self.run, address, self.nodes, writer, constants=constants
+            )
             self.recorders.append((core, recorder))
             attach(core, recorder)
 

@@ -104,7 +104,8 @@ class FromFaces:
     def _model_input(self, event: Any) -> Any:
         if self.faces.input_of is not None:
             return self.faces.input_of(event)
-        wanted = self.faces.inputs[type(event).__name__]
+        wanted = self.faces.traced_input(type(event).__name__)
+        assert wanted is not None, event
         # What the model does not have, such as what another layer adds, nobody can check.
         fields = {k: v for k, v in named(event).items() if k in fields_of(wanted)}
         return shaped(fields, wanted)

@@ -111,6 +111,11 @@ class Faces:
     output_of: Callable[[Any], Any] | None = None
     """core effect -> model output, or None if the model has none. By default the one of that name;
     of an effect `Control(to, body)` the one named as the body, with its fields."""
+    field_inputs: Mapping[str, type[Any]] = field(default_factory=dict)
+    """Inputs of real runs that no instance of the specification has, since there they are fixed
+    when it begins. Traces alone have them."""
+    field_handlers: Mapping[str, Handler] = field(default_factory=dict)
+    """The model's handlers of these."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing
     """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
     leaves out what they could not."""
@@ -120,6 +125,14 @@ class Faces:
     _events: dict[tuple[type[Any], Any], Any] = field(
         default_factory=dict, repr=False, compare=False
     )
+
+    def traced_input(self, action: str) -> type[Any] | None:
+        """Return the input of that name that a trace may have."""
+        return self.inputs.get(action) or self.field_inputs.get(action)
+
+    def traced_handler(self, action: str) -> Handler:
+        """Return the handler of an input that a trace may have."""
+        return self.handlers.get(action) or self.field_handlers[action]
 
     def core_event(self, event: Any) -> Any:
         """Return the core's event for the model's input; replay asks for the same ones often."""

@@ -52,6 +52,8 @@ from .state_transfer_events import (
     Failed,
     GetState,
     HandUp,
+    InstallView,
+    Join,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -60,6 +62,7 @@ from .state_transfer_events import (
     ReceiveCredit,
     ReceiveDone,
     ReceiveGo,
+    ReceiveJoin,
     ReceiveRefuse,
     ReceiveRequest,
     Resume,
@@ -135,11 +138,11 @@ class StateLayer(Protocol):
 
     def joined(self, leader: Address, members: Iterable[Address]) -> None:
         """Be admitted, by a leader that was asked for the state with the join."""
-        self.core.joined(leader, members)
+        self.core.handle(Join(leader, tuple(members)))
 
     def asked(self, joiner: Address) -> None:
         """A join asks for the state too."""
-        self.core.handle(ReceiveAsk(joiner))
+        self.core.handle(ReceiveJoin(joiner))
 
     def ask(self, now: float) -> None:
         """Ask for the state; raises NotEnabled while it is asked for already."""
@@ -160,7 +163,7 @@ class StateLayer(Protocol):
 
     def install(self, members: Iterable[Address], now: float) -> None:
         """Know the members of the next view."""
-        self._carry_out(self.core.install(members), now)
+        self._do(InstallView(tuple(members)), now)
 
     def handle(self, source: Address, body: StateBody, now: float) -> None:
         """A message of state transfer arrives."""

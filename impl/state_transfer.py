@@ -19,7 +19,7 @@ too late, or is garbage, is counted in `counters` and never raises.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -36,6 +36,8 @@ from .state_transfer_events import (
     Failed,
     GetState,
     HandUp,
+    InstallView,
+    Join,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -44,6 +46,7 @@ from .state_transfer_events import (
     ReceiveCredit,
     ReceiveDone,
     ReceiveGo,
+    ReceiveJoin,
     ReceiveRefuse,
     ReceiveRequest,
     Resume,
@@ -137,26 +140,14 @@ class StateTransfer:
             ReceiveDone: self.receive_done,
             Suspect: self.suspect,
             Deliver: self.deliver,
+            ReceiveJoin: self.receive_join,
+            Join: self.join,
+            InstallView: self.install_view,
         }
 
     def handle(self, event: Event) -> list[Effect]:
         """Handle one event; raises NotEnabled where its guard is false."""
         return self._handlers[type(event)](event)
-
-    def install(self, members: Iterable[Address]) -> list[Effect]:
-        """Know the members of the next view; who is not among them any more is gone."""
-        before, self.members = self.members, tuple(members)
-        gone = [m for m in before if m not in self.members and m not in self.suspects]
-        effects = [effect for member in gone for effect in self.suspect(Suspect(member))]
-        # Addresses are of one life: who is gone and out of the view does not come back.
-        self.suspects = frozenset(m for m in self.suspects if m in self.members)
-        return effects
-
-    def joined(self, leader: Address, members: Iterable[Address]) -> None:
-        """Be admitted by that leader, whom this process asked for the state as it asked to join."""
-        self.members = tuple(members)
-        self.phase, self.leader = "asking", leader
-        self.newcomer = True
 
     @property
     def holding(self) -> bool:
@@ -363,6 +354,29 @@ class StateTransfer:
         """A message may be delivered here; the stack asks `holding`, which is the same."""
         self._guard("Deliver", "~Holding(n)", not self.holding, self.phase)
         return []
+
+    # ------------------------------------------------------------------ the view
+
+    def install_view(self, event: InstallView) -> list[Effect]:
+        """Know the members of the next view; who is not among them any more is gone."""
+        before, self.members = self.members, event.members
+        gone = [m for m in before if m not in self.members and m not in self.suspects]
+        effects = [effect for member in gone for effect in self.suspect(Suspect(member))]
+        # Addresses are of one life: who is gone and out of the view does not come back.
+        self.suspects = frozenset(m for m in self.suspects if m in self.members)
+        return effects
+
+    def join(self, event: Join) -> list[Effect]:
+        """Be admitted by that leader, whom this process asked for the state as it asked to join."""
+        self._guard("Join", "phase", self.phase == "idle", self.phase)
+        self.members = event.members
+        self.phase, self.leader = "asking", event.leader
+        self.newcomer = True
+        return []
+
+    def receive_join(self, event: ReceiveJoin) -> list[Effect]:
+        """A joiner that asked for the state with its JOIN is admitted: as if it asked now."""
+        return self.receive_ask(ReceiveAsk(event.joiner))
 
     # ------------------------------------------------------------------ their parts
 

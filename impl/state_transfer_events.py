@@ -45,6 +45,25 @@ class ReceiveRequest(NamedTuple):
     upto: int
 
 
+class ReceiveJoin(NamedTuple):
+    """A joiner that asked for the state with its JOIN is admitted: it gets in line like any."""
+
+    joiner: Address
+
+
+class Join(NamedTuple):
+    """This process, which asked for the state with its JOIN, is admitted by that leader."""
+
+    leader: Address
+    members: tuple[Address, ...]
+
+
+class InstallView(NamedTuple):
+    """The next view: who is not in it any more is gone."""
+
+    members: tuple[Address, ...]
+
+
 class Read(NamedTuple):
     """The next chunk was read from this member's application, which had applied `cut` messages."""
 
@@ -144,6 +163,9 @@ Event: TypeAlias = (
     | ReceiveDone
     | Suspect
     | Deliver
+    | ReceiveJoin
+    | Join
+    | InstallView
 )
 
 # ------------------------------------------------------------------ effects: messages

@@ -17,6 +17,7 @@ from raincheck.impl.messages import Address
 from raincheck.impl.state_transfer import Repairs, StateTransfer
 from raincheck.model import state_transfer as model
 from raincheck.model import state_transfer_events as model_events
+from raincheck.model import state_transfer_field as field_model
 from raincheck.model.state_transfer_state import Part
 
 MESSAGES = ("Ask", "Go", "Request", "Chunk", "Credit", "Refuse", "Cancel", "Done")
@@ -96,7 +97,8 @@ def written(part: Any) -> bytes:
 
 def input_of(event: Any) -> Any:
     """Return the model's input for the core's event."""
-    kind = model_events.INPUTS[type(event).__name__]
+    name = type(event).__name__
+    kind = model_events.INPUTS.get(name) or field_model.INPUTS[name]
     if isinstance(event, core_events.Read | core_events.ReceiveChunk):
         return shaped(event._replace(payload=b""), kind)._replace(payload=told(event.payload))
     return shaped(event, kind)
@@ -128,7 +130,11 @@ FACES = Faces(
     },
     channels={f"Send{message}": FIFO for message in MESSAGES},
     arrives={f"Send{message}": f"Receive{message}" for message in MESSAGES},
+    # What counts is where the requester's own messages begin.
+    adjusted={"SendGo": frozenset({"cut"})},
     unhandled=frozenset({"Crash"}),
+    field_inputs=field_model.INPUTS,
+    field_handlers=field_model.HANDLERS,
     local_of=local_of,
     event_of=event_of,
     input_of=input_of,

@@ -211,7 +211,7 @@ class _Checker:
             raise _Unusable(f"an event of {record.protocol!r}")
         if record.index <= self.last:
             raise _Unusable(f"index {record.index} came before")
-        wanted = self.faces.inputs.get(record.action)
+        wanted = self.faces.traced_input(record.action)
         if wanted is None:
             raise _Unusable(f"{self.header.protocol} has no action {record.action!r}")
         event = _within("args", shaped, record.args, wanted)
@@ -246,7 +246,7 @@ class _Checker:
 
     def _step(self, record: Event, event: Any, line: int) -> None:
         try:
-            answer = self.faces.handlers[record.action](self.rules, self.local, event)
+            answer = self.faces.traced_handler(record.action)(self.rules, self.local, event)
         except Exception as error:  # noqa: BLE001 - an input that no run has may be anything
             self._find(f"the model cannot answer: {type(error).__name__}: {error}", record, line)
             return

@@ -512,4 +512,4 @@ def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
     assert verdict.verdict == "holds"
     assert verdict.files == 3
     layers = {each.protocol: (each.verdict, each.findings) for each in check_others(mixed)}
-    assert layers == dict.fromkeys(("flush", "gms", "stable"), ("holds", []))
+    assert layers == dict.fromkeys(("flush", "gms", "stable", "state_transfer"), ("holds", []))

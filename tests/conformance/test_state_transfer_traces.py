@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import random
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,20 @@ from raincheck.conformance.described import FromFaces
 from raincheck.conformance.faces import faces_of
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.impl import state_transfer_events as core_events
 from raincheck.impl.channel import Channel
+from raincheck.impl.errors import NotEnabled
+from raincheck.impl.messages import Address
 from raincheck.impl.recording import Recorder, attach, detach
 from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.state_transfer import Repairs, StateTransfer
 from raincheck.impl.tracing import TraceWriter
+from raincheck.model.machine import Accepted, Refused
 
 pytestmark = pytest.mark.sockets
 
 FACES = faces_of("state_transfer")
+ALL = Repairs()
 STACK = StackConfig(join_timeout=0.2, join_interval=0.02, state_window=4)
 
 
@@ -34,7 +41,7 @@ async def applied(channel: Channel) -> None:
         pass
 
 
-async def transfers(folder: Path) -> None:
+async def transfers(folder: Path, repairs: Repairs = ALL) -> None:
     """Three members; b fetches the state twice, and once the first provider fails half-way."""
     failures = [OSError("a disk")]
 
@@ -65,6 +72,7 @@ async def transfers(folder: Path) -> None:
                 FromFaces(FACES), "run", who, "abc", writer, constants={"window": 4}
             )
             core = channel._stack.state.core
+            core.repairs = repairs
             recorder.begin(core)
             attach(core, recorder)
             recorded.append((core, recorder, writer))
@@ -100,3 +108,69 @@ def test_real_transfers_conform_and_a_changed_number_does_not(tmp_path: Path) ->
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
     (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
     assert verdict.verdict == "violated"
+
+
+def test_a_provider_that_heeds_no_credit_is_found_in_the_traces(tmp_path: Path) -> None:
+    asyncio.run(transfers(tmp_path, Repairs(credits=False)))
+
+    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+
+    assert verdict.verdict == "violated"
+    first = verdict.findings[0]
+    assert (first.action, first.reason) == ("Read", "Read is not enabled")
+    assert [each.text for each in first.conjuncts] == [
+        "Credits => serving[n][r].next <= serving[n][r].upto"
+    ]
+
+
+def drawn(draw: random.Random) -> Any:
+    """What may happen to a member, views included."""
+    names = [Address(name, 0) for name in "abcd"]
+    one, number = draw.choice(names), draw.randrange(3)
+    some = tuple(draw.sample(names, draw.randint(1, 4)))
+    return draw.choice(
+        [
+            core_events.InstallView(some),
+            core_events.Join(one, some),
+            core_events.ReceiveJoin(one),
+            core_events.ReceiveAsk(one),
+            core_events.Ask(),
+            core_events.Begin(number),
+            core_events.Suspect(one),
+            core_events.ReceiveGo(one, number, some),
+            core_events.ReceiveRequest(one, number, 2),
+            core_events.ReceiveDone(one, True),
+        ]
+    )
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_views_come_and_go_in_the_model_as_in_the_core(seed: int) -> None:
+    draw, described = random.Random(seed), FromFaces(FACES)
+    rules = FACES.rules(window=16)
+    core = StateTransfer(Address("a", 0))
+    local, taken = FACES.core_local(core), set()
+    for _ in range(100):
+        event = drawn(draw)
+        name = type(event).__name__
+        answer = FACES.traced_handler(name)(rules, local, described._input(event))
+        if isinstance(answer, Refused):
+            with pytest.raises(NotEnabled):
+                core.handle(event)
+            continue
+        assert isinstance(answer, Accepted)
+        assert FACES.model_outputs(core.handle(event)) == answer.outputs
+        local = answer.local
+        assert FACES.core_local(core) == local
+        taken.add(name)
+    assert {"InstallView", "ReceiveJoin", "Suspect", "ReceiveGo"} <= taken
+
+
+@pytest.mark.parametrize("phase", ["idle", "set"])
+def test_a_process_that_has_asked_before_does_not_join(phase: str) -> None:
+    local = FACES.core_local(StateTransfer(Address("d", 0)))._replace(phase=phase)
+    join = FACES.field_inputs["Join"](("a", 0), (("a", 0), ("d", 0)))
+
+    answer = FACES.traced_handler("Join")(FACES.rules(), local, join)
+
+    assert isinstance(answer, Accepted if phase == "idle" else Refused)

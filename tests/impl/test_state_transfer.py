@@ -24,6 +24,8 @@ from raincheck.impl.state_transfer_events import (
     Failed,
     GetState,
     HandUp,
+    InstallView,
+    Join,
     Read,
     ReadFailed,
     ReceiveAsk,
@@ -194,7 +196,7 @@ def test_go_for_one_that_is_not_waiting_is_answered_so_that_nobody_waits() -> No
 
 def test_a_joiner_discards_what_is_delivered_until_it_fetches() -> None:
     core = StateTransfer(D)
-    core.joined(A, (A, B, D))
+    core.handle(Join(A, (A, B, D)))
     assert (core.discarding, core.holding) == (True, False)
 
     core.handle(ReceiveGo(A, 7, (A, B)))
@@ -267,7 +269,7 @@ def test_members_that_are_no_longer_in_the_view_are_gone() -> None:
     core.handle(ReceiveAsk(C))
     core.handle(Begin(7))
 
-    assert core.install((A, B)) == [Resume()]
+    assert core.handle(InstallView((A, B))) == [Resume()]
     assert (core.members, core.suspects) == ((A, B), frozenset())
 
 
