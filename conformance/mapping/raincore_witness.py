@@ -81,14 +81,19 @@ def _same_fence(states: list[State]) -> Iterator[str]:
 
 
 def _holes(states: list[State]) -> Iterator[str]:
-    last = states[-1]
-    for a, mine in last["globalView"].items():
+    """A hole among later views first; else who lacks the last view of all."""
+    histories = states[-1]["globalView"]
+    lacks = []
+    for a, mine in histories.items():
         for index, view in enumerate(mine, 1):
             for b in view:
-                theirs = last["globalView"].get(b, ())
-                if b != a and len(theirs) > index and not theirs[index - 1]:
-                    committed = f"{a} has committed {list_name(view)} as view {index}"
+                theirs = histories.get(b, ())
+                committed = f"{a} has committed {list_name(view)} as view {index}"
+                if len(theirs) > index and not theirs[index - 1]:
                     yield f"{committed}; {b} has NULL there."
+                elif len(theirs) < index or not theirs[index - 1]:
+                    lacks.append(f"{committed}; {b} has not.")
+    yield from lacks
 
 
 def _orders(states: list[State]) -> Iterator[str]:

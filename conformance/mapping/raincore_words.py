@@ -39,7 +39,7 @@ class Words:
             return text, "leave"
         if " drops " in text or " ignores " in text:
             return text, "drop"
-        return text, "view" if commits else ""
+        return text, "view" if any(each.startswith("commits") for each in commits) else ""
 
     def _commits(self, node: str, before: State, after: State) -> Iterator[str]:
         old, new = before["globalView"][node], after["globalView"][node]

@@ -245,7 +245,12 @@ def test_a_token_that_is_dropped_says_why() -> None:
         ("Fifo", {"delivered": {"a": (("b", 2), ("b", 1))}}, "a delivered b2 before b1."),
         ("Fifo", {"delivered": {"a": (("b", 1), ("b", 2))}}, ""),
         ("AgreedOrder", {"delivered": {"a": (("a", 1),), "b": (("b", 1), ("a", 1))}}, ""),
-        ("NoHoles", {"globalView": {"a": (("a", "b"),), "b": ()}}, ""),
+        (
+            "NoHoles",
+            {"globalView": {"a": (("a", "b"),), "b": ()}},
+            "a has committed ab as view 1; b has not.",
+        ),
+        ("NoHoles", {"globalView": {"a": (("a", "b"),), "b": (("a", "b"),)}}, ""),
         ("Lemma31", {}, ""),
     ],
 )
