@@ -72,6 +72,7 @@ class FaultyTransport(Transport):
         self._held: set[asyncio.TimerHandle] = set()
         self._closed = False
         self._apart: frozenset[Endpoint] = frozenset()
+        self._silent = False
 
     def start(self, receive: Callable[[Datagrams], None]) -> None:
         super().start(receive)
@@ -87,7 +88,14 @@ class FaultyTransport(Transport):
         if self._receive is not None:
             self._inner.start(self._arrived)
 
+    def silence(self) -> None:
+        """From now on nothing leaves and nothing arrives, as if the process had ended."""
+        self._silent = self._closed = True
+        self._inner.start(lambda _: None)
+
     def send(self, data: bytes, to: Endpoint) -> None:
+        if self._silent:
+            return
         self._before_send()
         if to in self._apart:
             self.counters["fault_parted"] += 1
@@ -95,10 +103,14 @@ class FaultyTransport(Transport):
         self._inner.send(data, to)
 
     def multicast(self, data: bytes, to: Iterable[Endpoint]) -> None:
+        if self._silent:
+            return
         self._before_send()
         self._inner.multicast(data, [each for each in to if each not in self._apart])
 
     def broadcast(self, data: bytes) -> None:
+        if self._silent:
+            return
         self._before_send()
         self._inner.broadcast(data)
 

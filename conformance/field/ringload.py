@@ -181,7 +181,9 @@ class Duties:
                 task.result()  # raises what went wrong in it
 
     def close(self) -> None:
-        """Nothing more is recorded."""
+        """Nothing more is recorded, and so nothing more must be done."""
+        if self._transport is not None:
+            self._transport.silence()
         if self._trace is not None:
             self._trace.close()
             self._trace = None

@@ -160,3 +160,42 @@ def test_what_is_to_be_written_ahead_is_written_before_anything_leaves() -> None
 def test_shares_that_are_none_are_refused(shares: dict[str, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         Damage(**shares)
+
+
+def test_a_network_that_has_parted_carries_nothing_until_it_heals() -> None:
+    wire, transport, through = damaged(Damage())
+
+    transport.part([THERE])
+    transport.send(b"one", THERE)
+    transport.multicast(b"two", (THERE, HERE))
+    wire.arrive([(b"three", THERE), (b"four", HERE)])
+    transport.part([])
+    transport.send(b"five", THERE)
+    wire.arrive([(b"six", THERE)])
+
+    assert wire.sent == [(b"two", HERE), (b"five", THERE)]
+    assert through == [b"four", b"six"]
+    assert transport.counters["fault_parted"] == 2
+
+
+def test_damage_that_is_over_harms_no_more() -> None:
+    wire, transport, through = damaged(Damage(loss=1.0))
+
+    wire.arrive(numbered(5))
+    transport.calm()
+    wire.arrive(numbered(2))
+
+    assert len(through) == 2
+
+
+def test_a_silent_member_neither_sends_nor_hears() -> None:
+    order: list[object] = []
+    wire, transport, through = damaged(Damage(), before=lambda: order.append(None))
+
+    transport.silence()
+    transport.send(b"one", THERE)
+    transport.multicast(b"two", (THERE,))
+    transport.broadcast(b"three")
+    wire.arrive(numbered(3))
+
+    assert (wire.sent, through, order) == ([], [], [])
