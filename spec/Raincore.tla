@@ -103,9 +103,6 @@ Node == Range(Order)
 
 Rank(n) == CHOOSE i \in DOMAIN Order : Order[i] = n
 
-\* The lowest in rank of a set.
-Lowest(nodes) == CHOOSE n \in nodes : \A m \in nodes : Rank(n) <= Rank(m)
-
 Nobody == ""
 NULL == <<>>
 
@@ -178,13 +175,14 @@ At(t, n) == [t EXCEPT !.to = n, !.current = n]
 Passed(t, n, to) == [t EXCEPT !.seq = @ + 1, !.current = n, !.to = to]
 
 \* Majority: these nodes have more than half of every list that may be settled, or half of it
-\* with the lowest of its nodes. So no two rings can each go on from the same lists.
+\* with its head. So no two rings can each go on from the same lists. (The head is never a
+\* newcomer, which comes behind its host: a lone node can let somebody in, and lose it again.)
 Quorum(t, nodes) ==
     \A list \in Range(t.pending) \cup {t.settled.nodelist} :
         LET all == Range(list)
             common == Cardinality(nodes \cap all)
         IN  \/ 2 * common > Cardinality(all)
-            \/ 2 * common = Cardinality(all) /\ all # {} /\ Lowest(all) \in nodes
+            \/ 2 * common = Cardinality(all) /\ all # {} /\ list[1] \in nodes
 
 -----------------------------------------------------------------------------
 (* A node, all that it knows in one record, so that a handler can be said in steps. *)
@@ -251,12 +249,14 @@ PutNull(me, i) == IF i \in DOMAIN me.globalView THEN me ELSE Committed(me, i, NU
 
 \* FillsHoles: n was to commit a view that is settled, and the list has changed before it could.
 \* It waits until the next list is settled as well: then all on that have held a token that called
-\* the view settled, and n is not alone in knowing (RAI-F15). `due` are such views, or nothing.
-Filled(me, n, due) ==
-    LET Fill(m, s) == IF /\ FillsHoles /\ s.index >= 1
-                         /\ n \in Range(s.nodelist) /\ Entry(m, s.index) = NULL
-                      THEN Committed(m, s.index, s.nodelist) ELSE m
-    IN  Fill(Fill(me, due[1]), due[2])
+\* the view settled, and n is not alone in knowing (RAI-F15). Who is not on that next list missed
+\* the view because it was away, not because of a change; it does not fill.
+Filled(me, n, t) ==
+    IF /\ FillsHoles
+       /\ t.before.index >= 1
+       /\ n \in Range(t.before.nodelist) \cap Range(t.settled.nodelist)
+       /\ Entry(me, t.before.index) = NULL
+    THEN Committed(me, t.before.index, t.before.nodelist) ELSE me
 
 \* All on the list have held it in this epoch, or it was committed: nothing else can be decided
 \* at its index.
@@ -273,20 +273,23 @@ InChaos(me) == [me EXCEPT !.viewState = "chaos", !.reserved = 0]
 
 \* R2, figure 9: me takes the token t, whose list is or is not the one of its copy. Item 1: the
 \* text has lost the test in AGREEMENT. The token's number can be lowered by who reserves
-\* (item 11), but not under BoundIndex.
+\* (item 11), but not under BoundIndex. SeenByAll: one goes on only when all on the list have held
+\* it in this epoch; and who starved lets this visit pass, for the token may be an old one that all
+\* others have given up while it was down (RAI-F16).
 Viewed(me, t) ==
     LET copy  == me.lastToken
         same  == /\ t.nodelist = copy.nodelist
                  /\ BoundIndex => t.globalViewNumber = copy.globalViewNumber
         all   == SeenByAll => Range(t.nodelist) \subseteq t.seen
+        trust == all /\ (SeenByAll => me.tokenState # "starving")
         index == IF BoundIndex THEN t.globalViewNumber ELSE me.globalViewNumber + 1
         left  == [me EXCEPT !.reserved = 0]
     IN  CASE me.viewState = "agreement" ->
                [me |-> IF same THEN me ELSE InChaos(me), token |-> t, commits |-> FALSE]
-          [] me.viewState = "chaos" /\ same /\ all ->
+          [] me.viewState = "chaos" /\ same /\ trust ->
                [me |-> [me EXCEPT !.viewState = "reserve", !.reserved = index],
                 token |-> [t EXCEPT !.globalViewNumber = index], commits |-> FALSE]
-          [] me.viewState = "chaos" /\ ~(same /\ all) ->
+          [] me.viewState = "chaos" /\ ~(same /\ trust) ->
                [me |-> me, token |-> t, commits |-> FALSE]
           [] me.viewState = "reserve" /\ same /\ ~all ->
                [me |-> me, token |-> t, commits |-> FALSE]
@@ -456,7 +459,7 @@ ReceiveToken(n) ==
             ELSE LET held   == [At(t, n) EXCEPT !.seen = @ \cup {n}]
                      viewed == Viewed(Me(n), held)
                      token  == MaybeSettled(viewed.token, viewed.commits)
-                     filled == Filled(viewed.me, n, <<t.before, token.before>>)
+                     filled == Filled(Filled(viewed.me, n, t), n, token)
                      eats   == [Knows(filled, token.globalViewNumber) EXCEPT
                                   !.tokenState = "eating", !.phase = "none", !.wanted = Zero,
                                   !.promised = Later(@, t.epoch)]
@@ -614,7 +617,7 @@ Undelivered911(n) ==
 LoneRound(me, n) ==
     LET viewed == Viewed(me, me.lastToken)
         token  == MaybeSettled(viewed.token, viewed.commits)
-        filled == Filled(viewed.me, n, <<me.lastToken.before, token.before>>)
+        filled == Filled(Filled(viewed.me, n, me.lastToken), n, token)
     IN  [Knows(filled, token.globalViewNumber) EXCEPT !.lastToken = token]
 
 \* R6. Who leaves takes itself off the list; newNodes will ask again. Majority: a list, shorter or
@@ -850,6 +853,12 @@ OneLock == Cardinality({n \in Eaters : viewState[n] # "chaos"}) <= 1
 \* No number is eaten at by two members: it serves as a fence.
 FenceUnique ==
     \A x, y \in eaten : x[1] = y[1] /\ x[2] = y[2] => x[3] = y[3]
+
+\* Who has made a token anew, and still eats it, has the promise of all on its list.
+Granted ==
+    \A n \in Eaters :
+        lastToken[n].epoch # Zero /\ lastToken[n].seen = {n} =>
+            \A m \in Range(lastToken[n].nodelist) : ~Before(promised[m], lastToken[n].epoch)
 
 \* At most one token is held, or under way to somebody who takes it.
 OneLiveToken ==
