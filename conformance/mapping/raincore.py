@@ -51,16 +51,8 @@ def make_core(rules: model.Rules, local: model.Local) -> Raincore:
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
-    """Whether the layers around could bring this input now.
-
-    A process knows its ring or its contacts when it starts. It is brought what is for it, and told
-    of failures only of what it has sent.
-    """
+    """Whether the Transport Manager could bring this input now: what is for it, or failed to go."""
     match event:
-        case model_events.Initialise("founder", founders, _):
-            return local.me in founders
-        case model_events.Initialise(_, _, contacts):
-            return bool(contacts)
         case model_events.ReceiveToken(message) | model_events.Receive911(message):
             return message.to == local.me
         case model_events.TokenUndelivered(message) | model_events.Undelivered911(message):
