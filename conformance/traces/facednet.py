@@ -61,7 +61,7 @@ def judge(
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=_promises(by_who, origins, crashed, complete=verdict == HOLDS),
+        promises=_promises(by_who, origins, crashed, findings, complete=verdict == HOLDS),
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
@@ -73,6 +73,7 @@ def _promises(
     reports: Mapping[Address, FileReport],
     origins: _Origins,
     crashed: Collection[Address],
+    findings: Iterable[Finding],
     *,
     complete: bool,
 ) -> list[Promise]:
@@ -80,7 +81,8 @@ def _promises(
     seen = {who: report.seen for who, report in reports.items() if report.seen is not None}
     if not seen:
         return []
-    return ring_promises(seen, Happened(origins), crashed, complete=complete)
+    whole = all(finding.part == "local" for finding in findings)
+    return ring_promises(seen, Happened(origins), crashed, complete=complete, whole=whole)
 
 
 def _records(

@@ -49,16 +49,24 @@ class Run(NamedTuple):
 
 
 def ring_promises(
-    seen: Seen, happened: Happened[Address], crashed: Iterable[Address], *, complete: bool
+    seen: Seen,
+    happened: Happened[Address],
+    crashed: Iterable[Address],
+    *,
+    complete: bool,
+    whole: bool = True,
 ) -> list[Promise]:
-    """Judge every promise; what is missing could violate one, so without all of it none holds."""
+    """Judge every promise; what is missing could violate one, so without all of it none holds.
+
+    `complete`: every record was checked; `whole`: none is missing, of no message either end.
+    """
     run = Run(dict(sorted(seen.items())), happened, frozenset(crashed))
-    return [_judged(name, run, complete) for name in NAMES]
+    return [_judged(name, run, complete, whole) for name in NAMES]
 
 
-def _judged(name: str, run: Run, complete: bool) -> Promise:
+def _judged(name: str, run: Run, complete: bool, whole: bool) -> Promise:
     witness = min(_WITNESSES[name](run), key=_when, default=None)
-    if witness is not None:
+    if witness is not None and (whole or name not in _NEEDS_ALL):
         at = {} if witness.at is None else {"at": witness.at}
         return Promise(name, VIOLATED, witness.facts | at)
     if not any(_SUBJECTS[name](each) for each in run.seen.values()):
@@ -316,3 +324,5 @@ _NOTHING: Mapping[str, str] = {
 }
 _ORDERED = frozenset({"OneLock", "HeldByAll"})
 """These ask what happened before what."""
+_NEEDS_ALL = _ORDERED | {"NoHoles"}
+"""What seems to be against these may only be a record that is missing."""

@@ -237,6 +237,20 @@ def test_without_all_records_nothing_holds_but_what_is_broken_stays_broken() -> 
     assert {each.reason for each in found.values()} == {"not every record was checked"}
 
 
+def test_where_a_record_is_missing_nobody_is_blamed_for_what_it_may_have_said() -> None:
+    for fault, promise in (
+        (both_locked, "OneLock"),
+        (never_held, "HeldByAll"),
+        (a_hole, "NoHoles"),
+    ):
+        seen = good()
+        fault(seen)
+
+        found = ring_promises(seen, Happened(PASSES), (), complete=False, whole=False)
+
+        assert {each.name: each.verdict for each in found}[promise] == "inconclusive"
+
+
 def test_what_never_happened_was_not_kept() -> None:
     found = judged({who: RingSeen() for who in ABC})
 
