@@ -20,7 +20,7 @@ from .raincore_calls import (
     starving_timeout,
     undelivered_911,
 )
-from .raincore_events import ZERO, Nodelist, Settled, Token
+from .raincore_events import NOTHING, ZERO, Nodelist, Settled, Token
 from .raincore_holder import (
     eating_timeout,
     receive_token,
@@ -45,7 +45,7 @@ def first_token(rules: Rules, founders: Nodelist) -> Token:
         nodelist=founders,
         global_view_number=1 if rules.bound_index else 0,
         settled=Settled(0, founders),
-        before=Settled(0, founders),
+        before=NOTHING,
         pending=(founders,) if rules.bound_index else (),
         seen=frozenset(),
         acks=tuple(sorted((n, 0) for n in founders)),

@@ -37,10 +37,13 @@ def restricted(nodelist: Nodelist, members: Set[Address]) -> Nodelist:
 
 
 def is_quorum(voters: Set[Address], nodelist: Nodelist) -> bool:
-    """Whether they are more than half of the list, or half of it with the lowest-ranked."""
+    """Whether they are more than half of the list, or half of it with its head.
+
+    The head is never a newcomer: a lone member can let somebody in, and lose it again.
+    """
     present = sum(n in voters for n in nodelist)
     half = bool(nodelist) and 2 * present == len(nodelist)
-    return 2 * present > len(nodelist) or (half and min(nodelist) in voters)
+    return 2 * present > len(nodelist) or (half and nodelist[0] in voters)
 
 
 def has_quorum(token: Token, voters: Set[Address]) -> bool:

@@ -120,7 +120,11 @@ class Viewed(NamedTuple):
 
 
 def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
-    """Move the view state on as the token comes (Fig. 9), and settle the list if it is."""
+    """Move the view state on as the token comes (Fig. 9), and settle the list if it is.
+
+    Repaired, only when all on the list have held it in this epoch; and who starved lets one visit
+    pass, for the token may be an old one that the others have given up while it was down (F16).
+    """
     copy = me.last_token
     me, missed = filled(rules, me, token)
     same = token.nodelist == copy.nodelist and (
@@ -130,10 +134,11 @@ def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
     told: tuple[Committed, ...] = ()
     trusted = same and (by_all or not rules.seen_by_all)
     commits = me.view_state == "reserve" and trusted
+    starved = rules.seen_by_all and me.token_state == "starving"  # F16
     if me.view_state == "agreement":
         me = me if same else in_chaos(me)
     elif me.view_state == "chaos":
-        if trusted:
+        if trusted and not starved:
             at = token.global_view_number if rules.bound_index else me.global_view_number + 1
             me = me._replace(view_state="reserve", reserved=at)
             token = token._replace(global_view_number=at)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from itertools import combinations, pairwise
 
-from .raincore_events import NOBODY, Nodelist, Token
+from .raincore_events import NOBODY, ZERO, Nodelist, Token
 from .raincore_lists import next_after, view_at
 from .raincore_local import Local, Rules
 from .raincore_state import State
@@ -48,6 +48,17 @@ def one_lock(state: State) -> bool:
 def fence_unique(state: State) -> bool:
     """No number is eaten at by two members."""
     return len({(epoch, seq) for epoch, seq, _ in state.eaten}) == len(state.eaten)
+
+
+def granted(state: State) -> bool:
+    """Who has made a token anew, and still eats it, has the promise of all on its list."""
+    promised = {me.me: me.promised for me in state.locals}
+    return all(
+        promised[m] >= me.last_token.epoch
+        for me in _eaters(state)
+        if me.last_token.epoch != ZERO and me.last_token.seen == {me.me}
+        for m in me.last_token.nodelist
+    )
 
 
 def one_live_token(rules: Rules, state: State) -> bool:
@@ -177,6 +188,7 @@ INVARIANTS: Mapping[str, Callable[[State], bool]] = {
     "OneEater": one_eater,
     "OneLock": one_lock,
     "FenceUnique": fence_unique,
+    "Granted": granted,
     "SevenStates": seven_states,
     "HeldByAll": held_by_all,
     "Lemma31": lemma_31,
