@@ -181,18 +181,20 @@ TOKENS: Final = (
         lambda s, e, i, n: [(s.sent(e, i), s.eating(n))],
     ),
     Conjunct(
-        "AteOnce",
-        "A number is eaten at by one member only: whom the token with it was sent to.",
-        ("epoch", "seqno", "process", "process"),
-        lambda s, e, i, n, m: Implies(
+        "Ate",
+        "Whoever ate at a number of a token that was sent is whom it was sent to.",
+        ("epoch", "seqno", "process"),
+        lambda s, e, i, n: Implies(
             s.ate(e, i, n),
-            And(
-                s.begun(e),
-                i <= s.top(e),
-                Implies(s.sent(e, i), n == s.to(e, i)),
-                Implies(s.ate(e, i, m), n == m),
-            ),
+            And(s.begun(e), i <= s.top(e), Implies(s.sent(e, i), n == s.to(e, i))),
         ),
+        lambda s, e, i, n: [s.ate(e, i, n)],
+    ),
+    Conjunct(
+        "AteOnce",
+        "A number is eaten at by one member only.",
+        ("epoch", "seqno", "process", "process"),
+        lambda s, e, i, n, m: Implies(And(s.ate(e, i, n), s.ate(e, i, m)), n == m),
         lambda s, e, i, n, m: [(s.ate(e, i, n), s.ate(e, i, m))],
     ),
 )

@@ -7,7 +7,7 @@ whose guards must be true, and whose updates must lead to what the model's next 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from raincheck.model.composed import Move
@@ -20,6 +20,7 @@ from raincheck.model.raincore_system import RaincoreSystem
 from .concrete import Frame, Tables
 from .logic import World
 from .raincore import theory
+from .raincore_tree import NONE, Proposal, meet
 from .raincore_words import Basis
 
 Told: TypeAlias = tuple[str, tuple[Any, ...]]
@@ -27,22 +28,6 @@ Told: TypeAlias = tuple[str, tuple[Any, ...]]
 
 REGENERATES: Final = "Receive911: regenerates"
 CHANGES: Final = "EatingTimeout: changes the list"
-
-
-class Proposal(NamedTuple):
-    """A list with the proposals that it came from; `name` tells apart what has the same of both."""
-
-    parent: Proposal | None
-    depth: int
-    members: frozenset[int]
-    name: int
-
-    def line(self) -> Iterator[Proposal]:
-        """It, what it came from, and so on."""
-        at: Proposal | None = self
-        while at is not None:
-            yield at
-            at = at.parent
 
 
 class Shown(NamedTuple):
@@ -74,10 +59,11 @@ class Run:
         self.moves = moves
         self.theory = theory(basis)
         self.members = {me.me: i for i, me in enumerate(first.locals)}
+        self.taken: list[str] = []
         c = system.constants
-        everyone = self._set(system.founders)
-        self.root = Proposal(None, int(c.formed), everyone, 0)
-        self.start = self.root if c.formed else Proposal(self.root, 1, everyone, 1)
+        everyone = tuple(self.members[n] for n in system.founders)
+        self.root = Proposal(None, int(c.formed), everyone)
+        self.start = self.root if c.formed else Proposal(self.root, 1, everyone)
         self.proposals = list(dict.fromkeys((self.root, self.start)))
         last = self.states[-1].locals
         epochs = sorted({self._epoch(me.promised) for s in self.states for me in s.locals} | {0})
@@ -94,12 +80,12 @@ class Run:
             },
             {
                 "owner": self._owner,
-                "anc": lambda p, q: bool(p and q) and p in q.line(),
-                "parent": lambda p: (p.parent or p) if p else p,
-                "depth": lambda p: p.depth if p else 0,
-                "member": lambda p, n: bool(p) and n in p.members,
+                "anc": lambda p, q: p in (q or NONE).line,
+                "parent": lambda p: (p or NONE).parent or p,
+                "depth": lambda p: (p or NONE).depth,
+                "member": lambda p, n: n in (p or NONE).ring,
                 "quorum": self._quorum,
-                "meet": self._meet,
+                "meet": meet,
                 "root": lambda: self.root,
                 "start": lambda: self.start,
                 "founder": lambda: self.members[system.founders[0]],
@@ -129,16 +115,12 @@ class Run:
         if not (voters and of):
             return False
         given = {names[i] for i in voters.members}
-        return is_quorum(given, tuple(names[i] for i in of.members))
-
-    def _meet(self, one: Proposal, other: Proposal, of: Proposal) -> int:
-        common = one.members & other.members & of.members if one and other and of else ()
-        return min(common, default=0)
+        return is_quorum(given, tuple(names[i] for i in of.ring))
 
     def _is_calm(self) -> bool:
         c = self.system.constants
         disturbed = c.most.recoveries or c.most.splits or c.most.false or c.most.forgets
-        return c.truthful and not disturbed and not c.leavers
+        return c.formed and c.truthful and not disturbed and not c.leavers
 
     def _settled(self, settled: Settled) -> tuple[int, frozenset[int]]:
         return settled.at, self._set(settled.nodelist)
@@ -255,16 +237,14 @@ class Run:
     def _list(self, name: str, tables: Tables, n: int, then: Local, epoch: int) -> Told:
         """A new list on the token, and who has voted for it."""
         copy = self.frame.world(tables).copy(n)
-        members = self._set(then.last_token.nodelist)
-        change = members != copy.members or name == CHANGES
-        p = self._proposal(copy, members) if change else copy
-        voters = members | {n}
-        v = p if voters == members else self._proposal(self.root, voters)
+        ring = tuple(self.members[m] for m in then.last_token.nodelist)
+        p = self._proposal(copy, ring) if ring != copy.ring or name == CHANGES else copy
+        v = p if n in ring else self._proposal(self.root, (n, *ring))
         later = [e for (e,) in tables["begun"] if e > epoch]
         return name, (n, p, v, min(later, default=epoch))
 
-    def _proposal(self, parent: Proposal, members: frozenset[int]) -> Proposal:
-        found = Proposal(parent, parent.depth + 1, members, len(self.proposals))
+    def _proposal(self, parent: Proposal, ring: Iterable[int]) -> Proposal:
+        found = Proposal(parent, parent.depth + 1, tuple(ring))
         self.proposals.append(found)
         return found
 
@@ -291,8 +271,9 @@ class Run:
                     return name, (n, p, e)
         return name, (n, self.root, -1)
 
-    def difference(self) -> str:
-        """Where the theory does not follow the run; nothing if it does."""
+    def difference(self, every: int = 1) -> str:
+        """Where the theory does not follow the run; nothing if it does. The invariant is evaluated
+        after so many steps, and in the end."""
         transitions = {each.name: each for each in self.theory.transitions}
         tables = self.initial()
         for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):
@@ -300,12 +281,15 @@ class Run:
             for told in list(self.told(tables, before, move)):
                 world = self.frame.world(tables)
                 name, parameters = self._known(world, told)
+                self.taken.append(name)
                 if not transitions[name].guard(world, *parameters):
                     return f"{where}: the guard of {name}{parameters} is false"
                 tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
             differs = self.differs(tables, move.target)
             if differs:
                 return f"{where}: {differs}"
+            if (number + 1) % every and number + 1 < len(self.moves):
+                continue
             world = self.frame.world(tables)
             for conjunct in self.theory.invariant:
                 if not conjunct.formula(world):
