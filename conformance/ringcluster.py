@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator
 from itertools import count, takewhile
 
-from raincheck.conformance.field.clusterload import SMALLEST
 from raincheck.conformance.field.clusterrecord import name_of
 from raincheck.conformance.field.lives import command_of
 from raincheck.conformance.field.ringchecks import RingJudged, judge_ring, ring_results
@@ -24,6 +23,7 @@ from raincheck.conformance.field.ringmembers import MODULE
 from raincheck.conformance.field.ringrecord import TIMES, RingRecord, RingSettings
 from raincheck.conformance.field.ringrun import RingRun
 from raincheck.conformance.field.ringwatch import Watch
+from raincheck.conformance.field.telling import SMALLEST
 from raincheck.conformance.report.pages import mark_of
 
 from .errors import UsageError

@@ -15,9 +15,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from raincheck.conformance.field.clusterload import tell
 from raincheck.conformance.field.ringload import Duties
 from raincheck.conformance.field.ringrecord import TIMES
+from raincheck.conformance.field.telling import EXCLUDED, LEFT, SETUP, STUCK, tell
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.messages import Endpoint
@@ -25,8 +25,6 @@ from raincheck.impl.raincore import Repairs
 from raincheck.impl.ring import Ring
 from raincheck.impl.ring_connect import RingSettings
 from raincheck.impl.transport import Transport
-
-from .clusternode import EXCLUDED, LEFT, SETUP, STUCK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,7 +116,7 @@ async def _run(args: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a member; return one of the exit codes of `clusternode`."""
+    """Run a member; return one of the exit codes of `field/telling.py`."""
     args = _parser().parse_args(arguments)
     # Warnings are expected under faults; anything on stderr is a defect.
     logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")

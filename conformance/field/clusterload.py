@@ -5,7 +5,6 @@ It is steered by lines on its standard input: "load", "stop", "leave".
 
 import argparse
 import asyncio
-import contextlib
 import json
 import os
 import signal
@@ -19,36 +18,9 @@ from raincheck.impl.channel import Channel
 from raincheck.impl.messages import Batch
 
 from .clusterstate import Everything
+from .telling import ORPHAN, PROGRESS, SMALLEST, content, tell
 
-ORPHAN = 5
-"""Exit code when the harness has gone."""
-PROGRESS = 0.05
-"""Seconds between two words on progress."""
-SMALLEST = 16
-"""Bytes: a message carries its number, and something to compare."""
-
-
-def content(sender: str, number: int, size: int) -> bytes:
-    """What a sender's message of that number contains: any two differ, everybody can tell."""
-    block = _block(sender, size)
-    at = number % 251
-    return number.to_bytes(8) + block[at : at + size - 8]
-
-
-_blocks: dict[tuple[str, int], bytes] = {}
-
-
-def _block(sender: str, size: int) -> bytes:
-    found = _blocks.get((sender, size))
-    if found is None:
-        found = _blocks[sender, size] = Random(sender).randbytes(size + 251)
-    return found
-
-
-def tell(event: str, **facts: object) -> None:
-    """Write one line for the harness."""
-    with contextlib.suppress(BrokenPipeError):
-        print(json.dumps({"event": event, **facts}, separators=(",", ":")), flush=True)
+__all__ = ["ORPHAN", "PROGRESS", "SMALLEST", "Log", "Node", "content", "tell"]
 
 
 class Log:

@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from raincheck.conformance.clusternode import EXCLUDED, LEFT, SETUP
-
 from .lives import Life, Lives, RunFailed, command_of, last_line
+from .telling import EXCLUDED, LEFT, SETUP
 
 __all__ = ["Member", "Members", "RunFailed", "last_line", "node_command"]
 

@@ -21,12 +21,12 @@ from raincheck.impl.raincore_node import RingNode
 from raincheck.impl.ring import Ring
 from raincheck.impl.ring_fence import Fence, TokenLost
 
-from .clusterload import ORPHAN, PROGRESS, content, tell
 from .fence import Access
 from .fence import Fence as Number
 from .ringmembers import title_of
 from .ringstatus import Status
 from .ringtrace import Armed, Trace
+from .telling import ORPHAN, PROGRESS, content, tell
 
 _LOCKS = 0.02
 """Seconds between two locks of a member, on average."""

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.clusternode import LEFT, SETUP
-
 from .lives import Life, Lives
 from .ringstatus import Status
+from .telling import LEFT, SETUP
 
 MODULE = "raincheck.conformance.ringnode"
 
