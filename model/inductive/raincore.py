@@ -13,12 +13,13 @@ What is changed against the spec, and why what is proved here holds there:
   spec's index is the depth in it. `token.pending` is then the line from `settled` to the list, and
   `seen` is who has held the list in this epoch.
 - A quorum is anything that has a member in common with every other one of the same list. The
-  spec's are: more than half, or half with the lowest rank (the tests try all small ones).
+  spec's are: more than half, or half with the first of the list (the tests try all small ones).
 - Epochs are integers, with an owner each: <<n, rank>> in their order.
 - `sure` says that a view is reserved or agreed; the theory may commit from both, and as often as
   it likes. It may change a list in any way that a quorum's votes allow: joins and leaves are one.
-- `calm` is a constant of the theory: where it is true, failures are reported truthfully, nothing
-  is partitioned, who has crashed stays down, and nobody leaves. Only OneLock asks for it.
+- `calm` is a constant of the theory: where it is true, all founders have started, failures are
+  reported truthfully, nothing is partitioned, who has crashed stays down, and nobody leaves. Only
+  OneLock asks for it.
 
 Well-foundedness is used in two places, each sound because only finitely many epochs have begun and
 finitely many lists were settled: a `later` epoch, if there is any, has a first one; and of the

@@ -1,0 +1,222 @@
+"""The proof of Raincore: it succeeds, fails without each repair, and is about the model's runs."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from itertools import combinations
+from typing import Any
+
+import pytest
+
+from raincheck.model.inductive.bounded import Search
+from raincheck.model.inductive.induction import attempt, obligations
+from raincheck.model.inductive.raincore import WITHOUT, basis_without, theory
+from raincheck.model.inductive.raincore_model import Run
+from raincheck.model.raincore_events import Epoch, Settled
+from raincheck.model.raincore_lists import is_quorum
+from raincheck.model.raincore_local import Rules
+from raincheck.model.raincore_state import Constants, Spent
+from raincheck.model.raincore_system import RaincoreSystem
+from raincheck.model.runs import Address
+
+WHOLE = theory()
+
+BREAKS = {
+    "HolderVetoes": ("Holds", "Receive911: grants"),
+    "Promises": ("GrantedKnowing", "ReceiveToken"),
+    "OwnPromise": ("GrantedKnowing", "Receive911: regenerates"),
+    "FreshAttempts": ("Voters", "Receive911: regenerates"),
+    "FailureClaims": ("OneToken", "TokenUndelivered"),
+    "Majority": ("Elected", "Receive911: regenerates"),
+    "ChangesByMajority": ("VotedByQuorums", "EatingTimeout: changes the list"),
+    "BoundIndex": ("Entries", "ReceiveToken: commits"),
+    "Incarnations": ("Granted", "Forget"),
+    "SeenByAll": ("Settled", "ReceiveToken: the last one to hold it"),
+}
+"""A step that no longer keeps that conjunct without the assumption or repair."""
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_the_invariant_begins_is_kept_and_implies_what_is_promised(seed: int) -> None:
+    found = obligations(WHOLE)
+
+    left_open = [each for each in found if not attempt(each, seed).proved]
+
+    assert left_open == []
+    promised = {"ConsistentHistory", "FenceUnique", "OneToken", "HeldByAll", "OneLock"}
+    assert {each.claim for each in found if each.kind == "implied"} == promised | {
+        "NothingIsMissed"
+    }
+    kept = {(each.claim, each.transition) for each in found if each.kind == "kept"}
+    assert len(kept) == len(WHOLE.invariant) * len(WHOLE.transitions)
+
+
+SEARCHED_LONG = {"OwnPromise", "FreshAttempts", "ChangesByMajority"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SEARCHED_LONG else [])
+        for name in BREAKS
+    ],
+)
+def test_without_a_repair_a_step_fails(name: str) -> None:
+    subject = theory(basis_without([name]))
+    claim, transition = BREAKS[name]
+
+    conjunct = next(each for each in subject.invariant if each.name == claim)
+    step = next(each for each in subject.transitions if each.name == transition)
+    cases = [
+        each
+        for each in obligations(subject)
+        if (each.claim, each.transition) == (claim, transition)
+    ]
+
+    assert not all(attempt(each, 1).proved for each in cases)
+    assert Search(subject).failure(conjunct, step) is not None
+
+
+def test_with_several_first_tokens_the_invariant_does_not_begin() -> None:
+    subject = theory(basis_without(["OneFounder"]))
+
+    failed = {
+        each.claim
+        for each in obligations(subject)
+        if each.kind == "initially" and not attempt(each, 1).proved
+    }
+
+    assert "OneToken" in failed
+    assert {*BREAKS, "OneFounder"} == set(WITHOUT)
+
+
+@pytest.mark.slow
+def test_every_transition_can_happen() -> None:
+    search = Search(WHOLE)
+
+    assert [each.name for each in WHOLE.transitions if not search.enabled(each)] == []
+
+
+def test_two_quorums_of_a_list_have_a_member_in_common() -> None:
+    for size in range(1, 7):
+        ring = tuple(Address(n, 0) for n in "dbfeac"[:size])
+        some = [set(c) for k in range(size + 1) for c in combinations(ring, k)]
+        quorums = [each for each in some if is_quorum(each, ring)]
+
+        assert set(ring) in quorums
+        assert all(one & other for one in quorums for other in quorums)
+
+
+# ---------------------------------------------------------------------- runs of the model
+
+ABC = ("a", "b", "c")
+QUIET = Constants(ABC, ABC, max_attempts=6, max_epoch=6, max_seq=40)
+CASES = {
+    "crash": replace(QUIET, crashers=frozenset("abc"), most=Spent(crashes=1)),
+    "recovery": replace(QUIET, crashers=frozenset("abc"), most=Spent(crashes=2, recoveries=2)),
+    "early": replace(QUIET, patient=False, most=Spent(early=3)),
+    "false": replace(QUIET, truthful=False, arrives_after_failure=True, most=Spent(false=2)),
+    "split": replace(QUIET, most=Spent(splits=2)),
+    "leave": replace(QUIET, leavers=frozenset("bc")),
+    "start": replace(QUIET, formed=False),
+    "join": replace(QUIET, nodes=(*ABC, "d")),
+    "all": replace(
+        QUIET,
+        nodes=(*ABC, "d"),
+        patient=False,
+        truthful=False,
+        arrives_after_failure=True,
+        crashers=frozenset("abc"),
+        leavers=frozenset("b"),
+        most=Spent(crashes=2, recoveries=2, early=3, false=2, splits=1),
+    ),
+}
+
+
+@cache
+def walk(case: str, seed: int, rules: Rules = Rules(), steps: int = 70) -> Run:  # noqa: B008
+    """A random run of the model, with few failures."""
+    system = RaincoreSystem(replace(CASES[case], rules=rules))
+    draw, moves = random.Random(seed), []
+    first = state = next(iter(system.initial()))
+    rare = ("Crash", "Split", "FalseReport", "HungryTimeout", "Leave", "Lose", "Heal")
+    for _ in range(steps):
+        possible = list(system.moves(state))
+        if not possible:
+            break
+        weights = [0.15 if move.action in rare else 1 for move in possible]
+        moves.append(draw.choices(possible, weights)[0])
+        state = moves[-1].target
+    return Run(system, first, moves)
+
+
+def test_the_theory_follows_the_runs_of_the_model() -> None:
+    taken: Counter[str] = Counter()
+    for case in CASES:
+        for seed in (0, 1):
+            run = walk(case, seed)
+            assert run.difference(every=10) == "", (case, seed)
+            taken.update(run.taken)
+
+    seldom = {"ReceiveToken: fills a hole"}
+    assert set(taken) | seldom == {each.name for each in WHOLE.transitions}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CASES)
+def test_it_follows_many_and_the_invariant_holds_in_each_state(case: str) -> None:
+    for seed in range(2, 10):
+        assert walk(case, seed).difference() == "", seed
+
+
+UNDONE = {
+    "holder_vetoes": ("false", "the guard of Receive911: grants"),
+    "majority": ("split", "the guard of Receive911: regenerates"),
+    "seen_by_all": ("recovery", "sure of"),
+    "promises": ("early", "the guard of Receive911: regenerates"),
+    "bound_index": ("crash", "list of"),
+    "failure_claims": ("false", "differs"),
+}
+"""A rule, a case in which it matters, and what is told of a run without it."""
+
+
+@pytest.mark.parametrize("rule", UNDONE)
+def test_a_run_without_a_repair_is_not_followed(rule: str) -> None:
+    case, told = UNDONE[rule]
+    rules = replace(Rules(), **{rule: False})
+
+    found = (walk(case, seed, rules).difference(every=100) for seed in range(40))
+
+    assert any(told in difference for difference in found)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed", "told"),
+    [
+        ("promised", lambda _: Epoch(5, Address("b", 0)), "promised of"),
+        ("view_state", lambda _: "agreement", "sure of"),
+        ("token_state", lambda _: "eating", "eating of"),
+        ("global_view", lambda views: (*views, (Address("b", 0),)), "views of"),
+        ("last_token", lambda t: t._replace(seq=t.seq + 1), "number of"),
+        ("last_token", lambda t: t._replace(settled=Settled(7, ())), "settled of"),
+        ("last_token", lambda t: t._replace(nodelist=t.nodelist[1:]), "list of"),
+    ],
+)
+def test_a_damaged_state_is_told(name: str, changed: Callable[[Any], Any], told: str) -> None:
+    """Each member that runs in the state, in turn."""
+    run = walk("crash", 0)
+    state, tables = run.states[0], run.initial()
+    assert run.differs(tables, state) == ""
+
+    damaged = []
+    for n, me in enumerate(state.locals):
+        worse = me._replace(**{name: changed(getattr(me, name))})
+        if name == "view_state":
+            worse = worse._replace(token_state=me.token_state)
+            tables = {**tables, "sure": {}}
+        row = (*state.locals[:n], worse, *state.locals[n + 1 :])
+        damaged.append(run.differs(tables, state._replace(locals=row)))
+
+    assert any(told in each for each in damaged)
