@@ -19,12 +19,13 @@ What is changed against the spec, and why what is proved here holds there:
   it likes. It may change a list in any way that a quorum's votes allow: joins and leaves are one.
 - `calm` is a constant of the theory: where it is true, all founders have started, failures are
   reported truthfully, nothing is partitioned, who has crashed stays down, and nobody leaves. Only
-  OneLock asks for it.
+  OneLockWhenCalm asks for it.
 
-Well-foundedness is used in two places, each sound because only finitely many epochs have begun and
-finitely many lists were settled: a `later` epoch, if there is any, has a first one; and of the
-settled lists that a claimer does not know there would be a least. NothingIsMissed proves that
-there is no least one, which lets Regenerate take it that there is none.
+Well-foundedness is used in two places. A `later` epoch, if there is any, has a first one: only
+finitely many have begun. And NothingIsMissed is the step of an induction: a claimer knows of a
+settled list if it knows of the one that was settled when that list was made, which was settled in
+an earlier epoch or is less deep (VotedFor), down to the root that all know of. Regenerate then
+takes it that a claimer with a quorum knows of all that was settled before its epoch.
 """
 
 from __future__ import annotations
@@ -193,14 +194,14 @@ def properties(basis: Basis) -> tuple[Property, ...]:
         Property("OneToken", "In an epoch at most one member eats.", _one_token),
         Property("HeldByAll", "No list is committed that a member of it has not held.", _held),
         Property(
-            "OneLock",
+            "OneLockWhenCalm",
             "With truthful reports, no partition, no recovery and no leave one at most eats and"
             " is not in chaos.",
             _one_lock,
         ),
         Property(
             "NothingIsMissed",
-            "Of the settled lists that a claimer does not know there is no first one.",
+            "Whoever has a quorum knows of a settled list if it knows of what that was based on.",
             lambda s: _nothing_is_missed(s, basis),
         ),
     )
