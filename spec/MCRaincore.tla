@@ -35,8 +35,8 @@ Letters(nodes) == LET Is(n) == n \in nodes IN SelectSeq(<<"a", "b", "c", "d", "e
 MCOrder == Letters(Nodes)
 MCFounders == Letters(Members)
 
-\* So long may it take: three rounds of all, and one token more.
-Enough == 3 * Len(Order) + 1
+\* So long is counted: five rounds of all, and one token more.
+Enough == 5 * Len(Order) + 1
 
 Undisturbed == UNCHANGED <<spent, calm>>
 
@@ -145,5 +145,21 @@ MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 
 \* Three rounds after the last trouble all agree. (Figure 13: "it takes three rounds".)
 Rounds3 == calm >= 3 * Cardinality(Running) => Agreed
+
+Rounds4 == calm >= 4 * Cardinality(Running) => Agreed
+
+\* The case's bounds, and nothing else, keep the ring from going on.
+Exhausted ==
+    \E n \in Node :
+        /\ Up(n)
+        /\ \/ tokenState[n] = "eating" /\ lastToken[n].seq >= MaxSeq
+           \/ tokenState[n] # "eating" /\ attempt[n] >= MaxAttempts
+           \/ promised[n][1] >= MaxEpoch
+
+\* The properties of progress, in a run that its bounds have not stopped.
+MCAgreement == Agreement \/ <>Exhausted
+MCJoinCompletes == JoinCompletes \/ <>Exhausted
+MCLoneServes == LoneServes \/ <>Exhausted
+MCDelivered == Delivered \/ <>Exhausted
 
 =============================================================================
