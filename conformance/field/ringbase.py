@@ -1,0 +1,157 @@
+"""What a run of a token ring consists of: its processes, whom to ask, how long to wait.
+
+Law of this file: it waits for conditions, each with a deadline, and never for time alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+from .clusterrecord import name_of
+from .fence import Resource
+from .ringdeeds import deed
+from .ringfaults import STORM, make_ring_plan
+from .ringmembers import RingMember, RingMembers, settled
+from .ringrecord import TIMES, RingRecord, RingSettings
+from .ringstatus import Status
+
+SHORT = 4.0
+"""Seconds that anything may take that nobody promises: as written."""
+Told = Callable[[float, str], None]
+
+
+class RingBase:
+    """The processes of one run; `record` says what happened."""
+
+    def __init__(
+        self,
+        settings: RingSettings,
+        seed: int,
+        folder: Path,
+        *,
+        watch: Callable[[Status], None] = lambda _: None,
+        told: Told = lambda _at, _text: None,
+    ) -> None:
+        """`watch` is shown how the members are, `told` what is done to them."""
+        self.settings = settings
+        plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
+        self.record = RingRecord(f"ring-{seed}", seed, plan)
+        self.folder = folder
+        self._draw = Random(f"ring run {seed}")
+        self._told = told
+        self._began = time.monotonic()
+        self._load_began = 0.0
+        self._later: set[asyncio.Task[None]] = set()
+        self._ports: dict[str, str] = {}
+        self._contacts = ""
+        self._newcomers = settings.members
+        self.resource = Resource(self._now)
+        self._place = ""
+        self.members = RingMembers(folder / "members" / self.record.run, watch)
+        for sub in ("traces", f"members/{self.record.run}"):
+            (folder / sub).mkdir(parents=True, exist_ok=True)
+
+    async def _begin(self, name: str, incarnation: int, **how: str) -> RingMember:
+        """Start a process of that name."""
+        life = self.members.lives(name)
+        state = self.folder / "members" / self.record.run / f"{name}.{incarnation}.state"
+        options = self.options_of(self.settings, self.record, self.folder)
+        options |= {"life": life, "state": state, "began": self._began, "resource": self._place}
+        member = await self.members.start(name, options | how, incarnation)
+        # Nobody waits with the load for one who comes later.
+        if self._load_began:
+            member.tell("load")
+        return member
+
+    @staticmethod
+    def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:
+        """The options that all members of a run have in common."""
+        most = settings.members + STORM * len(record.plan.faults)
+        damage = record.plan.damage
+        return {
+            "nodes": ",".join(name_of(number) for number in range(most)),
+            "run": record.run,
+            "ring": f"raincheck-{record.seed}-{os.getpid()}",  # runs side by side must not meet
+            "traces": folder / "traces",
+            "size": settings.size,
+            "rate": settings.rate,
+            "damage": ",".join(f"{kind}={share:g}" for kind, share in damage.items()),
+            "undo": "all" if settings.as_written else settings.undo,
+            "seed": record.seed,
+        }
+
+    @property
+    def _one_name(self) -> bool:
+        """Whether a life that has lost its state goes by the same name, as the text has it."""
+        return self.settings.as_written or "incarnations" in self.settings.undo.split(",")
+
+    def _target(self) -> RingMember | None:
+        """A member that nothing else is done to; nobody if too few would be left."""
+        here = [member for member in self.members.in_ring if not member.armed]
+        return self._draw.choice(here) if len(here) > 1 else None
+
+    def _remember(self, but: RingMember | None = None) -> None:
+        """Whom a newcomer is to ask."""
+        here = [member.bind for member in self.members.in_ring if member is not but]
+        self._contacts = ",".join(here) or self._contacts
+
+    # ------------------------------------------------------------------ conditions
+
+    async def _settled(self, seconds: float, what: str) -> None:
+        """Wait until all running members agree on one list and its view."""
+        await self._until(lambda: settled(self.members.running), what, seconds)
+
+    async def _until(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+        if self.settings.as_written and self._load_began:
+            seconds = min(seconds, SHORT)
+        await self.members.until(condition, what, seconds)
+
+    async def _whom(self) -> str:
+        """Ask the members what they wait for."""
+        running = self.members.running
+        for member in running:
+            member.signal(signal.SIGCONT)
+            member.signal(signal.SIGUSR1)
+        for _ in range(20):
+            if all(member.status for member in running):
+                break
+            await asyncio.sleep(0.05)
+        return "".join(
+            f"; {m.title}: {_how(m.ring)}, waits for "
+            f"{', '.join(m.status.get('missing', ['no answer'])) or 'nobody'}"
+            for m in running
+        )
+
+    def _now(self) -> float:
+        """Seconds since the run began."""
+        return time.monotonic() - self._began
+
+    def _note(self, kind: str, who: str, **facts: object) -> None:
+        at = round(self._now(), 3)
+        self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
+        self._told(at, deed(kind, who, facts))
+
+
+def _how(status: Status | None) -> str:
+    if status is None:
+        return "it never said how it was"
+    return f"{status.token_state}, {status.view_state}, list {' '.join(status.nodelist)}"
+
+
+def free_ports(count: int) -> list[str]:
+    """Return places where nobody listens: founders know each other's before they start."""
+    with ExitStack() as taken:
+        places = []
+        for _ in range(count):
+            each = taken.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            each.bind(("127.0.0.1", 0))
+            places.append(f"127.0.0.1:{each.getsockname()[1]}")
+    return places
