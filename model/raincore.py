@@ -15,10 +15,10 @@ from . import raincore_events as ev
 from .machine import Accepted, refusal
 from .raincore_calls import (
     hungry_timeout,
-    receive_911,
+    receive911,
     starve,
     starving_timeout,
-    undelivered_911,
+    undelivered911,
 )
 from .raincore_events import NOTHING, ZERO, Nodelist, Settled, Token
 from .raincore_holder import (
@@ -123,9 +123,9 @@ def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:
 HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
     "Initialise": initialise,
     "ReceiveToken": receive_token,
-    "Receive911": receive_911,
+    "Receive911": receive911,
     "TokenUndelivered": token_undelivered,
-    "Undelivered911": undelivered_911,
+    "Undelivered911": undelivered911,
     "EatingTimeout": eating_timeout,
     "HungryTimeout": hungry_timeout,
     "StarvingTimeout": starving_timeout,

@@ -90,7 +90,7 @@ def _next_contact(me: Local) -> Local:
     return me if me.last_token.nodelist else me._replace(contacts=me.contacts[1:] + me.contacts[:1])
 
 
-def undelivered_911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
+def undelivered911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
     """Event 5: to the next one; a NO is dropped, and so is what its originator cannot be told."""
     if refused := refusal(running(me)):
         return refused
@@ -106,7 +106,7 @@ def undelivered_911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
     return Accepted(me, (call._replace(to=to, current=me.me),))
 
 
-def receive_911(rules: Rules, me: Local, event: Receive911) -> Answer:
+def receive911(rules: Rules, me: Local, event: Receive911) -> Answer:
     """Event 3: the own 911 is back; a member's is vetoed or passed on; a stranger's is a join."""
     if refused := refusal(running(me)):
         return refused
