@@ -19,6 +19,7 @@ from threading import Lock
 from raincheck.conformance.report.auditpage import audit_html
 from raincheck.conformance.tlc.catalog import TIERS, load_assumptions, load_catalog
 
+from .cluster import HEAVY
 from .dossier import Step
 from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
@@ -47,12 +48,13 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     seeded = ("--seed", str(seed))
     faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
     cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
+
     return (
         Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
         Plan("generate", ("generate", *seeded), 0),
         Plan("prove", ("prove", *seeded), 0),
         Plan("mutate", ("mutate", "--quick", *seeded), 0),
-        Plan("run", ("run", *cluster, *seeded), 1),
+        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded), 1),
         Plan("conform", ("conform", TRACES, *seeded), 1),
         Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), 1),
         Plan("mirror", ("mirror", "--tier", tier, *seeded), 1),

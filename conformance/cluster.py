@@ -17,11 +17,11 @@ from itertools import count, takewhile
 from pathlib import Path
 
 from raincheck.conformance.field.clusterchecks import Judged, judge, results
-from raincheck.conformance.field.clusterload import SMALLEST
 from raincheck.conformance.field.clustermembers import node_command
 from raincheck.conformance.field.clusterrecord import Record, Settings, name_of
 from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.faults import KINDS, make_plan, parse_kinds
+from raincheck.conformance.field.telling import SMALLEST
 from raincheck.conformance.report.pages import mark_of
 
 from . import ringcluster
@@ -29,6 +29,8 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import HOLDS
 
+HEAVY = ("unicast",)
+"""Layers that are traced only if asked."""
 SYSTEMS = ("stack", "raincore")
 RATE = 2000.0
 TRANSPORTS = ("udp", "udp-multicast", "tcp")
@@ -63,6 +65,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--soak", type=float, metavar="S", help="begin another run until so many seconds are over"
     )
     add("--no-check", action="store_true", help="record only; raincheck conform checks later")
+    add(
+        "--trace", default="", metavar="LAYER,...",
+        help=f"trace every datagram of these too: {', '.join(HEAVY)} (costs time and space)",
+    )  # fmt: skip
     # Undoes repairs, so that tests can see the checks notice; not for users.
     add("--undo", default="", help=argparse.SUPPRESS)
     ringcluster.add_arguments(parser)
@@ -145,7 +151,15 @@ def settings_of(args: argparse.Namespace) -> Settings:
         batch=8 if args.rate else 256,
         group=_group(args.seed),
         undo=args.undo,
+        trace=_layers(args.trace),
     )
+
+
+def _layers(text: str) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
+    if strange := sorted({*names} - {*HEAVY}):
+        raise UsageError(f"--trace {strange[0]}: choose from {', '.join(HEAVY)}.")
+    return names
 
 
 def _group(seed: int) -> str:
@@ -167,6 +181,7 @@ def _command(
     command += ["--runs", str(runs)] if runs > 1 else []
     command += ["--soak", f"{soak:g}"] if soak is not None else []
     command += ["--undo", args.undo] if args.undo else []
+    command += ["--trace", args.trace] if args.trace else []
     return command
 
 

@@ -15,28 +15,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.described import FromFaces
-from raincheck.conformance.faces import faces_of
 from raincheck.conformance.field.clusterload import Node, tell
 from raincheck.conformance.field.clusterstate import Everything
+from raincheck.conformance.field.layertraces import TRACED, traced
+from raincheck.conformance.field.telling import EXCLUDED, LEFT, SETUP, STUCK
 from raincheck.impl.channel import Channel
 from raincheck.impl.connect import ChannelConfig
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.messages import Address
-from raincheck.impl.recording import Recorder, attach
+from raincheck.impl.recording import Recorder
 from raincheck.impl.sequencer import Repairs
 from raincheck.impl.stack import Stack
 from raincheck.impl.stack_config import StackConfig
 from raincheck.impl.state_desk import StateNotTransferred
 from raincheck.impl.tracing import Tracer, TraceWriter
 from raincheck.impl.transport import Transport
-
-TRACED = ("stable", "gms", "flush", "state_transfer")
-"""The layers beside SEQUENCER whose cores handle the model's own events."""
-LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
-"""Exit codes: after leaving; a wait was too long; not able to start; excluded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +44,7 @@ class TracedConfig(ChannelConfig):
     layers: LayerRepairs = field(default_factory=LayerRepairs)
     writers: list[TraceWriter] = field(default_factory=list)
     recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
+    heavy: tuple[str, ...] = ()
 
     def _flush(self) -> None:
         for writer in self.writers:
@@ -77,21 +73,13 @@ class TracedConfig(ChannelConfig):
         return stack, writer
 
     def _record(self, stack: Stack, address: Address) -> None:
-        """Trace the layers beside SEQUENCER whose cores handle the model's own events."""
-        for protocol in TRACED:
-            core, described = stack.cores[protocol], FromFaces(faces_of(protocol))
+        """Trace the layers beside SEQUENCER."""
+        for protocol in (*TRACED, *self.heavy):
             writer = TraceWriter(
                 self.traces, self.run, address, problem=_trace_failed, protocol=protocol
             )
             self.writers.append(writer)
-            constants = (
-                {"window": stack.config.state_window} if protocol == "state_transfer" else {}
-            )
-            recorder = Recorder(
-                described, self.run, address, self.nodes, writer, constants=constants
-            )
-            self.recorders.append((core, recorder))
-            attach(core, recorder)
+            self.recorders.append(traced(stack, protocol, self.run, self.nodes, writer))
 
 
 def _status(stack: Stack) -> None:
@@ -112,6 +100,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m raincheck.conformance.clusternode",
         description="One member of a cluster under test, steered through standard input.",
+        allow_abbrev=False,
     )
     add = parser.add_argument
     add("--name", required=True, help="the member's name")
@@ -137,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="REPAIR,...",
         help="repairs to undo, for tests: own_table, flush.reconcile",
     )
+    add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     add("--join-timeout", type=float, default=20.0, help="seconds until joining is given up")
     add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
     add("--seed", type=int, default=1)
@@ -186,6 +176,7 @@ def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
         damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
         repairs=repairs(args.undo),
         layers=layers(args.undo),
+        heavy=tuple(name for name in args.heavy.split(",") if name),
         get_state=everything.get_state,
         set_state=everything.set_state,
     )

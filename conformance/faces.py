@@ -58,6 +58,10 @@ def _nothing(_rules: Any, _local: Any, _event: Any) -> bool:
     return True
 
 
+def _itself(who: Any) -> Any:
+    return who
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faces:
     """How one protocol's model and implementation name the same things."""
@@ -116,6 +120,13 @@ class Faces:
     when it begins. Traces alone have them."""
     field_handlers: Mapping[str, Handler] = field(default_factory=dict)
     """The model's handlers of these."""
+    real: Faces | None = None
+    """The faces of traces of the real class, where it has more than the spec: of a trace whose
+    header says `real`. They have `parts`."""
+    parts: Callable[[Any, Any], dict[str, Any]] | None = None
+    """(local before, after) -> what `changed` then is, where it is not each variable whole."""
+    end_of: Callable[[Any], Any] = _itself
+    """Of an address in an input or output: whose end it is."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing
     """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
     leaves out what they could not."""

@@ -60,9 +60,9 @@ class Group:
         self.me = me
         self.sequencer = sequencer
         self.reports: list[Report] = []
-        self.unicast = unicast = Unicast(me, config, outbox)
-        self.nakack = nakack = Nakack(me, config, outbox)
         undone = layers or LayerRepairs()
+        self.unicast = unicast = Unicast(me, config, outbox, repairs=undone.unicast)
+        self.nakack = nakack = Nakack(me, config, outbox, repairs=undone.nakack)
         self.stable = StableTimer(me, config, outbox, nakack, random, repairs=undone.stable)
         self.gms = gms = GmsLayer(
             me, config, outbox, unicast, nakack.alive, self._install, undone.gms

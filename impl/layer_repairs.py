@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from . import flush, gms, stable, state_transfer
+from . import flush, gms, stable, state_transfer, streams, unicast_ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,4 +14,6 @@ class LayerRepairs:
     stable: stable.Repairs = field(default_factory=stable.Repairs)
     gms: gms.Repairs = field(default_factory=gms.Repairs)
     flush: flush.Repairs = field(default_factory=flush.Repairs)
+    unicast: unicast_ends.Repairs = field(default_factory=unicast_ends.Repairs)
+    nakack: streams.Repairs = field(default_factory=streams.Repairs)
     state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)

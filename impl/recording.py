@@ -115,6 +115,34 @@ class ByName:
         return {name: plain(getattr(value, name)) for name in names if name not in self.extra}
 
 
+@dataclass(frozen=True, slots=True)
+class CallByCall:
+    """Of a class whose calls are told one by one (`Recorder.note`): its name, and how it begins."""
+
+    protocol: str
+    initial: Record
+
+    def variables(self, _core: Any) -> Record:
+        """The state in which a process begins."""
+        return self.initial
+
+    def args(self, _event: Any) -> Record:
+        """Nothing."""
+        return {}
+
+    def sent(self, _effect: Any) -> Iterable[Parcel]:
+        """Nothing."""
+        return ()
+
+    def told(self, _effect: Any) -> Iterable[tuple[str, Any]]:
+        """Nothing."""
+        return ()
+
+    def arrived(self, _event: Any) -> Parcel | None:
+        """Nothing."""
+        return None
+
+
 def _address(who: Any) -> Address:
     return Address(who, 0) if isinstance(who, str) else Address(*who)
 
@@ -131,10 +159,15 @@ class Recorder:
         write: Callable[[Record], None],
         *,
         constants: Record | None = None,
+        real: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """With a clock each record says when it was, which nothing depends on."""
+        """With a clock each record says when it was, which nothing depends on.
+
+        `real`: the records are those of the protocol's `Faces.real`, made by `note`.
+        """
         self._clock = clock
+        self._real = {"real": True} if real else {}
         self._described = described
         self._write = write
         self._me = me
@@ -160,6 +193,7 @@ class Recorder:
                 "nodes": self._nodes,
                 "constants": self._constants,
                 "initial": self._before,
+                **self._real,
             }
         )
 
@@ -170,24 +204,41 @@ class Recorder:
     def handled(self, core: Any, event: Any, effects: Iterable[Any]) -> None:
         """Write the record of an event."""
         effects = tuple(effects)
-        self._index += 1
         after = self._described.variables(core)
         before = self._before or {}
         changed = {name: after[name] for name in after if after[name] != before.get(name)}
         self._before = after
+        self.note(
+            type(event).__name__,
+            self._described.args(event),
+            self._described.arrived(event),
+            [parcel for effect in effects for parcel in self._described.sent(effect)],
+            changed,
+            [each for effect in effects for each in self._described.told(effect)],
+        )
+
+    def note(
+        self,
+        action: str,
+        args: Record,
+        received: Parcel | None,
+        sent: Iterable[Parcel],
+        changed: Record,
+        told: list[Any] | None = None,
+    ) -> None:
+        """Write the record of an event that is told as it stands."""
+        self._index += 1
         record: Record = {
             "kind": "event",
             **self._common,
             "index": self._index,
-            "action": type(event).__name__,
-            "args": self._described.args(event),
-            "received": self._consumed(event),
-            "sent": [
-                self._named(parcel) for effect in effects for parcel in self._described.sent(effect)
-            ],
+            "action": action,
+            "args": args,
+            "received": self._received_id(received),
+            "sent": [self._named(parcel) for parcel in sent],
             "changed": changed,
         }
-        if told := [each for effect in effects for each in self._described.told(effect)]:
+        if told:
             record["told"] = told
         if self._clock is not None:
             record["at"] = round(self._clock(), 6)
@@ -212,7 +263,9 @@ class Recorder:
         }
 
     def _consumed(self, event: Any) -> list[Any] | None:
-        parcel = self._described.arrived(event)
+        return self._received_id(self._described.arrived(event))
+
+    def _received_id(self, parcel: Parcel | None) -> list[Any] | None:
         if parcel is None:
             return None
         return self._id(parcel, (*parcel.other, *self._me), self._received)

@@ -256,6 +256,8 @@ class Stack:
         """The protocols' cores by name, to be recorded or looked at."""
         group = self._group
         return {
+            "unicast": group.unicast,
+            "nakack": group.nakack,
             "stable": group.stable.core,
             "gms": group.gms.core,
             "flush": group.flush.core,

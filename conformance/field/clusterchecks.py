@@ -152,6 +152,9 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
                 judged.witnesses[promise.name] = promise.witness
                 if promise.name not in UNIFORM:
                     judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
+    if "Trace" not in judged.verdicts:  # there is only what the harness has written
+        judged.verdicts["Trace"] = INCONCLUSIVE
+        judged.reasons.append("no member has written a trace")
 
 
 @dataclass(slots=True)

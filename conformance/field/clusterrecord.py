@@ -24,6 +24,8 @@ class Settings:
     batch: int = 8
     group: str = "239.192.7.7:45588"
     undo: str = ""
+    trace: tuple[str, ...] = ()
+    """What is traced beside the layers that always are."""
 
 
 @dataclass(slots=True)

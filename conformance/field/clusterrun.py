@@ -109,6 +109,7 @@ class ClusterRun:
             "batch": settings.batch,
             "damage": ",".join(f"{kind}={share:g}" for kind, share in plan.damage.items()),
             "undo": settings.undo,
+            "heavy": ",".join(settings.trace),
             "seed": seed,
         }
 

@@ -9,6 +9,7 @@ anything to consume, to acknowledge or to send again.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from raincheck.conformance.faces import DATAGRAM, Faces
@@ -22,6 +23,7 @@ from raincheck.impl.unicast_ends import Receiver, Repairs, Sender
 from raincheck.impl.wire import Codec
 from raincheck.model import unicast as model
 from raincheck.model import unicast_events as events
+from raincheck.model import unicast_field as field_model
 from raincheck.model.runs import Address as ModelAddress
 
 _LANE: Final = FORWARDS
@@ -224,7 +226,7 @@ def local_of(core: Core) -> model.Local:
     )
 
 
-FACES = Faces(
+SPEC = Faces(
     protocol="unicast",
     rules=model.Rules,
     local=model.Local,
@@ -249,3 +251,14 @@ FACES = Faces(
     event_of=lambda event: event,
     output_of=lambda output: output,
 )
+
+REAL = replace(
+    SPEC,
+    rules=field_model.Rules,
+    inputs=field_model.INPUTS,
+    handlers=field_model.HANDLERS,
+    told=frozenset({"Deliver"}),
+    parts=field_model.parts,
+    end_of=field_model.end_of,
+)
+FACES = replace(SPEC, real=REAL)

@@ -42,6 +42,7 @@ class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
     nodes: tuple[str, ...]
     constants: dict[str, Any] = {}
     initial: Any = None
+    real: bool = False
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
@@ -154,10 +155,11 @@ class _Checker:
 
     def __init__(self, path: Path, header: Header) -> None:
         try:
-            self.faces = faces_of(header.protocol)
+            faces = faces_of(header.protocol)
         except UsageError as lacking:
             known = ", ".join((*PROTOCOLS, *faced_protocols()))
             raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
+        self.faces = (faces.real or faces) if header.real else faces
         try:
             self.rules = self.faces.rules(**header.constants)
         except TypeError as error:
@@ -269,8 +271,16 @@ class _Checker:
         self.local = answer.local
 
     def _changes(self, record: Event, after: Any) -> Iterator[Difference]:
-        known = fields_of(self.faces.local)
         before = self.local
+        if self.faces.parts is not None:
+            parts = self.faces.parts(before, after)
+            made = {name: plain(value) for name, value in parts.items()}
+            for name in sorted(made.keys() | record.changed.keys()):
+                expected, told = made.get(name, "unchanged"), record.changed.get(name, "unchanged")
+                if expected != told:
+                    yield Difference(name, expected, told)
+            return
+        known = fields_of(self.faces.local)
         for name in record.changed:
             if name not in known or name in self.faces.uncompared:
                 yield Difference(name, None, record.changed[name])
@@ -359,7 +369,8 @@ class _Checker:
         digest = _digest(arrived._asdict(), self._common(message))
         me = [self.header.node, self.header.incarnation]
         end = self._end(record.received, (*ends[:2], *me), message, digest, incoming=True)
-        sender = plain(getattr(arrived, self.faces.sent_by, ends[:2]))
+        sender = getattr(arrived, self.faces.sent_by, None)
+        sender = ends[:2] if sender is None else plain(self.faces.end_of(sender))
         if sender not in (ends[0], ends[:2]):
             raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
         return msgspec.structs.replace(end, index=record.index)
@@ -476,7 +487,7 @@ def parcels(faces: Faces, output: Any) -> Iterator[tuple[Any, Any]]:
     to = output.to
     alone = isinstance(to, str) or hasattr(to, "_fields")
     for each in [to] if alone else sorted(to):
-        yield output, each
+        yield output, faces.end_of(each)
 
 
 def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> str:

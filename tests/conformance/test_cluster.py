@@ -295,6 +295,30 @@ def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    ("layer", "undo", "expected"),
+    [("unicast", "", "holds"), ("unicast", "unicast.ack_duplicates", "violated")],
+)
+def test_a_layer_that_is_traced_only_if_asked(
+    layer: str, undo: str, expected: str, tmp_path: Path
+) -> None:
+    settings = Settings(members=3, seconds=1.0, rate=1000, undo=undo, trace=(layer,))
+    run = ClusterRun(settings, 1, tmp_path)
+    damage = {"loss": 0.05, "duplicate": 0.1, "reorder": 0.1}
+    run.record.plan = Plan((Fault("crash", 0.3, "coordinator", seconds=0.0),), damage)
+
+    record = asyncio.run(run.run())
+
+    mixed = sorted_out(trace_files([tmp_path / "traces"]))
+    found = {each.protocol: each for each in check_others(mixed)}
+    assert record.failure == ""
+    assert found[layer].verdict == expected, found[layer].findings
+    assert found[layer].files == 4
+    assert min(found[layer].actions.values()) >= 1
+    assert found[layer].events > 300
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("repair", ["own_table", "join_policy", "prune_table", "resend_always"])
 def test_a_repair_undone_is_noticed(repair: str, tmp_path: Path) -> None:
     settings = Settings(members=3, seconds=1.0, rate=1000, undo=repair)
@@ -364,6 +388,19 @@ def test_nothing_delivered_is_not_a_pass(tmp_path: Path) -> None:
         "GapFree": "inconclusive", "Validity": "inconclusive", "Trace": "inconclusive",
         "Logs": "inconclusive",
     }  # fmt: skip
+
+
+def test_traces_that_are_not_there_are_not_a_pass(tmp_path: Path) -> None:
+    """Even where the harness has written that it killed somebody."""
+    (tmp_path / "traces").mkdir()
+    crash = {"kind": "crash", "run": "run-1", "node": "b", "incarnation": 0}
+    (tmp_path / "traces" / "run-1.faults.jsonl").write_text(json.dumps(crash) + "\n")
+
+    judged = judge(lived(tmp_path, {"a": [1], "b": [1]}, 1), tmp_path)
+
+    assert judged.verdicts["Trace"] == "inconclusive"
+    assert judged.verdict == "inconclusive"
+    assert "no member has written a trace" in judged.reasons
 
 
 def test_what_is_not_promised_is_shown_and_fails_nothing(tmp_path: Path) -> None:
@@ -467,6 +504,7 @@ def test_a_dry_run_names_the_commands_and_makes_nothing(
         (["--runs", "0"], "--runs is 0"),
         (["--faults", "flood"], "does not know flood"),
         (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
+        (["--trace", "unicast,flush"], "--trace flush: choose from unicast"),
     ],
 )
 def test_what_cannot_be_run_is_refused(
@@ -492,12 +530,13 @@ def test_names_go_on_after_the_alphabet() -> None:
 def test_settings_follow_the_arguments() -> None:
     args = argparse.Namespace(
         members=4, transport="tcp", faults="loss", messages=None, seconds=None, size=200,
-        rate=0.0, runs=1, soak=None, seed=9, undo="",
+        rate=0.0, runs=1, soak=None, seed=9, undo="", trace="unicast",
     )  # fmt: skip
 
     settings = settings_of(args)
 
     assert (settings.members, settings.kinds, settings.seconds) == (4, ("loss",), 5.0)
+    assert settings.trace == ("unicast",)
     assert settings.batch > settings_of(argparse.Namespace(**vars(args) | {"rate": 5.0})).batch
     assert settings.group != settings_of(argparse.Namespace(**vars(args) | {"seed": 8})).group
 

@@ -1,0 +1,43 @@
+"""How each layer of a stack is traced, beside SEQUENCER, which has a tracer of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+from raincheck.conformance.described import FromFaces
+from raincheck.conformance.faces import faces_of
+from raincheck.impl.recording import Recorder, attach
+from raincheck.impl.stack import Stack
+from raincheck.impl.tracing import Record
+
+from . import unicasttrace
+
+TRACED: Final = ("stable", "gms", "flush", "state_transfer")
+"""The layers whose cores handle the model's own events."""
+
+
+def traced(
+    stack: Stack,
+    protocol: str,
+    run: str,
+    nodes: Collection[str],
+    write: Callable[[Record], None],
+) -> tuple[Any, Recorder]:
+    """Trace a layer from now on; return what its recorder's footer asks for, and the recorder."""
+    core, config, me = stack.cores[protocol], stack.config, stack.address
+    constants: Record = {}
+    if protocol == "unicast":
+        constants = {
+            "window": config.unicast_window,
+            "window_bytes": config.unicast_window_bytes,
+        }
+        described = unicasttrace.described(me)
+        recorder = Recorder(described, run, me, nodes, write, constants=constants, real=True)
+        unicasttrace.Watch(core, recorder).attach()
+        return core, recorder
+    if protocol == "state_transfer":
+        constants = {"window": config.state_window}
+    recorder = Recorder(FromFaces(faces_of(protocol)), run, me, nodes, write, constants=constants)
+    attach(core, recorder)
+    return core, recorder

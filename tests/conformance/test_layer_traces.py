@@ -1,0 +1,211 @@
+"""Whole stacks in virtual time, over a network that damages: what each layer did conforms."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.field.layertraces import traced
+from raincheck.conformance.traces.checker import RunVerdict
+from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.impl import unicast_ends
+from raincheck.impl.layer_repairs import LayerRepairs
+from raincheck.impl.recording import Recorder
+from raincheck.impl.simulator import Link, Simulator
+from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.tracing import TraceWriter
+from raincheck.model.unicast_field import first_gaps
+
+BAD = Link(loss=0.1, duplicate=0.1, delay=(0.0005, 0.02))
+NARROW = StackConfig(
+    max_bundle=4096, unicast_window=8, unicast_window_bytes=9000, state_window=4, join_timeout=1.0
+)
+"""Windows that close, in messages and in bytes."""
+
+
+class Traced(Simulator):
+    """A group whose layers are traced, from each life's first event on."""
+
+    def __init__(self, folder: Path, names: tuple[str, ...], **settings: Any) -> None:
+        super().__init__(**settings)
+        self._folder, self._names = folder, names
+        self._open: dict[str, list[tuple[Any, Recorder, TraceWriter]]] = {}
+
+    def _add(self, name: str, incarnation: int) -> None:
+        super()._add(name, incarnation)
+        stack = self[name].stack
+        self._open[name] = []
+        for layer in self._names:
+            writer = TraceWriter(self._folder, "run", stack.address, protocol=layer)
+            core, recorder = traced(stack, layer, "run", "abcd", writer)
+            self._open[name].append((core, recorder, writer))
+
+    def crash(self, name: str) -> None:
+        super().crash(name)
+        node, incarnation = self[name].address
+        line = f'{{"kind":"crash","run":"run","node":"{node}","incarnation":{incarnation}}}\n'
+        with (self._folder / "faults.jsonl").open("a") as faults:
+            faults.write(line)
+        for _, _, writer in self._open.pop(name):
+            writer.close()
+
+    def end(self) -> None:
+        """All that has happened is recorded."""
+        for files in self._open.values():
+            for core, recorder, writer in files:
+                recorder.footer(core)
+                writer.close()
+
+
+def life(group: Traced) -> None:
+    """Three members, load, a joiner that wants the state, a crash, and a return."""
+    group.start("a", "b", "c")
+    group.run_until(lambda: group.in_one_view("a", "b", "c"))
+    for name in "abc":
+        group.send(name, [bytes(700)] * 400)
+    group.at(0.3, lambda: group.start("d"))
+    group.at(1.0, lambda: group.crash("c"))
+    group.at(3.0, lambda: group.restart("c"))
+    group.at(4.0, lambda: group.send("d", [bytes(700)] * 400))
+    group.run(8.0)
+
+
+def judged(
+    folder: Path, *layers: str, repairs: LayerRepairs | None = None, seed: int = 1
+) -> dict[str, RunVerdict]:
+    """Trace such a life, and say what each layer's traces are."""
+    group = Traced(
+        folder, layers, seed=seed, link=BAD, config=NARROW, layers=repairs, with_state=True
+    )
+    try:
+        life(group)
+    except TimeoutError:
+        assert repairs is not None  # without a repair a group may stand still
+    group.end()
+    return {each.protocol: each for each in check_others(sorted_out(trace_files([folder])))}
+
+
+def first_violated(layer: str, undone: LayerRepairs, folder: Path) -> RunVerdict:
+    """The first life in which it shows, or the last of those that were tried."""
+    for seed in (7, *range(1, 20)):
+        (there := folder / str(seed)).mkdir()
+        verdict = judged(there, layer, repairs=undone, seed=seed)[layer]
+        if verdict.verdict == "violated":
+            break
+    return verdict
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_unicast_did_under_load_and_damage_conforms(seed: int, tmp_path: Path) -> None:
+    verdict = judged(tmp_path, "unicast", seed=seed)["unicast"]
+
+    assert (verdict.findings, verdict.problems) == ([], [])
+    assert verdict.verdict == "holds"
+    assert verdict.files == 5
+    often = Counter(verdict.actions)
+    assert min(often[name] for name in ("Send", "Receive", "Consume", "ReceiveAck")) > 100
+    assert {"Acknowledge", "Retransmit", "Forget", "Renew"} <= often.keys()
+
+
+@pytest.mark.parametrize(
+    ("repair", "action"),
+    [("remember_closed", "Forget"), ("ack_duplicates", "Receive"), ("probe", "Retransmit")],
+)
+def test_a_repair_of_unicast_undone_is_found(repair: str, action: str, tmp_path: Path) -> None:
+    undone = LayerRepairs(unicast=unicast_ends.Repairs(**{repair: False}))
+
+    verdict = first_violated("unicast", undone, tmp_path)
+
+    assert verdict.verdict == "violated"
+    assert (verdict.findings[0].part, verdict.findings[0].action) == ("local", action)
+
+
+@pytest.fixture(scope="module")
+def unicast_traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """A good run's records by file, to be damaged."""
+    folder = tmp_path_factory.mktemp("good")
+    assert judged(folder, "unicast")["unicast"].verdict == "holds"
+    return {
+        path.name: [json.loads(line) for line in path.read_text().splitlines()]
+        for path in folder.iterdir()
+    }
+
+
+def of(records: list[dict[str, Any]], action: str) -> dict[str, Any]:
+    """A record of that action, from the middle of the file."""
+    found = [each for each in records if each.get("action") == action]
+    return found[len(found) // 2]
+
+
+def wider(records: list[dict[str, Any]]) -> None:
+    records[0]["constants"]["window_bytes"] = 1 << 20
+
+
+def denied(records: list[dict[str, Any]]) -> None:
+    next(each for each in records if each.get("args", {}).get("lately"))["args"]["lately"] = []
+
+
+def swapped(records: list[dict[str, Any]]) -> None:
+    of(records, "Consume")["told"][0][1][1][3] += 1
+
+
+def altered(records: list[dict[str, Any]]) -> None:
+    """It is passed up as it came, so that only its sender says otherwise."""
+    content = of(records, "Consume")["told"][0][1][1]
+    for each in records[1:]:
+        if each.get("args", {}).get("content") == content and each["action"] == "Receive":
+            each["args"]["content"] = [*content[:3], content[3] + 1]
+    for each in records[1:]:
+        if each.get("action") == "Consume" and each["told"][0][1][1] == content:
+            each["told"][0][1][1] = [*content[:3], content[3] + 1]
+
+
+def unowed(records: list[dict[str, Any]]) -> None:
+    of(records, "Receive")["changed"]["receivers"] = [[["b#1", 0], [9, 9, 9, 9, True]]]
+
+
+def silent(records: list[dict[str, Any]]) -> None:
+    of(records, "Acknowledge")["sent"].clear()
+
+
+@pytest.mark.parametrize(
+    ("damage", "part", "reason"),
+    [
+        (wider, "local", "not what the model does"),
+        (denied, "local", "not what the model does"),
+        (swapped, "local", "not what the model does"),
+        (altered, "network", "was never sent"),
+        (unowed, "local", "not what the model does"),
+        (silent, "local", "not what the model does"),
+    ],
+)
+def test_a_damaged_trace_of_unicast_is_found(
+    damage: Callable[[list[dict[str, Any]]], None],
+    part: str,
+    reason: str,
+    unicast_traces: dict[str, list[dict[str, Any]]],
+    tmp_path: Path,
+) -> None:
+    for name, records in unicast_traces.items():
+        copied = json.loads(json.dumps(records))
+        if name == "run.b.0.unicast.jsonl":
+            damage(copied)
+        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in copied))
+
+    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+
+    assert verdict.verdict == "violated"
+    assert any(f.part == part and reason in f.reason for f in verdict.findings), verdict.findings
+    assert verdict.problems == []
+
+
+def test_an_acknowledgement_names_its_first_gaps() -> None:
+    missing = (1, 2, 3, 7, 9, 10, 20)
+
+    assert [tuple(first_gaps(missing, most)) for most in (1, 2, 3, 9)] == [
+        (1, 2, 3), (1, 2, 3, 7), (1, 2, 3, 7, 9, 10), missing,
+    ]  # fmt: skip
