@@ -39,9 +39,9 @@ class Raincore(Calling):
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             ev.Initialise: self._initialise,
             ev.ReceiveToken: self._receive_token,
-            ev.Receive911: self._receive_911,
+            ev.Receive911: self._receive911,
             ev.TokenUndelivered: self._token_undelivered,
-            ev.Undelivered911: self._undelivered_911,
+            ev.Undelivered911: self._undelivered911,
             ev.EatingTimeout: self._eating_timeout,
             ev.HungryTimeout: self._hungry_timeout,
             ev.StarvingTimeout: self._starving_timeout,

@@ -90,7 +90,7 @@ class Calling(RingState):
 
     # ------------------------------------------------------------------ 911
 
-    def _receive_911(self, event: ev.Receive911) -> list[Effect]:
+    def _receive911(self, event: ev.Receive911) -> list[Effect]:
         """Event 3: an answer to the own 911; or a member starves; or somebody wants to join."""
         self._guard("Receive911")
         call = event.call
@@ -170,7 +170,7 @@ class Calling(RingState):
         """Whether these may decide what becomes of the ring."""
         return not self.repairs.majority or quorum(members, self.last_token)
 
-    def _undelivered_911(self, event: ev.Undelivered911) -> list[Effect]:
+    def _undelivered911(self, event: ev.Undelivered911) -> list[Effect]:
         """Event 5: the next one is asked; if there is none, the 911 goes to its originator."""
         self._guard("Undelivered911")
         call = event.call

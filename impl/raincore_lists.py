@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 
 from .messages import Address
-from .raincore_events import LIMIT, ZERO, Call911, Epoch, Mail, Nodelist, Settled, Token
+from .raincore_events import LIMIT, NOTHING, ZERO, Call911, Epoch, Mail, Nodelist, Settled, Token
 
 # ------------------------------------------------------------------ the ring
 
@@ -31,7 +31,7 @@ def without(nodelist: Nodelist, gone: Address) -> Nodelist:
 def quorum(members: Collection[Address], token: Token) -> bool:
     """Whether these are a majority of each list that a later one may descend from.
 
-    Exactly half of a list will do if its lowest address is among them.
+    Exactly half of a list will do if its head, which is never the newcomer, is among them.
     """
     return all(
         _majority(members, nodelist) for nodelist in (token.settled.nodelist, *token.pending)
@@ -41,7 +41,7 @@ def quorum(members: Collection[Address], token: Token) -> bool:
 def _majority(members: Collection[Address], nodelist: Nodelist) -> bool:
     inside = sum(member in members for member in nodelist)
     if 2 * inside == len(nodelist):
-        return bool(nodelist) and min(nodelist) in members
+        return bool(nodelist) and nodelist[0] in members
     return 2 * inside > len(nodelist)
 
 
@@ -62,7 +62,7 @@ def first_token(founders: Nodelist, *, bound: bool) -> Token:
         founders,
         int(bound),
         settled,
-        settled,
+        NOTHING,
         pending,
         frozenset(),
         (),

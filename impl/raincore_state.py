@@ -86,7 +86,9 @@ class RingState:
             if not same:
                 self.view_state = "chaos"
         elif self.view_state == "chaos":
-            if same and (everybody or not self.repairs.seen_by_all):
+            # A ring may have gone on without who starved: the token has to come round once more.
+            sure = everybody and self.token_state != "starving"
+            if same and (sure or not self.repairs.seen_by_all):
                 self.view_state = "reserve"
                 if not bound:
                     token = token._replace(global_view_number=self.global_view_number + 1)

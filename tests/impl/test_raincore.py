@@ -463,6 +463,19 @@ def test_nobody_reserves_before_all_have_held_the_list() -> None:
     assert core.last_token.pending == ()
 
 
+def test_who_starved_trusts_the_list_one_visit_later() -> None:
+    """RAI-F16: the token may be one that all others have given up while this member was down."""
+    for repairs, states in ((Repairs(), ["chaos", "reserve"]), (AS_WRITTEN, ["reserve"])):
+        core = Ring(repairs=repairs).cores[B]
+        core.handle(ev.HungryTimeout())
+        token, found = core.last_token._replace(to=B), []
+        for seq in (30, 34)[: len(states)]:
+            core.handle(ev.ReceiveToken(token._replace(seq=seq)))
+            found.append(core.view_state)
+            core.handle(ev.EatingTimeout())
+        assert found == states
+
+
 def test_another_list_while_it_reserves_leaves_a_hole_that_is_filled() -> None:
     """RAI-F8: once the next list is settled, all on it know that the one before was."""
 
@@ -661,7 +674,7 @@ def test_a_list_changes_only_with_a_quorum() -> None:
 # ---------------------------------------------------------------------- lists
 
 
-def test_a_quorum_is_a_majority_of_every_list_or_half_with_the_lowest() -> None:
+def test_a_quorum_is_a_majority_of_every_list_or_half_with_its_head() -> None:
     def decides(members: str, settled: str, *pending: str) -> bool:
         def listed(names: str) -> tuple[Address, ...]:
             return tuple(Address(name, 0) for name in names)
@@ -673,6 +686,7 @@ def test_a_quorum_is_a_majority_of_every_list_or_half_with_the_lowest() -> None:
 
     assert decides("ac", "abc")
     assert decides("ad", "abcd")
+    assert decides("ca", "cabd"), "the head, whatever its address"
     assert not decides("bc", "abcd")
     assert not decides("a", "abc")
     assert not decides("ab", "abc", "cde")
