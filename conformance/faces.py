@@ -83,6 +83,8 @@ class Faces:
     """The core's event types by the actions' names; `vars(module)` will do."""
     switches: Mapping[str, Any] = field(default_factory=dict)
     """The fields of Rules that the implementation can undo, for tests, and their value then."""
+    around: frozenset[str] = frozenset()
+    """The fields of Rules that are about the world around the core: it is the same with them."""
     channels: Mapping[str, str] = field(default_factory=dict)
     """For each output that is a network message: FIFO or DATAGRAM."""
     arrives: Mapping[str, str] = field(default_factory=dict)

@@ -76,7 +76,9 @@ FACES = Faces(
     ),
     make_core=make_core,
     events=vars(core_events),
-    switches=dict.fromkeys(REPAIRS, False),
+    # Which life of a process a core is, whoever makes it says; nodes of the model have one each.
+    switches={name: False for name in REPAIRS if name != "incarnations"},
+    around=frozenset({"incarnations"}),
     channels=dict.fromkeys(model_events.ARRIVES, DATAGRAM),
     arrives=model_events.ARRIVES,
     whole={"Token": "token", "Call911": "call"},

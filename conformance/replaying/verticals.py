@@ -67,7 +67,7 @@ def cannot_be_made(faces: Faces, rules: Any) -> str:
     other = [
         name
         for name, value in asdict(rules).items()
-        if value != usual[name] and name not in faces.switches
+        if value != usual[name] and name not in {*faces.switches, *faces.around}
     ]
     return ", ".join(other)
 

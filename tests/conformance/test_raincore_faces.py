@@ -23,7 +23,8 @@ from raincheck.conformance.replaying.corelockstep import Instance, lockstep
 from raincheck.conformance.replaying.cores import Cores, Problem
 from raincheck.conformance.replaying.damage import without
 from raincheck.conformance.replaying.offers import refuses
-from raincheck.conformance.replaying.verticals import offers_of
+from raincheck.conformance.replaying.verticals import Replayable, offers_of
+from raincheck.conformance.tlc.catalog import load_catalog
 from raincheck.model.machine import Refused
 from raincheck.model.raincore import Rules
 from raincheck.model.raincore_state import Constants, Spent
@@ -73,6 +74,14 @@ def test_core_and_model_stay_the_same(rules: Rules) -> None:
     assert found.mismatch is None, found.mismatch.text()
     assert found.steps > 250
     assert {"ReceiveToken", "Receive911", "EatingTimeout", "HungryTimeout"} <= set(found.actions)
+
+
+def test_a_rule_of_the_world_around_is_no_reason_to_leave_a_case_out() -> None:
+    seed_case = [case for case in load_catalog() if case.name == "raincore-f1-seed"]
+    nowhere = replace(FACES, around=frozenset())
+
+    assert Replayable(FACES, seed_case).left_out == {}
+    assert Replayable(nowhere, seed_case).left_out == {"raincore-f1-seed": "incarnations"}
 
 
 # ---------------------------------------------------------------------- Hypothesis
