@@ -244,3 +244,34 @@ def test_a_planted_fault_is_found() -> None:
     broken = {name for name, holds in system.invariants.items() if not holds(both)}
     assert broken == {"OneEater", "OneLock", "OneLiveToken"}
     assert isinstance(TOKEN, Token)
+
+
+def test_who_starved_trusts_the_list_one_visit_later() -> None:
+    chaos = hungry(B, view_state="chaos")
+    assert answer(chaos, _next()).local.view_state == "reserve"
+    starved = chaos._replace(token_state="starving")
+    assert answer(starved, _next()).local.view_state == "chaos"
+
+
+def test_who_reserves_waits_for_all_of_a_new_epoch() -> None:
+    reserves = hungry(B, view_state="reserve", reserved=1)
+    early = answer(reserves, _next(epoch=Epoch(1, A), seen=frozenset({A})))
+    assert early.local.view_state == "reserve"
+    assert not [o for o in early.outputs if isinstance(o, ev.Committed)]
+    late = answer(reserves, _next(epoch=Epoch(1, A), seen=frozenset({A, C})))
+    assert ev.Committed(1, RING) in late.outputs
+    assert late.local.view_state == "agreement"
+
+
+def test_a_hole_is_filled_only_by_who_stayed_and_once_all_know() -> None:
+    told = {"global_view_number": 3, "nodelist": (A, B), "seen": frozenset({A})}
+    gap = hungry(B, view_state="chaos")
+    only_settled = _next(**told, settled=ev.Settled(2, RING))
+    # It is the last to hold (A, B): that is settled now, and RING was so before.
+    assert answer(gap, only_settled).local.global_view == ((), RING)
+    unseen = _next(**{**told, "seen": frozenset(), "settled": ev.Settled(2, RING)})
+    assert answer(gap, unseen).local.global_view == ()
+    away = _next(**told, settled=ev.Settled(2, (A, C)))
+    assert answer(gap, away).local.global_view == ()
+    nobody_fills = answer(gap, only_settled, Rules(fills_holes=False))
+    assert nobody_fills.local.global_view == ()
