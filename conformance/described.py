@@ -43,6 +43,14 @@ class FromFaces:
             if name not in faces.uncompared
         }
 
+    def given(self, core: Any) -> Record:
+        """What of it the environment may change."""
+        wanted = fields_of(self.faces.local)
+        return {
+            name: self._variable(name, getattr(core, name), wanted[name])
+            for name in sorted(self.faces.given)
+        }
+
     def _variable(self, name: str, value: Any, wanted: Any) -> Any:
         known = self._known.get(name)
         # What cannot change, and is the same object, is the same.

@@ -96,6 +96,9 @@ class Faces:
     """Who sent a message: the field of its action's input, or of a message that comes as one."""
     told: frozenset[str] = frozenset()
     """Outputs that are no messages and that traces have as well, so that they are compared."""
+    given: frozenset[str] = frozenset()
+    """Fields of Local that are the environment's to give: they may change between two events, and
+    traces say so. It must not matter to any promise what they are."""
     renamed: Mapping[str, str] = field(default_factory=dict)
     """What the model calls an effect, or the body of a message, that the code names otherwise."""
     extra: frozenset[str] = frozenset()

@@ -43,6 +43,9 @@ class Described(Protocol):
     def variables(self, core: Any) -> Record:
         """The core's state."""
 
+    def given(self, core: Any) -> Record:
+        """What of it may change between two events, since others have a say in it."""
+
     def args(self, event: Any) -> Record:
         """The event's fields."""
 
@@ -75,6 +78,10 @@ class ByName:
     def variables(self, core: Any) -> Record:
         """The attributes."""
         return {name: plain(getattr(core, name)) for name in self.names}
+
+    def given(self, _core: Any) -> Record:
+        """Nothing."""
+        return {}
 
     def args(self, event: Any) -> Record:
         """The fields, but for the extra ones."""
@@ -125,6 +132,10 @@ class CallByCall:
     def variables(self, _core: Any) -> Record:
         """The state in which a process begins."""
         return self.initial
+
+    def given(self, _core: Any) -> Record:
+        """Nothing."""
+        return {}
 
     def args(self, _event: Any) -> Record:
         """Nothing."""
@@ -177,6 +188,7 @@ class Recorder:
         self._common = {**self._who, "protocol": described.protocol}
         self._index = 0
         self._before: Record | None = None
+        self._given: Record = {}
         self._sent: dict[tuple[str, Address], int] = {}
         self._received: dict[tuple[str, Address], int] = {}
 
@@ -196,6 +208,14 @@ class Recorder:
                 **self._real,
             }
         )
+
+    def look(self, core: Any) -> None:
+        """Before an event: see what others have changed since the last one."""
+        known = self._before or {}
+        given = self._described.given(core)
+        news = {name: value for name, value in given.items() if value != known[name]}
+        self._given |= news
+        self._before = known | news
 
     def resume(self, index: int, state: Record) -> None:
         """Go on behind that record, in that state, with the file of an earlier process."""
@@ -240,6 +260,8 @@ class Recorder:
         }
         if told:
             record["told"] = told
+        if self._given:
+            record["given"], self._given = self._given, {}
         if self._clock is not None:
             record["at"] = round(self._clock(), 6)
         self._write(record)
@@ -288,6 +310,7 @@ def attach(core: Any, recorder: Recorder) -> None:
 
     def recorded(event: Any) -> Any:
         recorder.begin(core)
+        recorder.look(core)
         try:
             effects = handle(event)
         except NotEnabled:

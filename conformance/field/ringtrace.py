@@ -105,7 +105,7 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
         if record["kind"] != "event":
             continue
         index = record["index"]
-        folded = folded | record["changed"]
+        folded = folded | record.get("given", {}) | record["changed"]
         same = all(folded[name] == state[name] for name in state if name != "up")
         if same or not matched:
             kept = (place, index, folded)

@@ -84,6 +84,8 @@ FACES = Faces(
     whole={"Token": "token", "Call911": "call"},
     sent_by="current",
     told=frozenset({"Eats", "Committed", "Deliver"}),
+    # A joiner may learn of others who can let it in when all that it knew have gone.
+    given=frozenset({"contacts"}),
     uncompared=frozenset({"delivered"}),
     assumes=assumes,
     unhandled=frozenset({"Crash", "Forget"}),

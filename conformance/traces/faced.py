@@ -68,6 +68,7 @@ class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
     sent: tuple[Sent, ...] = ()
     changed: dict[str, Any] = {}
     told: tuple[tuple[str, Any], ...] = ()
+    given: dict[str, Any] = {}
     at: float | None = None
 
 
@@ -217,6 +218,7 @@ class _Checker:
         if wanted is None:
             raise _Unusable(f"{self.header.protocol} has no action {record.action!r}")
         event = _within("args", shaped, record.args, wanted)
+        given = _within("given", self._given, record.given)
         sent = [_within("sent", self._sent_end, each) for each in record.sent]
         received = _within("received", self._received_end, record, event)
         if record.index > self.last + 1:
@@ -229,12 +231,20 @@ class _Checker:
         if received is not None:
             self.report.received.append(received)
         if not self.broken:
+            self.local = self.local._replace(**given)
             self._step(record, event, line)
             if not self.broken:
                 self.report.conforming = record.index
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
             self.observer.take(self.recorded, record)
+
+    def _given(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What others have changed since the last event."""
+        if unknown := sorted(given.keys() - self.faces.given):
+            raise ShapeError(f"nobody but the core changes {unknown[0]}")
+        wanted = fields_of(self.faces.local)
+        return {name: shaped(value, wanted[name]) for name, value in given.items()}
 
     def _as_recorded(self, record: Event) -> Any:
         """What the record says of the state, as far as it can be read."""

@@ -14,7 +14,9 @@ from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
 from raincheck.conformance.traces.ringpromises import NAMES
 from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.impl.messages import Address
 from raincheck.impl.raincore import Repairs
+from raincheck.impl.raincore_events import Initialise, StarvingTimeout
 
 Records = list[dict[str, Any]]
 AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
@@ -174,6 +176,31 @@ def test_a_message_that_comes_as_one_field_is_compared_whole(traces: Path) -> No
 
     assert "was never sent" in found[0].reason
     assert (found[0].node, found[0].index) == ("b", record["index"])
+
+
+def test_whom_a_joiner_may_ask_is_given_and_nothing_else(tmp_path: Path) -> None:
+    ring = RecordedRing(tmp_path)
+    ring.found("a", "b")
+    ring.run_until(lambda: ring.in_one_view("a", "b"))
+    ring.crash("a")
+    ring.crash("b")
+    ring.join("c", contacts=["a"])
+    ring["c"].core.handle(Initialise("joiner", (), (Address("a", 0),)))
+    ring["c"].core.contacts = (Address("b", 0),)  # it has heard of another
+    ring["c"].core.handle(StarvingTimeout())
+    ring.close()
+    path = tmp_path / "sim-1.c.0.raincore.jsonl"
+    lines = records(path)
+    record = next(each for each in lines if "given" in each)
+
+    assert record["given"] == {"contacts": [["b", 0]]}
+    assert checked(tmp_path).verdict == "holds"
+    rewritten(path, [each | {"given": {"said": 3}} if each is record else each for each in lines])
+    verdict = checked(tmp_path)
+    assert verdict.verdict == "inconclusive"
+    assert "nobody but the core changes said" in verdict.problems[0].reason
+    rewritten(path, [{k: v for k, v in each.items() if k != "given"} for each in lines])
+    assert checked(tmp_path).verdict == "violated"
 
 
 # ---------------------------------------------------------------- a file that goes on
