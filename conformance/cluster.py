@@ -29,7 +29,7 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import HOLDS
 
-HEAVY = ("unicast",)
+HEAVY = ("unicast", "nakack")
 """Layers that are traced only if asked."""
 SYSTEMS = ("stack", "raincore")
 RATE = 2000.0

@@ -11,7 +11,7 @@ from raincheck.impl.recording import Recorder, attach
 from raincheck.impl.stack import Stack
 from raincheck.impl.tracing import Record
 
-from . import unicasttrace
+from . import nakacktrace, unicasttrace
 
 TRACED: Final = ("stable", "gms", "flush", "state_transfer")
 """The layers whose cores handle the model's own events."""
@@ -35,6 +35,12 @@ def traced(
         described = unicasttrace.described(me)
         recorder = Recorder(described, run, me, nodes, write, constants=constants, real=True)
         unicasttrace.Watch(core, recorder).attach()
+        return core, recorder
+    if protocol == "nakack":
+        constants = {"window": config.multicast_window, "retain": config.retain_window}
+        begun = nakacktrace.described(me)
+        recorder = Recorder(begun, run, me, nodes, write, constants=constants, real=True)
+        nakacktrace.Watch(core, stack._group.gms.detection, begun, recorder).attach()
         return core, recorder
     if protocol == "state_transfer":
         constants = {"window": config.state_window}

@@ -9,6 +9,7 @@ to ask for, to acknowledge or to announce.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from raincheck.conformance.faces import DATAGRAM, Faces
@@ -23,6 +24,7 @@ from raincheck.impl.streams import Repairs, Stream
 from raincheck.impl.wire import Codec
 from raincheck.model import nakack as model
 from raincheck.model import nakack_events as events
+from raincheck.model import nakack_field as field_model
 from raincheck.model.runs import Address as ModelAddress
 
 _LATER: Final = 1000.0
@@ -341,7 +343,7 @@ def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
     return True
 
 
-FACES = Faces(
+SPEC = Faces(
     protocol="nakack",
     rules=model.Rules,
     local=model.Local,
@@ -357,3 +359,13 @@ FACES = Faces(
     output_of=lambda output: output,
     assumes=assumes,
 )
+
+REAL = replace(
+    SPEC,
+    rules=field_model.Rules,
+    inputs=field_model.INPUTS,
+    handlers=field_model.HANDLERS,
+    told=frozenset({"Delivered"}),
+    parts=field_model.parts,
+)
+FACES = replace(SPEC, real=REAL)

@@ -65,7 +65,7 @@ def results_of(name: str) -> list[dict[str, object]]:
         case "conform":
             return [
                 shared | {"name": f"run-1: {protocol}", "protocol": protocol, "events": 100}
-                for protocol in ("flush", "gms", "stable", "state_transfer", "unicast")
+                for protocol in ("flush", "gms", "stable", "state_transfer", "unicast", "nakack")
             ]
     return [shared | {"name": name}]
 

@@ -297,7 +297,12 @@ def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("layer", "undo", "expected"),
-    [("unicast", "", "holds"), ("unicast", "unicast.ack_duplicates", "violated")],
+    [
+        ("unicast", "", "holds"),
+        ("unicast", "unicast.ack_duplicates", "violated"),
+        ("nakack", "", "holds"),
+        ("nakack", "nakack.announcing", "violated"),
+    ],
 )
 def test_a_layer_that_is_traced_only_if_asked(
     layer: str, undo: str, expected: str, tmp_path: Path

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,6 @@ from raincheck.conformance.field.layertraces import traced
 from raincheck.conformance.traces.checker import RunVerdict
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.tracefile import trace_files
-from raincheck.impl import unicast_ends
 from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.recording import Recorder
 from raincheck.impl.simulator import Link, Simulator
@@ -111,27 +111,56 @@ def test_what_unicast_did_under_load_and_damage_conforms(seed: int, tmp_path: Pa
     assert {"Acknowledge", "Retransmit", "Forget", "Renew"} <= often.keys()
 
 
-@pytest.mark.parametrize(
-    ("repair", "action"),
-    [("remember_closed", "Forget"), ("ack_duplicates", "Receive"), ("probe", "Retransmit")],
-)
-def test_a_repair_of_unicast_undone_is_found(repair: str, action: str, tmp_path: Path) -> None:
-    undone = LayerRepairs(unicast=unicast_ends.Repairs(**{repair: False}))
+@pytest.mark.parametrize("seed", [1, 2])
+def test_what_nakack_did_under_load_and_damage_conforms(seed: int, tmp_path: Path) -> None:
+    verdict = judged(tmp_path, "nakack", seed=seed)["nakack"]
 
-    verdict = first_violated("unicast", undone, tmp_path)
+    assert (verdict.findings, verdict.problems) == ([], [])
+    assert verdict.verdict == "holds"
+    assert verdict.files == 5
+    often = Counter(verdict.actions)
+    assert min(often[name] for name in ("Multicast", "ReceiveData", "Deliver", "Beat")) > 100
+    assert {"Ask", "Announce", "HeardOf", "Purge", "Freeze", "InstallView", "Join"} <= often.keys()
+
+
+def without(layer: str, repair: str) -> LayerRepairs:
+    """All repairs but this one."""
+    whole = LayerRepairs()
+    return replace(whole, **{layer: replace(getattr(whole, layer), **{repair: False})})
+
+
+@pytest.mark.parametrize(
+    ("layer", "repair", "action"),
+    [
+        ("unicast", "remember_closed", "Forget"),
+        ("unicast", "ack_duplicates", "Receive"),
+        ("unicast", "probe", "Retransmit"),
+        ("nakack", "announcing", "Announce"),
+        ("nakack", "vector", "HeardOf"),
+        ("nakack", "keep_departed", "InstallView"),
+    ],
+)
+def test_a_repair_undone_is_found(layer: str, repair: str, action: str, tmp_path: Path) -> None:
+    verdict = first_violated(layer, without(layer, repair), tmp_path)
 
     assert verdict.verdict == "violated"
     assert (verdict.findings[0].part, verdict.findings[0].action) == ("local", action)
 
 
+Traces = dict[str, list[dict[str, Any]]]
+
+
 @pytest.fixture(scope="module")
-def unicast_traces(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
-    """A good run's records by file, to be damaged."""
+def good(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Traces]:
+    """A good run's records by layer and file, to be damaged."""
     folder = tmp_path_factory.mktemp("good")
-    assert judged(folder, "unicast")["unicast"].verdict == "holds"
+    assert {each.verdict for each in judged(folder, "unicast", "nakack").values()} == {"holds"}
     return {
-        path.name: [json.loads(line) for line in path.read_text().splitlines()]
-        for path in folder.iterdir()
+        layer: {
+            path.name: [json.loads(line) for line in path.read_text().splitlines()]
+            for path in (*folder.glob(f"*.{layer}.jsonl"), folder / "faults.jsonl")
+        }
+        for layer in ("unicast", "nakack")
     }
 
 
@@ -172,32 +201,65 @@ def silent(records: list[dict[str, Any]]) -> None:
     of(records, "Acknowledge")["sent"].clear()
 
 
+def overlooked(records: list[dict[str, Any]]) -> None:
+    of(records, "Deliver")["told"].clear()
+
+
+def another_view(records: list[dict[str, Any]]) -> None:
+    """It is old, so that nothing becomes of it."""
+    first = next(each for each in records if each.get("action") == "ReceiveData")
+    again = json.loads(json.dumps(first))
+    again["args"]["view"] += 1
+    again["changed"] = {}
+    records.insert(records.index(first) + 1, again)
+    for index, record in enumerate(records[1:], 1):
+        record["index"] = min(index, len(records) - 2)
+
+
+def unheard(records: list[dict[str, Any]]) -> None:
+    of(records, "Deliver")["changed"].clear()
+
+
+def unasked(records: list[dict[str, Any]]) -> None:
+    of(records, "Ask")["sent"][0]["content"]["missing"].append(10**6)
+
+
+LOCAL = ("local", "not what the model does")
+UNSENT = ("network", "was never sent")
+
+
 @pytest.mark.parametrize(
-    ("damage", "part", "reason"),
+    ("layer", "damage", "where"),
     [
-        (wider, "local", "not what the model does"),
-        (denied, "local", "not what the model does"),
-        (swapped, "local", "not what the model does"),
-        (altered, "network", "was never sent"),
-        (unowed, "local", "not what the model does"),
-        (silent, "local", "not what the model does"),
+        ("unicast", wider, LOCAL),
+        ("unicast", denied, LOCAL),
+        ("unicast", swapped, LOCAL),
+        ("unicast", altered, UNSENT),
+        ("unicast", unowed, LOCAL),
+        ("unicast", silent, LOCAL),
+        ("nakack", silent, LOCAL),
+        ("nakack", overlooked, LOCAL),
+        ("nakack", unheard, LOCAL),
+        ("nakack", unasked, LOCAL),
+        ("nakack", another_view, UNSENT),
     ],
 )
-def test_a_damaged_trace_of_unicast_is_found(
+def test_a_damaged_trace_is_found(
+    layer: str,
     damage: Callable[[list[dict[str, Any]]], None],
-    part: str,
-    reason: str,
-    unicast_traces: dict[str, list[dict[str, Any]]],
+    where: tuple[str, str],
+    good: dict[str, Traces],
     tmp_path: Path,
 ) -> None:
-    for name, records in unicast_traces.items():
+    for name, records in good[layer].items():
         copied = json.loads(json.dumps(records))
-        if name == "run.b.0.unicast.jsonl":
+        if name == f"run.b.0.{layer}.jsonl":
             damage(copied)
         (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in copied))
 
     (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
 
+    part, reason = where
     assert verdict.verdict == "violated"
     assert any(f.part == part and reason in f.reason for f in verdict.findings), verdict.findings
     assert verdict.problems == []
