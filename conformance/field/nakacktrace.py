@@ -14,12 +14,13 @@ from raincheck.impl.failure_detection import FailureDetection
 from raincheck.impl.headers import Alive, DataHeader, Fetch, Nak
 from raincheck.impl.messages import Address, Digest, Endpoint, Payloads, View
 from raincheck.impl.nakack import Nakack
-from raincheck.impl.protocol import NEVER, Outbox
+from raincheck.impl.protocol import NEVER
 from raincheck.impl.recording import DATAGRAM, CallByCall, Parcel, Recorder
 from raincheck.impl.streams import Bundle, Stream
 from raincheck.impl.tracing import Record
 
-_MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
+from .nakackparcels import Noting, parcel_of
+
 _CALLS = (
     *("multicast", "receive_data", "receive_alive", "receive_nak", "deliver", "heard_of", "purge"),
     *("install_view", "join", "freeze", "fetch", "announce", "ask", "acknowledge_to"),
@@ -34,38 +35,6 @@ def described(me: Address) -> CallByCall:
     return CallByCall("nakack", {**who, **numbers, **tables})
 
 
-class Noting(Outbox):
-    """An outbox that notes what passes through to another one."""
-
-    def __init__(self, inner: Outbox) -> None:
-        self._inner = inner
-        self.codec, self.endpoints, self.counters = inner.codec, inner.endpoints, inner.counters
-        self.noted: list[Parcel] = []
-
-    def send(self, data: bytes, to: Address) -> None:
-        """Note what the bytes say: they are what leaves."""
-        self._note(self.codec.decode(data).header, [to])
-        self._inner.send(data, to)
-
-    def send_header(self, header: Any, to: Address) -> None:
-        """Note it."""
-        self._note(header, [to])
-        self._inner.send_header(header, to)
-
-    def multicast(self, data: bytes, to: Iterable[Address]) -> None:
-        """Note what the bytes say, once for each receiver."""
-        to = list(to)
-        self._note(self.codec.decode(data).header, sorted(to))
-        self._inner.multicast(data, to)
-
-    def send_to(self, header: Any, endpoint: Endpoint) -> None:
-        """Not to a member: whoever uses this says to whom."""
-        self._inner.send_to(header, endpoint)
-
-    def _note(self, header: Any, to: list[Address]) -> None:
-        self.noted += [made for each in to if (made := _parcel(header, each)) is not None]
-
-
 class _Beats(Noting):
     """The failure detection's outbox: a sign of life is an event of its own."""
 
@@ -75,7 +44,7 @@ class _Beats(Noting):
 
     def _note(self, header: Any, to: list[Address]) -> None:
         if isinstance(header, Alive):
-            sent = [made for each in to if (made := _parcel(header, each)) is not None]
+            sent = [made for each in to if (made := parcel_of(header, each)) is not None]
             self._watch.note("Beat", {"to": [list(each) for each in to]}, (), sent=sent)
 
     def send_to(self, header: Any, endpoint: Endpoint) -> None:
@@ -134,14 +103,14 @@ class Watch:
 
     def _on_receive_alive(self, call: Any, alive: Alive, now: float) -> None:
         call(alive, now)
-        parcel = _parcel(alive, self.nakack.me)
+        parcel = parcel_of(alive, self.nakack.me)
         assert parcel is not None
         args = {"sender": list(alive.source), **parcel.content}
         self.note("ReceiveAlive", args, [alive.source], parcel._replace(other=alive.source))
 
     def _on_receive_nak(self, call: Any, nak: Nak, now: float) -> None:
         call(nak, now)
-        parcel = _parcel(nak, self.nakack.me)
+        parcel = parcel_of(nak, self.nakack.me)
         assert parcel is not None
         args = {"sender": list(nak.source), **parcel.content}
         self.note("ReceiveNak", args, (), parcel._replace(other=nak.source))
@@ -302,21 +271,3 @@ def _numbers(stream: Stream | None, others: bool) -> list[Any] | None:
     kept = len(stream.buffer) + len(stream.retained)
     at = [stream.delivered, stream.arrived, kept, stream.highest]
     return [*at, holder, stream.frozen, owed]
-
-
-def _parcel(header: Any, to: Address) -> Parcel | None:
-    """What the model has of a datagram; None of those that are not NAKACK's."""
-    content: Record
-    if isinstance(header, DataHeader):
-        content = {"source": list(header.source), "seqno": header.seqno, "view": header.view}
-        return Parcel("Data", to, content, DATAGRAM)
-    if isinstance(header, Alive):
-        delivered = header.delivered.highest(to)
-        content = {"highest": header.highest, "asking": header.asking, "delivered": delivered}
-        return Parcel("Alive", to, content, DATAGRAM)
-    if isinstance(header, Nak):
-        missing = [
-            k for low, high in header.missing for k in range(low, min(high, low + _MOST) + 1)
-        ]
-        return Parcel("Nak", to, {"source": list(header.sender), "missing": missing}, DATAGRAM)
-    return None
