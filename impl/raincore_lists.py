@@ -114,13 +114,15 @@ def acked(token: Token, who: Address, ordinal: int) -> Token:
 
 
 def sound(message: Token | Call911) -> bool:
-    """Whether no member is on the list twice, and all numbers leave room to count on."""
+    """Whether nobody is on the list twice, no mail is above the top, and one can count on."""
     if len(set(message.nodelist)) != len(message.nodelist):
         return False
     epochs: tuple[Epoch, ...] = (message.epoch,)
     numbers: tuple[int, ...] = (message.seq,)
     if isinstance(message, Token):
         numbers += (message.global_view_number, message.settled.at, message.before.at, message.top)
+        if any(each.ordinal > message.top for each in message.mail):
+            return False
     else:
         epochs += (message.claim, message.promised)
         numbers += (message.attempt,)

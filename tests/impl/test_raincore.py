@@ -768,6 +768,7 @@ def good_token(ring: Ring) -> Token:
         {"settled": Settled(LIMIT + 1, FOUR)},
         {"before": Settled(LIMIT + 1, FOUR)},
         {"top": LIMIT + 1},
+        {"mail": (Mail(1, A, 1),)},
     ],
     ids=str,
 )
