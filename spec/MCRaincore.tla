@@ -131,15 +131,31 @@ MCNext ==
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
     \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport
 
-MCObliged(n) ==
-    \/ MCReceiveToken(n) \/ MCReceive911(n) \/ MCTokenUndelivered(n) \/ MCUndelivered911(n)
-    \/ MCEatingTimeout(n) \/ MCTokenDelivered(n)
-    \/ Patient(n) /\ MCHungryTimeout(n)
-    \/ ~Helped(n) /\ MCStarvingTimeout(n)
+\* Fairness is said with predicates: TLC takes minutes for a few hundred states to find out whether
+\* a handler is ENABLED, since it then works out each LET again wherever it is used.
+\* What n is obliged to (Obliged) is possible, and changes something.
+Ready(n) ==
+    \/ \E m \in network : m.to = n /\ Arrives(m)
+    \/ /\ Up(n)
+       /\ \/ \E m \in network \cup reports : Told(n, m)
+          \/ /\ tokenState[n] = "eating"
+             /\ \/ Len(lastToken[n].nodelist) > 1
+                \/ newNodes[n] # <<>> \/ outbox[n] > 0 \/ leaving[n]
+                \/ FailureClaims /\ viewState[n] # "agreement"
+          \/ tokenState[n] = "hungry" /\ n \notin Range(lastToken[n].nodelist)
+          \/ attempt[n] < MaxAttempts /\ tokenState[n] = "hungry" /\ Patient(n)
+          \/ attempt[n] < MaxAttempts /\ tokenState[n] = "starving" /\ ~Helped(n)
+
+\* A step of n's: something about it has changed, or a message to it or of it is gone.
+Acted(n) ==
+    \/ lastToken'[n] # lastToken[n] \/ tokenState'[n] # tokenState[n]
+    \/ viewState'[n] # viewState[n] \/ attempt'[n] # attempt[n] \/ up'[n] # up[n]
+    \/ \E m \in network \cup reports :
+          (m.to = n \/ m.current = n) /\ m \notin network' \cup reports'
 
 MCFairness ==
-    /\ \A n \in Node : WF_mcVars(MCObliged(n))
-    /\ WF_mcVars(MCHeal)
+    /\ \A n \in Node : []<>~Ready(n) \/ []<><<Acted(n)>>_mcVars
+    /\ []<>(\A n \in Node : side[n] = 0)
 
 MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 
@@ -148,18 +164,20 @@ Rounds3 == calm >= 3 * Cardinality(Running) => Agreed
 
 Rounds4 == calm >= 4 * Cardinality(Running) => Agreed
 
-\* The case's bounds, and nothing else, keep the ring from going on.
-Exhausted ==
+\* The run says nothing of what follows: its bounds have stopped it less than four rounds after
+\* the last trouble (CountRounds), or in the middle of a claim. Who has starved as often as it may,
+\* and is no better off, is no excuse.
+TooEarly ==
     \E n \in Node :
         /\ Up(n)
-        /\ \/ tokenState[n] = "eating" /\ lastToken[n].seq >= MaxSeq
-           \/ tokenState[n] # "eating" /\ attempt[n] >= MaxAttempts
+        /\ \/ /\ tokenState[n] = "eating" /\ lastToken[n].seq >= MaxSeq
+              /\ calm < 4 * Cardinality(Running)
            \/ promised[n][1] >= MaxEpoch
 
-\* The properties of progress, in a run that its bounds have not stopped.
-MCAgreement == Agreement \/ <>Exhausted
-MCJoinCompletes == JoinCompletes \/ <>Exhausted
-MCLoneServes == LoneServes \/ <>Exhausted
-MCDelivered == Delivered \/ <>Exhausted
+\* The properties of progress, in a run that its bounds do not stop too early.
+MCAgreement == Agreement \/ <>TooEarly
+MCJoinCompletes == JoinCompletes \/ <>TooEarly
+MCLoneServes == LoneServes \/ <>TooEarly
+MCDelivered == Delivered \/ <>TooEarly
 
 =============================================================================
