@@ -119,7 +119,7 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     nodelist, leaves, may = _wanted_list(rules, me)
     me, t, delivered = _posts(me._replace(new_nodes=() if may else me.new_nodes))
     if not nodelist:
-        return Accepted(me._replace(up="left"), delivered)
+        return Accepted(me._replace(up="left", last_token=t), delivered)
     if leaves or nodelist != ring:
         seen = frozenset[Address]() if leaves else frozenset({me.me})
         me, t = _changed(rules, me, t, nodelist, seen)
