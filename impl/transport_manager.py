@@ -15,7 +15,7 @@ bounded: by peers, by messages under way to each, and by what is remembered of e
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from typing import Generic, TypeAlias, TypeVar
 
@@ -74,6 +74,8 @@ class TransportManager(Generic[M, B]):
         self._busy: dict[str, Peer[M]] = {}  # those with messages under way
         self._outgoing: list[tuple[bytes, Endpoint]] = []
         self._notices: list[Notice[M, B]] = []
+        self._ended_before: deque[tuple[float, Undelivered[M]]] = deque()
+        """What was sent to a life that was over, and when that is told."""
         self._dropped: list[Dropped] = []
         self._pace = Pace(_REPORT_PAUSE)
         if kept is not None:
@@ -89,8 +91,10 @@ class TransportManager(Generic[M, B]):
         """Send a message, whose body is encoded already."""
         peer = self.peers.latest(to)
         if to != peer.address:
+            # Told a moment later: whoever asks the next one, and has no other, would ask for ever.
             self.counters["to_old_life"] += 1
-            self._notices.append(Undelivered(to, message))
+            told = now + self.config.retransmit_after
+            self._ended_before.append((told, Undelivered(to, message)))
             return
         if len(peer.under_way) >= MAX_UNDER_WAY:
             self._give_up(peer, next(iter(peer.under_way)))
@@ -241,10 +245,13 @@ class TransportManager(Generic[M, B]):
 
     def deadline(self) -> float:
         """When `tick` wants to be called, or NEVER."""
-        return min((peer.timer.due for peer in self._busy.values()), default=NEVER)
+        told = self._ended_before[0][0] if self._ended_before else NEVER
+        return min([told, *(peer.timer.due for peer in self._busy.values())])
 
     def tick(self, now: float) -> None:
         """Send again, or give up, what is due; harmless when nothing is."""
+        while self._ended_before and self._ended_before[0][0] <= now:
+            self._notices.append(self._ended_before.popleft()[1])
         for node, peer in list(self._busy.items()):
             if peer.timer.due > now:
                 continue
@@ -267,9 +274,12 @@ class TransportManager(Generic[M, B]):
     def under_way(self) -> list[tuple[Address, M]]:
         """What is not acknowledged yet."""
         return [
-            (peer.address, sent.message)
-            for peer in self._busy.values()
-            for sent in peer.under_way.values()
+            *((notice.to, notice.message) for _, notice in self._ended_before),
+            *(
+                (peer.address, sent.message)
+                for peer in self._busy.values()
+                for sent in peer.under_way.values()
+            ),
         ]
 
     def poll_notices(self) -> list[Notice[M, B]]:

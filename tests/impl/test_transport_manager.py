@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
+from raincheck.impl.protocol import NEVER
 from raincheck.impl.ring_config import RingConfig
 from raincheck.impl.ring_frames import HELLO, MESSAGE, REASONS, WINDOW, Frames
 from raincheck.impl.transport_manager import MAX_UNDER_WAY, TransportManager
@@ -199,7 +200,7 @@ def test_the_oldest_fails_when_too_many_are_under_way():
 # ------------------------------------------------------------------ lives
 
 
-def test_a_message_for_an_earlier_life_fails_at_once():
+def test_a_message_for_an_earlier_life_fails_soon():
     a, later = manager(A), manager(Address("b", 5))
     send(a, B, "one")
     carry(a, later)
@@ -207,8 +208,24 @@ def test_a_message_for_an_earlier_life_fails_at_once():
 
     assert told(later) == []
     assert told(a) == [Undelivered(B, "one")]
+
+
+def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
+    """A joiner whose only contact was gone asked it for ever in one instant."""
+    a, later = manager(A), manager(Address("b", 5))
+    send(a, B, "one")
+    carry(a, later)
+    carry(later, a, place=THERE)
+    told(a)
+
     send(a, B, "two")
+    assert told(a) == []
+    assert [message for _, message in a.under_way()] == ["two"]
+    due = a.deadline()
+    assert due == a.config.retransmit_after
+    a.tick(due)
     assert told(a) == [Undelivered(B, "two")]
+    assert a.deadline() == NEVER
 
 
 def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
