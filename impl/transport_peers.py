@@ -148,9 +148,11 @@ class Peers(Generic[M]):
         return peer.endpoint if peer is not None else None
 
     def has_failed(self, address: Address) -> bool:
-        """Whether a message to it was given up, and nothing was heard of it since."""
-        peer = self.get(address)
-        return peer is not None and peer.failed
+        """Whether a message to it was given up, nothing heard of it since; or that life is over."""
+        known = self.by_name.get(address.node)
+        if known is None or known.address == address:
+            return known is not None and known.failed
+        return known.address.incarnation > address.incarnation
 
     def latest(self, address: Address) -> Peer[M]:
         """Return the peer; a life later than the one known replaces it, and begins with nothing."""

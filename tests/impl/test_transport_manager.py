@@ -226,6 +226,9 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
     a.tick(due)
     assert told(a) == [Undelivered(B, "two")]
     assert a.deadline() == NEVER
+    assert a.peers.has_failed(B)
+    assert not a.peers.has_failed(Address("b", 5))
+    assert not a.peers.has_failed(Address("b", 6))
 
 
 def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
