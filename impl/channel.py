@@ -177,7 +177,7 @@ class Channel:
         if not self._stack.writable:
             await self._until(self._may_send, "sending", timeout)
         self._stack.send(payload)
-        self._driver.flush_soon()
+        self._driver.run_soon()
 
     async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
         """Multicast several messages, in this order; wait while the group takes no more.
