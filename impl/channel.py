@@ -22,19 +22,18 @@ Do not block the loop longer than `suspect_after` (1 s): the others would take t
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from types import TracebackType
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 from .callbacks import Callbacks
 from .connect import ChannelConfig
+from .connected import Connected
 from .connecting import Connecting
 from .driver import Driver
-from .errors import NotMember, RaincheckError, WaitTimeout
+from .errors import RaincheckError
 from .inbox import Inbox
-from .messages import Address, Batch, Endpoint, Message, View
+from .messages import Batch, View
 from .reports import Left, Report, ViewInstalled
 from .stack import Stack
 from .tracing import TraceWriter
@@ -43,22 +42,21 @@ from .transport import Transport
 _VIEWS_KEPT = 1000  # for a reader of views() that does not keep up; the oldest go first
 
 
-class Channel:
+class Channel(Connected[Driver]):
     """One member of a group. Made by `Channel.connect`, ended by `leave`."""
 
     def __init__(
         self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
     ) -> None:
         """Use `Channel.connect` instead."""
+        driver = Driver(stack, transport, self._reported, writer)
+        inbox = Inbox(config.inbox, hold=stack.hold, release=driver.release)
+        super().__init__(driver, inbox, of="group")
         self._config = config
-        self._driver = Driver(stack, transport, self._reported, writer)
         self._stack = stack
-        self._inbox = Inbox(config.inbox, hold=stack.hold, release=self._driver.release)
-        self._callbacks = Callbacks(config, stack, self._driver, self._inbox)
+        self._callbacks = Callbacks(config, stack, driver, inbox)
         self._view: View | None = None
         self._view_readers: list[deque[View]] = []
-        self._left: Left | None = None
-        self._leaving: asyncio.Task[None] | None = None
         self.on_view: Callable[[View], None] | None = None
         """Called with each view when it is installed; must not block."""
         self.view_history: deque[View] = deque(maxlen=100)
@@ -94,15 +92,10 @@ class Channel:
         await channel._join()
         return channel
 
-    async def _join(self) -> None:
-        self._driver.start()
-        try:
-            await self._until(lambda: self._view is not None, "joining", self._config.timeout)
-            if self._config.set_state is not None and self.address in self.view.joiners:
-                await self._state_arrived(self._config.timeout)
-        except BaseException:
-            await self._close()
-            raise
+    async def _joined(self) -> None:
+        await self._until(lambda: self._view is not None, "joining", self._config.timeout)
+        if self._config.set_state is not None and self.address in self.view.joiners:
+            await self._state_arrived(self._config.timeout)
 
     async def _state_arrived(self, timeout: float | None) -> None:
         desk = self._callbacks.desk
@@ -132,38 +125,14 @@ class Channel:
         Raises WaitTimeout when that takes too long; the sockets are closed all the same.
         Messages that arrive meanwhile and find the inbox full are dropped from there on.
         """
-        if self._leaving is None:
-            limit = self._config.leave_timeout if timeout is None else timeout
-            self._leaving = asyncio.create_task(self._leave(limit))
-        try:
-            await asyncio.shield(self._leaving)
-        except asyncio.CancelledError:
-            if not self._leaving.done():  # the caller was cancelled: leave at once
-                self._leaving.cancel()
-                await asyncio.gather(self._leaving, return_exceptions=True)
-            raise
+        await self._leave_once(self._config.leave_timeout if timeout is None else timeout)
 
-    async def _leave(self, timeout: float) -> None:
-        try:
-            if self._left is None:
-                self._driver.leave()
-                self._inbox.stop_holding()
-                await self._until(lambda: self._left is not None, "leaving", timeout)
-        finally:
-            self._end(Left())
-            await self._close()
+    def _begin_to_leave(self) -> None:
+        self._driver.leave()
+        self._inbox.stop_holding()
 
-    async def __aenter__(self) -> Channel:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if error is None:
-            await self.leave()
-        else:
-            with contextlib.suppress(RaincheckError):  # what went wrong first matters more
-                await self.leave()
+    def _gone(self) -> Left:
+        return Left()
 
     # sending
 
@@ -200,28 +169,12 @@ class Channel:
 
     # receiving
 
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self._inbox
-
-    def __anext__(self) -> Awaitable[Message]:
-        return self._inbox.__anext__()
-
     async def batches(self) -> AsyncIterator[Batch]:
         """Iterate over runs of messages of one sender: cheaper than message by message."""
         while (batch := await self._inbox.batch()) is not None:
             yield batch
 
     # the membership
-
-    @property
-    def address(self) -> Address:
-        """Who this member is."""
-        return self._stack.address
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where this member listens."""
-        return self._driver.transport.endpoint
 
     @property
     def view(self) -> View:
@@ -254,16 +207,6 @@ class Channel:
         await self._until(lambda: len(self.view.members) >= count, what, timeout, short)
         return self.view
 
-    @property
-    def missing(self) -> list[str]:
-        """Whom this member waits for at this moment, each with what it waits for."""
-        return self._driver.missing()
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """What happened, by name: the stack's counters and, as transport.*, the transport's."""
-        return self._driver.counters | self._inbox.counters
-
     # inside
 
     def _reported(self, report: Report) -> None:
@@ -280,27 +223,3 @@ class Channel:
             self._end(report)
         else:
             self._callbacks.reported(report)
-
-    def _end(self, left: Left) -> None:
-        if self._left is None:
-            self._left = left
-            self._inbox.close(left.reason)
-
-    async def _until(
-        self,
-        condition: Callable[[], bool],
-        what: str,
-        timeout: float | None,
-        missing: Callable[[], list[str]] | None = None,
-    ) -> None:
-        """Wait for a condition of the stack; on time-out say whom it waits for."""
-        try:
-            async with asyncio.timeout(timeout):
-                while not condition():
-                    if self._left is not None:
-                        raise NotMember(self._left.reason or f"{self.address} has left the group")
-                    await self._driver.settled.wait()
-        except TimeoutError:
-            assert timeout is not None
-            whom = self._driver.missing() if missing is None else missing()
-            raise WaitTimeout(f"{self.address}: {what}", timeout, whom) from None

@@ -21,16 +21,15 @@ Do not block the loop longer than `give_up` (0.8 s): the others would take this 
 from __future__ import annotations
 
 import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from types import TracebackType
 from typing import Any
 
+from .connected import Connected
 from .connecting import Connecting
-from .errors import ConfigError, NotMember, RaincheckError, WaitTimeout
+from .errors import ConfigError
 from .inbox import Inbox
-from .messages import Address, Batch, Endpoint, Message, Run
+from .messages import Address, Batch, Run
 from .raincore_node import RingNode
 from .reports import Left
 from .ring_connect import Opened, RingSettings
@@ -41,20 +40,20 @@ from .ring_reports import Committed, Delivered, NameTaken, RingReport
 from .ring_views import Readers, RingView
 
 
-class Ring:
+class Ring(Connected[RingDriver]):
     """One member of a ring. Made by `Ring.connect`, ended by `leave`."""
 
     def __init__(self, settings: RingSettings, opened: Opened) -> None:
         """Use `Ring.connect` instead."""
+        driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep)
+        lock = Lock(driver, self._until)
+        inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
+        super().__init__(driver, inbox, of="ring")
         self._settings = settings
         self._opened = opened
-        self._driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep)
-        self._lock = Lock(self._driver, self._until)
-        self._inbox = Inbox(settings.inbox, hold=self._lock.rest, release=self._lock.stop_resting)
-        self._readers = Readers(self._driver.settled)
-        self._left: Left | None = None
+        self._lock = lock
+        self._readers = Readers(driver.settled)
         self._namesake: str | None = None
-        self._leaving: asyncio.Task[None] | None = None
         self.on_view: Callable[[RingView], None] | None = None
         """Called with each view when this member commits it; must not block."""
 
@@ -83,13 +82,8 @@ class Ring:
         await ring._join()
         return ring
 
-    async def _join(self) -> None:
-        self._driver.start()
-        try:
-            await self._until(self._admitted, "connecting", self._settings.timeout)
-        except BaseException:
-            await self._close()
-            raise
+    async def _joined(self) -> None:
+        await self._until(self._admitted, "connecting", self._settings.timeout)
 
     def _admitted(self) -> bool:
         if self._namesake is not None:
@@ -112,39 +106,14 @@ class Ring:
         member without a majority; the socket is closed all the same, and the ring goes on as if
         this member had crashed. A state file is good for coming back only in that case.
         """
-        if self._leaving is None:
-            limit = self._settings.leave_timeout if timeout is None else timeout
-            self._leaving = asyncio.create_task(self._leave(limit))
-        try:
-            await asyncio.shield(self._leaving)
-        except asyncio.CancelledError:
-            if not self._leaving.done():  # the caller was cancelled: leave at once
-                self._leaving.cancel()
-                await asyncio.gather(self._leaving, return_exceptions=True)
-            raise
+        await self._leave_once(self._settings.leave_timeout if timeout is None else timeout)
 
-    async def _leave(self, timeout: float) -> None:
-        try:
-            if self._left is None:
-                self._inbox.stop_holding()
-                self._driver.run(self.node.leave)
-                await self._until(lambda: self._left is not None, "leaving", timeout)
-        finally:
-            if self._left is None:
-                self._reported(Left(f"{self.address} is gone, though the others do not know it"))
-            await self._close()
+    def _begin_to_leave(self) -> None:
+        self._inbox.stop_holding()
+        self._driver.run(self.node.leave)
 
-    async def __aenter__(self) -> Ring:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        if error is None:
-            await self.leave()
-        else:
-            with contextlib.suppress(RaincheckError):  # what went wrong first matters more
-                await self.leave()
+    def _gone(self) -> Left:
+        return Left(f"{self.address} is gone, though the others do not know it")
 
     # the lock
 
@@ -178,28 +147,12 @@ class Ring:
         """Wait until all that was multicast here has been delivered here."""
         await self._until(lambda: self.node.pending == 0, "delivering what was sent", timeout)
 
-    def __aiter__(self) -> AsyncIterator[Message]:
-        return self._inbox
-
-    def __anext__(self) -> Awaitable[Message]:
-        return self._inbox.__anext__()
-
     # the membership
 
     @property
     def node(self) -> RingNode:
         """The member without its sockets: for tests and harnesses."""
         return self._opened.node
-
-    @property
-    def address(self) -> Address:
-        """Who this member is."""
-        return self.node.address
-
-    @property
-    def endpoint(self) -> Endpoint:
-        """Where this member listens."""
-        return self._driver.transport.endpoint
 
     @property
     def views(self) -> list[RingView]:
@@ -239,16 +192,6 @@ class Ring:
         await self._until(there, f"waiting for {count} members", timeout, short)
         return next(view for view in reversed(self.views) if view.members)
 
-    @property
-    def missing(self) -> list[str]:
-        """Whom this member waits for at this moment, each with what it waits for."""
-        return self._driver.missing()
-
-    @property
-    def counters(self) -> dict[str, int]:
-        """What happened, by name: the node's and, as transport.*, the transport's."""
-        return self._driver.counters | self._inbox.counters
-
     # inside
 
     def _reported(self, report: RingReport) -> None:
@@ -265,28 +208,8 @@ class Ring:
             host, port = report.endpoint
             self._namesake = f"{report.member} at {host}:{port}"
         elif isinstance(report, Left):
-            self._left = report
-            self._lock.lose()
-            self._inbox.close(report.reason)
+            self._end(report)
 
-    def _alive(self) -> None:
-        if self._left is not None:
-            raise NotMember(self._left.reason or f"{self.address} has left the ring")
-
-    async def _until(
-        self,
-        condition: Callable[[], bool],
-        what: str,
-        timeout: float | None,
-        missing: Callable[[], list[str]] | None = None,
-    ) -> None:
-        """Wait for a condition of the node; on time-out say whom it waits for."""
-        try:
-            async with asyncio.timeout(timeout):
-                while not condition():
-                    self._alive()
-                    await self._driver.settled.wait()
-        except TimeoutError:
-            assert timeout is not None
-            whom = self._driver.missing() if missing is None else missing()
-            raise WaitTimeout(f"{self.address}: {what}", timeout, whom) from None
+    def _end(self, left: Left) -> None:
+        self._lock.lose()
+        super()._end(left)
