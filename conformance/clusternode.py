@@ -1,27 +1,25 @@
 """One member process of `raincheck run`: `python -m raincheck.conformance.clusternode --help`.
 
-It is steered by lines on its standard input (the end of the input means that the harness is gone,
-and ends the process), and tells what happens as JSON lines on its standard output. Traces are
-written ahead: no datagram leaves before the record of the event that sent it is with the operating
-system, so a SIGKILL takes no record that anybody could miss.
+Traces are written ahead: no datagram leaves before the record of the event that sent it is with the
+operating system, so a SIGKILL takes no record that anybody could miss.
 """
 
 import argparse
 import asyncio
-import logging
 import signal
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.field.clusterload import Node, tell
+from raincheck.conformance.field.clusterload import Node
 from raincheck.conformance.field.clusterstate import Everything
 from raincheck.conformance.field.layertraces import TRACED, traced
-from raincheck.conformance.field.telling import EXCLUDED, LEFT, SETUP, STUCK
+from raincheck.conformance.field.nodes import damage_of, live, parser_of
+from raincheck.conformance.field.telling import tell
 from raincheck.impl.channel import Channel
 from raincheck.impl.connect import ChannelConfig
-from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
+from raincheck.impl.errors import NotMember
 from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.layer_repairs import LayerRepairs
 from raincheck.impl.messages import Address
@@ -97,29 +95,17 @@ def _trace_failed(sentence: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m raincheck.conformance.clusternode",
-        description="One member of a cluster under test, steered through standard input.",
-        allow_abbrev=False,
-    )
+    parser = parser_of("raincheck.conformance.clusternode", "cluster")
     add = parser.add_argument
-    add("--name", required=True, help="the member's name")
-    add("--incarnation", type=int, required=True, help="which life of that name")
-    add("--nodes", required=True, metavar="A,B,...", help="all names of the run")
-    add("--run", required=True, help="the run's name")
     add("--cluster", required=True, help="the group's name")
     add("--transport", choices=("udp", "multicast", "tcp"), default="udp")
-    add("--bind", default="127.0.0.1:0", metavar="HOST:PORT")
     add("--group", default="239.192.7.7:45588", metavar="HOST:PORT", help="IP multicast group")
     add("--peers", default="", metavar="HOST:PORT,...", help="members; none: found the group")
-    add("--traces", type=Path, required=True, metavar="DIR")
     add("--deliveries", type=Path, required=True, metavar="DIR")
-    add("--log", type=Path, metavar="FILE", help="for warnings")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
     add("--size", type=int, default=100, help="bytes of a message")
     add("--rate", type=float, default=0.0, help="messages per second; 0: as fast as can be")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
-    add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
     add(
         "--undo",
         default="",
@@ -128,8 +114,6 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
     add("--join-timeout", type=float, default=20.0, help="seconds until joining is given up")
-    add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
-    add("--seed", type=int, default=1)
     return parser
 
 
@@ -154,7 +138,6 @@ def layers(text: str) -> LayerRepairs:
 
 def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
     """From the command line, and the application's state, to the channel's settings."""
-    shares = dict(pair.split("=") for pair in args.damage.split(",") if pair)
     peers = tuple(peer for peer in args.peers.split(",") if peer)
     # A founder of a multicast group waits for nobody; others must not found a second group.
     patience = args.join_timeout if peers else 0.3
@@ -173,7 +156,7 @@ def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
         stack=StackConfig(join_timeout=patience),
         traces=args.traces,
         nodes=tuple(args.nodes.split(",")),
-        damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
+        damage=damage_of(args.damage),
         repairs=repairs(args.undo),
         layers=layers(args.undo),
         heavy=tuple(name for name in args.heavy.split(",") if name),
@@ -197,23 +180,8 @@ async def _run(args: argparse.Namespace) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run a member; return one of the exit codes above."""
-    args = _parser().parse_args(arguments)
-    # Warnings are expected under faults; anything on stderr is a defect.
-    logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
-    try:
-        asyncio.run(_run(args))
-    except (NotMember, StateNotTransferred) as problem:
-        tell("excluded", sentence=str(problem))
-        return EXCLUDED
-    except WaitTimeout as problem:
-        tell("stuck", sentence=str(problem))
-        return STUCK
-    except (RaincheckError, OSError) as problem:
-        tell("setup", sentence=f"member {args.name}: {problem}")
-        return SETUP
-    return LEFT
+    """Run a member; return one of the exit codes of `field/telling.py`."""
+    return live(_parser().parse_args(arguments), _run, (NotMember, StateNotTransferred))
 
 
 if __name__ == "__main__":

@@ -1,24 +1,16 @@
-"""One member process of a ring under test: `python -m raincheck.conformance.ringnode --help`.
-
-It is steered by lines on its standard input (the end of the input means that the harness is gone,
-and ends the process), and tells what happens as JSON lines on its standard output.
-"""
+"""One member process of a ring under test: `python -m raincheck.conformance.ringnode --help`."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
-import signal
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from raincheck.conformance.field.nodes import damage_of, live, parser_of
 from raincheck.conformance.field.ringload import Duties
 from raincheck.conformance.field.ringrecord import TIMES
-from raincheck.conformance.field.telling import EXCLUDED, LEFT, SETUP, STUCK, tell
-from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.messages import Endpoint
 from raincheck.impl.raincore import Repairs
@@ -43,32 +35,19 @@ class FieldSettings(RingSettings):
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m raincheck.conformance.ringnode",
-        description="One member of a ring under test, steered through standard input.",
-    )
+    parser = parser_of("raincheck.conformance.ringnode", "ring")
     add = parser.add_argument
-    add("--name", required=True, help="the member's name")
-    add("--incarnation", type=int, required=True, help="which life of that name")
     add("--life", type=int, default=0, help="how many processes of that name there were before")
-    add("--nodes", required=True, metavar="A,B,...", help="all names of the run")
-    add("--run", required=True, help="the run's name")
     add("--ring", required=True, help="the ring's name")
-    add("--bind", default="127.0.0.1:0", metavar="HOST:PORT")
     add("--founders", default="", metavar="NAME@HOST:PORT,...", help="found the ring with these")
     add("--join", default="", metavar="HOST:PORT,...", help="join the ring of these")
     add("--state", type=Path, required=True, metavar="FILE", help="where it keeps its state")
-    add("--traces", type=Path, required=True, metavar="DIR")
     add("--resource", required=True, metavar="HOST:PORT", help="what the lock protects")
-    add("--log", type=Path, metavar="FILE", help="for warnings")
     add("--size", type=int, default=64, help="bytes of a message")
     add("--rate", type=float, default=50.0, help="messages per second")
-    add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
     add("--undo", default="", metavar="REPAIR,...", help="repairs to undo; all: as written")
     add("--join-timeout", type=float, default=60.0, help="seconds until joining is given up")
-    add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
     add("--began", type=float, default=0.0, help="the monotonic clock when the run began")
-    add("--seed", type=int, default=1)
     return parser
 
 
@@ -80,7 +59,6 @@ def repairs(text: str) -> Repairs:
 
 def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
     """From the command line to the ring's settings."""
-    shares = dict(pair.split("=") for pair in args.damage.split(",") if pair)
     kept = args.state.exists()
     return FieldSettings(
         ring=args.ring,
@@ -95,7 +73,7 @@ def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
         leave_timeout=args.leave_timeout,
         repairs=repairs(args.undo),
         on_node=duties.made,
-        damage=Damage(**{kind: float(share) for kind, share in shares.items()}),
+        damage=damage_of(args.damage),
         seed=args.seed,
         duties=duties,
     )
@@ -117,22 +95,7 @@ async def _run(args: argparse.Namespace) -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run a member; return one of the exit codes of `field/telling.py`."""
-    args = _parser().parse_args(arguments)
-    # Warnings are expected under faults; anything on stderr is a defect.
-    logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
-    try:
-        asyncio.run(_run(args))
-    except NotMember as problem:
-        tell("excluded", sentence=str(problem))
-        return EXCLUDED
-    except WaitTimeout as problem:
-        tell("stuck", sentence=str(problem))
-        return STUCK
-    except (RaincheckError, OSError) as problem:
-        tell("setup", sentence=f"member {args.name}: {problem}")
-        return SETUP
-    return LEFT
+    return live(_parser().parse_args(arguments), _run)
 
 
 if __name__ == "__main__":

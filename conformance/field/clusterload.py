@@ -6,9 +6,7 @@ It is steered by lines on its standard input: "load", "stop", "leave".
 import argparse
 import asyncio
 import json
-import os
 import signal
-import sys
 from collections.abc import Coroutine
 from pathlib import Path
 from random import Random
@@ -18,9 +16,8 @@ from raincheck.impl.channel import Channel
 from raincheck.impl.messages import Batch
 
 from .clusterstate import Everything
-from .telling import ORPHAN, PROGRESS, SMALLEST, content, tell
-
-__all__ = ["ORPHAN", "PROGRESS", "SMALLEST", "Log", "Node", "content", "tell"]
+from .nodes import orders
+from .telling import PROGRESS, content, tell
 
 
 class Log:
@@ -184,16 +181,12 @@ class Node:
             await asyncio.sleep(PROGRESS)
 
     async def _obey(self) -> None:
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        while line := await reader.readline():
-            match line.strip():
-                case b"load":
+        async for word, *_ in orders():
+            match word:
+                case "load":
                     self._loading.set()
-                case b"stop":
+                case "stop":
                     self._stopped = True
                     self._loading.set()
-                case b"leave":
+                case "leave":
                     self._leaving.set()
-        os._exit(ORPHAN)

@@ -11,7 +11,6 @@ import asyncio
 import contextlib
 import os
 import signal
-import sys
 from collections.abc import Callable, Coroutine
 from random import Random
 from typing import Any
@@ -23,10 +22,11 @@ from raincheck.impl.ring_fence import Fence, TokenLost
 
 from .fence import Access
 from .fence import Fence as Number
+from .nodes import orders
 from .ringmembers import title_of
 from .ringstatus import Status
 from .ringtrace import Armed, Trace
-from .telling import ORPHAN, PROGRESS, content, tell
+from .telling import PROGRESS, content, tell
 
 _LOCKS = 0.02
 """Seconds between two locks of a member, on average."""
@@ -99,13 +99,8 @@ class Duties:
 
     async def obey(self) -> None:
         """Do as the harness says; it ends with it."""
-        reader = asyncio.StreamReader()
-        loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
-        while line := await reader.readline():
-            word, *rest = line.decode().split()
+        async for word, *rest in orders():
             self._do(word, rest)
-        os._exit(ORPHAN)
 
     def _do(self, word: str, rest: list[str]) -> None:
         match word:

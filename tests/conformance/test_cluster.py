@@ -20,12 +20,12 @@ from raincheck.conformance.cluster import run_cluster, settings_of
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field import clusterrun
 from raincheck.conformance.field.clusterchecks import FIRM, NOT_PROMISED, judge, results
-from raincheck.conformance.field.clusterload import content
 from raincheck.conformance.field.clustermembers import Member
 from raincheck.conformance.field.clusterrecord import Record, Settings, cut_last_line, name_of
 from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.clusterstate import Everything
 from raincheck.conformance.field.faults import Fault, Plan
+from raincheck.conformance.field.telling import content
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.tracefile import trace_files

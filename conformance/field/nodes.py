@@ -1,0 +1,85 @@
+"""What the member processes of all runs have in common: options, orders, and how they end.
+
+They are steered by lines on their standard input (the end of the input means that the harness is
+gone, and ends the process), and tell what happens as JSON lines on their standard output.
+"""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
+from raincheck.impl.faulty import Damage
+
+from .telling import EXCLUDED, LEFT, ORPHAN, SETUP, STUCK, tell
+
+
+def parser_of(module: str, group: str) -> argparse.ArgumentParser:
+    """The options that members of every kind have; the caller adds its own."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m {module}",
+        description=f"One member of a {group} under test, steered through standard input.",
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--name", required=True, help="the member's name")
+    add("--incarnation", type=int, required=True, help="which life of that name")
+    add("--nodes", required=True, metavar="A,B,...", help="all names of the run")
+    add("--run", required=True, help="the run's name")
+    add("--bind", default="127.0.0.1:0", metavar="HOST:PORT")
+    add("--traces", type=Path, required=True, metavar="DIR")
+    add("--log", type=Path, metavar="FILE", help="for warnings")
+    add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
+    add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
+    add("--seed", type=int, default=1)
+    return parser
+
+
+def damage_of(text: str) -> Damage:
+    """Read `loss=0.1,...`."""
+    shares = dict(pair.split("=") for pair in text.split(",") if pair)
+    return Damage(**{kind: float(share) for kind, share in shares.items()})
+
+
+async def orders() -> AsyncIterator[list[str]]:
+    """The harness's lines, in words; when it is gone, this process ends."""
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    while line := await reader.readline():
+        if words := line.decode().split():
+            yield words
+    os._exit(ORPHAN)
+
+
+def live(
+    args: argparse.Namespace,
+    work: Callable[[argparse.Namespace], Coroutine[Any, Any, None]],
+    excluding: tuple[type[RaincheckError], ...] = (NotMember,),
+) -> int:
+    """Do a member's work, and tell why it ended if not as it was to.
+
+    `excluding` are the errors of one whom the group goes on without. Returns one of the exit codes
+    of `telling.py`.
+    """
+    # Warnings are expected under faults; anything on stderr is a defect.
+    logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
+    try:
+        asyncio.run(work(args))
+    except excluding as problem:
+        tell("excluded", sentence=str(problem))
+        return EXCLUDED
+    except WaitTimeout as problem:
+        tell("stuck", sentence=str(problem))
+        return STUCK
+    except (RaincheckError, OSError) as problem:
+        tell("setup", sentence=f"member {args.name}: {problem}")
+        return SETUP
+    return LEFT
