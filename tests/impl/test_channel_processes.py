@@ -2,11 +2,8 @@
 
 import json
 import signal
-import socket
 import subprocess
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,39 +14,8 @@ pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 ROOT = Path(__file__).parents[2]
 LIMIT = 60
 
-
-def free_ports(count: int) -> list[int]:
-    """Return ports that are free for UDP at this moment."""
-    sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-    try:
-        for sock in sockets:
-            sock.bind(("127.0.0.1", 0))
-        return [int(sock.getsockname()[1]) for sock in sockets]
-    finally:
-        for sock in sockets:
-            sock.close()
-
-
-@contextmanager
-def processes(*commands: list[str]) -> Iterator[list["subprocess.Popen[str]"]]:
-    """Run commands side by side; none survives the test."""
-    started: list[subprocess.Popen[str]] = []
-    try:
-        for command in commands:
-            started.append(  # noqa: PERF401 (what has started must be known if the next fails)
-                subprocess.Popen(
-                    [sys.executable, *command],
-                    stdin=subprocess.PIPE,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                )
-            )
-        yield started
-    finally:
-        for each in started:
-            each.kill()
-            each.communicate()
+Ports = Callable[[int], list[int]]
+Processes = Callable[..., list["subprocess.Popen[str]"]]
 
 
 def finish(process: "subprocess.Popen[str]", typed: str | None = None) -> str:
@@ -60,7 +26,9 @@ def finish(process: "subprocess.Popen[str]", typed: str | None = None) -> str:
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
-def test_three_replicated_counters_end_with_the_same_state(transport: str) -> None:
+def test_three_replicated_counters_end_with_the_same_state(
+    transport: str, free_ports: Ports, processes: Processes
+) -> None:
     ports = free_ports(3)
     peers = ",".join(f"127.0.0.1:{port}" for port in ports)
     commands = [
@@ -71,14 +39,14 @@ def test_three_replicated_counters_end_with_the_same_state(transport: str) -> No
         ]
         for name, port in zip("abc", ports, strict=True)
     ]
-    with processes(*commands) as started:
-        states = [json.loads(finish(each)) for each in started]
+    started = processes(*commands)
+    states = [json.loads(finish(each)) for each in started]
     assert {state["name"] for state in states} == {"a", "b", "c"}
     assert [state["operations"] for state in states] == [6000] * 3
     assert len({state["value"] for state in states}) == 1
 
 
-def test_a_chat_shows_the_same_lines_to_everybody() -> None:
+def test_a_chat_shows_the_same_lines_to_everybody(free_ports: Ports, processes: Processes) -> None:
     ports = free_ports(2)
     commands = [
         [
@@ -88,17 +56,17 @@ def test_a_chat_shows_the_same_lines_to_everybody() -> None:
         ]
         for name, port in zip(("alice", "bob"), ports, strict=True)
     ]
-    with processes(*commands) as (alice, bob):
-        for each in (alice, bob):
-            wait_for_line(each, lambda line: "alice" in line and "bob" in line)
-        assert alice.stdin is not None
-        alice.stdin.write("hello\nhow are you?\n")
-        alice.stdin.flush()
-        lines = [wait_for_line(bob, lambda line: line.startswith("alice:")) for _ in range(2)]
-        assert lines == ["alice: hello", "alice: how are you?"]
-        finish(alice)  # end of file
-        assert wait_for_line(bob, lambda line: line.startswith("--")) == "-- here now: bob"
-        finish(bob)
+    alice, bob = processes(*commands)
+    for each in (alice, bob):
+        wait_for_line(each, lambda line: "alice" in line and "bob" in line)
+    assert alice.stdin is not None
+    alice.stdin.write("hello\nhow are you?\n")
+    alice.stdin.flush()
+    lines = [wait_for_line(bob, lambda line: line.startswith("alice:")) for _ in range(2)]
+    assert lines == ["alice: hello", "alice: how are you?"]
+    finish(alice)  # end of file
+    assert wait_for_line(bob, lambda line: line.startswith("--")) == "-- here now: bob"
+    finish(bob)
 
 
 def wait_for_line(process: "subprocess.Popen[str]", wanted: Any) -> str:
@@ -112,12 +80,12 @@ def wait_for_line(process: "subprocess.Popen[str]", wanted: Any) -> str:
 
 
 @pytest.mark.parametrize("example", ["chat.py", "replicated_counter.py"])
-def test_an_example_explains_itself_and_its_mistakes(example: str) -> None:
+def test_an_example_explains_itself_and_its_mistakes(example: str, processes: Processes) -> None:
     path = str(ROOT / "examples" / example)
-    with processes([path, "--help"]) as (shown,):
-        assert "--peers" in finish(shown)
-    with processes([path, "--name", "a", "--bind", "nowhere"]) as (wrong,):
-        _, err = wrong.communicate(timeout=LIMIT)
+    (shown,) = processes([path, "--help"])
+    assert "--peers" in finish(shown)
+    (wrong,) = processes([path, "--name", "a", "--bind", "nowhere"])
+    _, err = wrong.communicate(timeout=LIMIT)
     assert wrong.returncode == 3
     assert "is not HOST:PORT" in err
     assert "Traceback" not in err
@@ -142,19 +110,21 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_member_processes_agree_and_leave_when_told(tmp_path: Path) -> None:
+def test_member_processes_agree_and_leave_when_told(
+    tmp_path: Path, free_ports: Ports, processes: Processes
+) -> None:
     ports = free_ports(3)
     work = ("--members", "3", "--count", "400", "--until", "1200", "--batch", "7")
     commands = [
         member(name, port, ports, *work, "--deliveries", str(tmp_path / f"{name}.jsonl"))
         for name, port in zip("abc", ports, strict=True)
     ]
-    with processes(*commands) as started:
-        for each in started:
-            wait_for_line(each, lambda line: '"delivered"' in line)
-        for each in started:
-            each.send_signal(signal.SIGTERM)
-        told = [events(finish(each)) for each in started]
+    started = processes(*commands)
+    for each in started:
+        wait_for_line(each, lambda line: '"delivered"' in line)
+    for each in started:
+        each.send_signal(signal.SIGTERM)
+    told = [events(finish(each)) for each in started]
     assert [each["left"]["delivered"] for each in told] == [1200] * 3
     logs = {name: rows(tmp_path / f"{name}.jsonl") for name in "abc"}
     orders = [
@@ -171,7 +141,9 @@ def test_member_processes_agree_and_leave_when_told(tmp_path: Path) -> None:
         assert {row["member"] for row in log} == {f"{name}.0"}
 
 
-def test_a_killed_member_leaves_a_log_without_an_end(tmp_path: Path) -> None:
+def test_a_killed_member_leaves_a_log_without_an_end(
+    tmp_path: Path, free_ports: Ports, processes: Processes
+) -> None:
     ports = free_ports(2)
     commands = [
         member(
@@ -180,22 +152,22 @@ def test_a_killed_member_leaves_a_log_without_an_end(tmp_path: Path) -> None:
         )
         for name, port in zip("ab", ports, strict=True)
     ]
-    with processes(*commands) as (a, b):
-        for each in (a, b):
-            wait_for_line(each, lambda line: '"delivered"' in line)
-        b.kill()
-        b.wait(LIMIT)
-        wait_for_line(a, lambda line: '"members": ["a.0"]' in line)
-        a.send_signal(signal.SIGTERM)
-        _, err = a.communicate(timeout=LIMIT)
+    a, b = processes(*commands)
+    for each in (a, b):
+        wait_for_line(each, lambda line: '"delivered"' in line)
+    b.kill()
+    b.wait(LIMIT)
+    wait_for_line(a, lambda line: '"members": ["a.0"]' in line)
+    a.send_signal(signal.SIGTERM)
+    _, err = a.communicate(timeout=LIMIT)
     assert (a.returncode, err) == (0, "a.0 suspects b.0: silent for too long\n")
     assert rows(tmp_path / "a.jsonl")[-1]["event"] == "end"
     assert rows(tmp_path / "b.jsonl")[-1]["event"] != "end"
 
 
-def test_a_member_that_cannot_run_says_why_in_one_line() -> None:
-    with processes(member("a", 1, [], "--bind", "192.0.2.254:7001")) as (wrong,):
-        _, err = wrong.communicate(timeout=LIMIT)
+def test_a_member_that_cannot_run_says_why_in_one_line(processes: Processes) -> None:
+    (wrong,) = processes(member("a", 1, [], "--bind", "192.0.2.254:7001"))
+    _, err = wrong.communicate(timeout=LIMIT)
     assert wrong.returncode == 3
     assert err.count("\n") == 1
     assert "this machine has no such address" in err

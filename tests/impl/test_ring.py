@@ -1,6 +1,7 @@
 """The ring over real sockets: several members in one event loop."""
 
 import asyncio
+import shutil
 import socket
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import raincheck
+from raincheck.impl.connecting import Connecting
 from raincheck.impl.errors import MessageTooLarge, NotMember, WaitTimeout
 from raincheck.impl.messages import Message
 from raincheck.impl.reports import Left
@@ -74,6 +76,19 @@ async def founded(names: str, **settings: Any) -> AsyncIterator[list[Ring]]:
         for ring in rings:
             await ring.wait_for_members(len(names), timeout=LIMIT)
         yield list(rings)
+
+
+def founders_in(folder: Path, names: str) -> Callable[[str], Connecting[Ring]]:
+    """Return what connects a founder of such a name, its state file in the folder."""
+    founders = founders_of(names)
+
+    def connect(name: str) -> Connecting[Ring]:
+        return Ring.connect(
+            "test", name=name, founders=founders, config=FAST, timeout=LIMIT,
+            state_file=folder / f"{name}.ring",
+        )  # fmt: skip
+
+    return connect
 
 
 async def kill(ring: Ring) -> None:
@@ -501,14 +516,7 @@ def test_who_cannot_leave_in_time_says_whom_it_waits_for() -> None:
 
 def test_a_member_comes_back_with_what_it_had(tmp_path: Path) -> None:
     async def body() -> None:
-        founders = founders_of("abc")
-
-        def connect(name: str) -> Any:
-            return Ring.connect(
-                "test", name=name, founders=founders, config=FAST,
-                state_file=tmp_path / f"{name}.ring",
-            )  # fmt: skip
-
+        connect = founders_in(tmp_path, "abc")
         a, b, c = await asyncio.gather(*map(connect, "abc"))
         await kill(b)
         await until_view(a, lambda view: names_of(view) == "ac")
@@ -527,14 +535,7 @@ def test_a_member_comes_back_with_what_it_had(tmp_path: Path) -> None:
 
 def test_a_ring_whose_members_all_crash_comes_back_as_a_whole(tmp_path: Path) -> None:
     async def body() -> None:
-        founders = founders_of("abc")
-
-        def connect(name: str) -> Any:
-            return Ring.connect(
-                "test", name=name, founders=founders, config=FAST, timeout=LIMIT,
-                state_file=tmp_path / f"{name}.ring",
-            )  # fmt: skip
-
+        connect = founders_in(tmp_path, "abc")
         rings = await asyncio.gather(*map(connect, "abc"))
         async with rings[1].token(timeout=LIMIT) as fence:
             for ring in rings:
@@ -552,14 +553,7 @@ def test_a_ring_whose_members_all_crash_comes_back_as_a_whole(tmp_path: Path) ->
 
 def test_a_member_that_comes_back_at_once_is_hardly_missed(tmp_path: Path) -> None:
     async def body() -> None:
-        founders = founders_of("abc")
-
-        def connect(name: str) -> Any:
-            return Ring.connect(
-                "test", name=name, founders=founders, config=FAST,
-                state_file=tmp_path / f"{name}.ring",
-            )  # fmt: skip
-
+        connect = founders_in(tmp_path, "abc")
         a, b, c = await asyncio.gather(*map(connect, "abc"))
         async with a, c:
             for _ in range(3):
@@ -777,9 +771,7 @@ def test_a_member_stops_rather_than_send_what_it_cannot_write_down(tmp_path: Pat
         folder = tmp_path / "folder"
         folder.mkdir()
         ring = await Ring.connect("test", name="a", state_file=folder / "a.ring", config=FAST)
-        for file in folder.iterdir():
-            file.unlink()
-        folder.rmdir()
+        shutil.rmtree(folder)
 
         async def use() -> None:
             while True:
@@ -806,9 +798,7 @@ def test_a_member_that_stops_loses_its_lock(tmp_path: Path) -> None:
 
         async def hold() -> None:
             async with ring.token(timeout=LIMIT) as fence:
-                for file in folder.iterdir():
-                    file.unlink()
-                folder.rmdir()
+                shutil.rmtree(folder)
                 cut = asyncio.create_task(Ring.connect(
                     "test", name="b", join=[ring.endpoint], config=FAST, timeout=0.5
                 )._connect())  # fmt: skip
