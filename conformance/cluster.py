@@ -17,10 +17,12 @@ from itertools import count, takewhile
 from pathlib import Path
 
 from raincheck.conformance.field.clusterchecks import Judged, judge, results
-from raincheck.conformance.field.clustermembers import node_command
-from raincheck.conformance.field.clusterrecord import Record, Settings, name_of
+from raincheck.conformance.field.clustermembers import MODULE
+from raincheck.conformance.field.clusterrecord import Record, Settings
 from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.faults import KINDS, make_plan, parse_kinds
+from raincheck.conformance.field.lives import command_of
+from raincheck.conformance.field.record import name_of
 from raincheck.conformance.field.telling import SMALLEST
 from raincheck.conformance.report.pages import mark_of
 
@@ -192,7 +194,7 @@ def _dry(settings: Settings, args: argparse.Namespace, ui: Ui) -> None:
     for number in range(settings.members):
         peers = "HOST:PORT" if number else ""
         life = {"name": name_of(number), "incarnation": 0, **options, "peers": peers}
-        ui.announce(shlex.join(node_command(life)))
+        ui.announce(shlex.join(command_of(MODULE, life)))
     for fault in plan.faults:
         whom = "" if fault.kind == "join" else f" of the {fault.target}"
         ui.announce(f"at {fault.at:.0%} of the load: {fault.kind}{whom}")

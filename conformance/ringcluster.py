@@ -15,8 +15,8 @@ import time
 from collections.abc import Iterator
 from itertools import count, takewhile
 
-from raincheck.conformance.field.clusterrecord import name_of
 from raincheck.conformance.field.lives import command_of
+from raincheck.conformance.field.record import name_of
 from raincheck.conformance.field.ringchecks import RingJudged, judge_ring, ring_results
 from raincheck.conformance.field.ringfaults import KINDS, make_ring_plan, parse_ring_kinds
 from raincheck.conformance.field.ringmembers import MODULE

@@ -1,8 +1,4 @@
-"""One run of a real cluster: start the members, load them, do the planned faults, end in order.
-
-Law of this file: it waits for conditions, each with a deadline, and never for time alone, except
-where the passing of time is what a fault consists of.
-"""
+"""One run of a real cluster: start the members, load them, do the planned faults, end in order."""
 
 import asyncio
 import os
@@ -10,9 +6,12 @@ import signal
 import time
 from pathlib import Path
 
-from .clustermembers import Member, Members, RunFailed
-from .clusterrecord import Record, Settings, collect, name_of
+from .clustermembers import Member, Members
+from .clusterrecord import Record, Settings, collect
 from .faults import CHANGES, COORDINATOR, MEMBER, Fault, Plan, make_plan
+from .lives import RunFailed
+from .record import name_of
+from .run import Run
 
 JOIN = 20.0
 SETTLE = 30.0
@@ -23,42 +22,19 @@ MOST_EXCLUDED = 10
 """Times that a member may be taken for dead before the run is given up."""
 
 
-class ClusterRun:
-    """Drives one run; `record` is filled in whatever happens."""
+class ClusterRun(Run[Record, Member]):
+    """Drives one run of a group."""
+
+    members: Members
 
     def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
+        record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
+        super().__init__(record, folder, "traces", "deliveries")
         self.settings = settings
-        self.record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
-        self.members = Members(folder / "members" / self.record.run)
-        self.folder = folder
+        self.members = Members(self.home)
         self._names = [name_of(number) for number in range(settings.members)]
         spares = [name_of(settings.members + number) for number in range(1 + len(CHANGES))]
         self._spare, self._guests = spares[0], dict(zip(CHANGES, spares[1:], strict=True))
-        self._began = time.monotonic()
-        self._load_began = 0.0
-        self._later: set[asyncio.Task[None]] = set()
-        for sub in ("traces", "deliveries", f"members/{self.record.run}"):
-            (folder / sub).mkdir(parents=True, exist_ok=True)
-
-    async def run(self) -> Record:
-        """Do the whole run; a failure is noted in the record, and ends it."""
-        record, members = self.record, self.members
-        try:
-            await self._start()
-            for fault in record.plan.faults:
-                await self._do(fault)
-            await self._end()
-        except RunFailed as failure:
-            record.failure = f"{failure}{await self._whom()}"
-        finally:
-            for task in self._later:
-                task.cancel()
-            await members.kill_all()
-            await asyncio.gather(*self._later, return_exceptions=True)
-            record.lives = members.all
-            record.seconds = time.monotonic() - self._began
-            collect(record, self.folder)
-        return record
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -188,7 +164,7 @@ class ClusterRun:
         else:
             self._kill(target, fault, fault.kind)
         if guest is not None:
-            self._later.add(asyncio.create_task(self._loads(guest)))
+            self._meanwhile(self._loads(guest))
 
     async def _loads(self, guest: Member) -> None:
         """Let a member that is joining send as well, once it has joined."""
@@ -200,7 +176,7 @@ class ClusterRun:
         target.ending = "crash"
         target.signal(signal.SIGKILL)
         if fault.back and role != "joiner":
-            self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
+            self._meanwhile(self._back(target, fault.seconds))
 
     def _take_away(self, target: Member, fault: Fault) -> None:
         if fault.kind == "crash":
@@ -209,7 +185,7 @@ class ClusterRun:
             self._note("leave", target.address, role=fault.target, view=target.view)
             self._leave(target)
             if fault.back:
-                self._later.add(asyncio.create_task(self._back(target, fault.seconds)))
+                self._meanwhile(self._back(target, fault.seconds))
 
     async def _back(self, target: Member, seconds: float) -> None:
         """Start the next life of a process that has gone."""
@@ -258,8 +234,7 @@ class ClusterRun:
                 reached, "Sending the load", 60 + settings.messages / (settings.rate or 1e4)
             )
         else:
-            due = self._load_began + part * settings.seconds
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            await self._under_load(part * settings.seconds)
         await self._bury()
 
     async def _settled(self, seconds: float, what: str) -> None:
@@ -301,24 +276,18 @@ class ClusterRun:
 
     # ------------------------------------------------------------------ what is left behind
 
-    async def _whom(self) -> str:
-        """Ask the members what they wait for."""
-        running = self.members.running
-        for member in running:
-            member.signal(signal.SIGUSR1)
-        for _ in range(20):
-            if all(member.status for member in running):
-                break
-            await asyncio.sleep(0.05)
-        return "".join(
-            f"; {m.address}: {m.status.get('status', 'no answer')} in {m.status.get('view', '?')}, "
-            f"waits for {m.status.get('missing') or 'nobody'}, sent {m.sent}, has {m.highest}"
-            for m in running
+    async def _gather(self) -> None:
+        collect(self.record, self.folder)
+
+    def _waits(self, member: Member) -> str:
+        said = member.status
+        return (
+            f"{member.address}: {said.get('status', 'no answer')} in {said.get('view', '?')}, "
+            f"waits for {said.get('missing') or 'nobody'}, sent {member.sent}, has {member.highest}"
         )
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
-        at = round(time.monotonic() - self._began, 3)
         messages = self.settings.messages
         if messages and all(member.sent >= messages for member in self.members.in_group):
             facts["load"] = "over"  # the plan wanted it under load
-        self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
+        super()._note(kind, who, **facts)

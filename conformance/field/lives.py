@@ -17,6 +17,8 @@ from typing import Any, Generic, TypeVar
 
 from raincheck.conformance.errors import UsageError
 
+from .telling import SETUP
+
 _LINE = 1 << 20  # bytes of one line of a process
 
 
@@ -38,6 +40,11 @@ class Life:
     ending: str = ""
     """Why it is to end, once it is: "crash", "leave", "excluded" or, with the run, "end"."""
     code: int | None = None
+    sent: int = 0
+    stopped: bool = False
+    """Whether it sends no more."""
+    wrong: str = ""
+    """What it delivered with other contents than were sent, in a sentence."""
     sentence: str = ""
     """What it said last of what went wrong."""
     status: dict[str, Any] = field(default_factory=dict)
@@ -70,6 +77,12 @@ class Life:
     def heard(self, event: dict[str, Any]) -> None:
         """Take in what every process may tell."""
         match event["event"]:
+            case "open":
+                self.bind = event["bind"]
+            case "stopped":
+                self.sent, self.stopped = event["sent"], True
+            case "wrong":
+                self.wrong = event["sentence"]
             case "status":
                 self.status = event
             case "trace_failed":
@@ -191,16 +204,12 @@ class Lives(ABC, Generic[AnyLife]):
     def asked_for(self, member: AnyLife) -> bool:
         """Whether the member ended as it was to."""
 
-    @abstractmethod
-    def no_set_up(self, member: AnyLife) -> bool:
-        """Whether it ended because it could not even start."""
-
     def _judge_end(self, member: AnyLife) -> None:
         """An end that nobody asked for ends the run."""
         if member.ending == "crash" or member.ending == "end" or self.asked_for(member):
             return
         said = member.sentence or last_line(member.errors) or "it said nothing"
-        if self.no_set_up(member):
+        if member.code == SETUP and not member.bind:
             self._setup = f"The cluster does not start: {said.rstrip('.')}."
             return
         asked = "was to leave and" if member.ending == "leave" else "was not asked to end, but"

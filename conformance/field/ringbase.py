@@ -1,35 +1,34 @@
-"""What a run of a token ring consists of: its processes, whom to ask, how long to wait.
-
-Law of this file: it waits for conditions, each with a deadline, and never for time alone.
-"""
+"""What a run of a token ring consists of: its processes, whom to ask, how long to wait."""
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 import socket
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
 
-from .clusterrecord import name_of
 from .fence import Resource
+from .record import name_of
 from .ringdeeds import deed
 from .ringfaults import STORM, make_ring_plan
 from .ringmembers import RingMember, RingMembers, settled
-from .ringrecord import TIMES, RingRecord, RingSettings
+from .ringrecord import TIMES, RingRecord, RingSettings, collect
 from .ringstatus import Status
+from .run import Run
 
 SHORT = 4.0
 """Seconds that anything may take that nobody promises: as written."""
 Told = Callable[[float, str], None]
 
 
-class RingBase:
-    """The processes of one run; `record` says what happened."""
+class RingBase(Run[RingRecord, RingMember]):
+    """The processes of one run, and the resource that their lock protects."""
+
+    members: RingMembers
+    asked_by = (signal.SIGCONT, signal.SIGUSR1)
 
     def __init__(
         self,
@@ -41,35 +40,32 @@ class RingBase:
         told: Told = lambda _at, _text: None,
     ) -> None:
         """`watch` is shown how the members are, `told` what is done to them."""
-        self.settings = settings
         plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
-        self.record = RingRecord(f"ring-{seed}", seed, plan)
-        self.folder = folder
+        super().__init__(RingRecord(f"ring-{seed}", seed, plan), folder, "traces")
+        self.settings = settings
         self._draw = Random(f"ring run {seed}")
         self._told = told
-        self._began = time.monotonic()
-        self._load_began = 0.0
-        self._later: set[asyncio.Task[None]] = set()
         self._ports: dict[str, str] = {}
         self._contacts = ""
         self._newcomers = settings.members
         self.resource = Resource(self._now)
         self._place = ""
-        self.members = RingMembers(folder / "members" / self.record.run, watch)
-        for sub in ("traces", f"members/{self.record.run}"):
-            (folder / sub).mkdir(parents=True, exist_ok=True)
+        self.members = RingMembers(self.home, watch)
 
     async def _begin(self, name: str, incarnation: int, **how: str) -> RingMember:
         """Start a process of that name."""
-        life = self.members.lives(name)
-        state = self.folder / "members" / self.record.run / f"{name}.{incarnation}.state"
         options = self.options_of(self.settings, self.record, self.folder)
-        options |= {"life": life, "state": state, "began": self._began, "resource": self._place}
+        options |= {"life": self.members.lives(name), "state": self._state(name, incarnation)}
+        options |= {"began": self._began, "resource": self._place}
         member = await self.members.start(name, options | how, incarnation)
         # Nobody waits with the load for one who comes later.
         if self._load_began:
             member.tell("load")
         return member
+
+    def _state(self, name: str, incarnation: int) -> Path:
+        """Where a life keeps its state."""
+        return self.home / f"{name}.{incarnation}.state"
 
     @staticmethod
     def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:
@@ -114,30 +110,18 @@ class RingBase:
             seconds = min(seconds, SHORT)
         await self.members.until(condition, what, seconds)
 
-    async def _whom(self) -> str:
-        """Ask the members what they wait for."""
-        running = self.members.running
-        for member in running:
-            member.signal(signal.SIGCONT)
-            member.signal(signal.SIGUSR1)
-        for _ in range(20):
-            if all(member.status for member in running):
-                break
-            await asyncio.sleep(0.05)
-        return "".join(
-            f"; {m.title}: {_how(m.ring)}, waits for "
-            f"{', '.join(m.status.get('missing', ['no answer'])) or 'nobody'}"
-            for m in running
-        )
-
-    def _now(self) -> float:
-        """Seconds since the run began."""
-        return time.monotonic() - self._began
+    def _waits(self, member: RingMember) -> str:
+        missing = ", ".join(member.status.get("missing", ["no answer"])) or "nobody"
+        return f"{member.title}: {_how(member.ring)}, waits for {missing}"
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
-        at = round(self._now(), 3)
-        self.record.done.append({"kind": kind, "who": who, "at": at, **facts})
-        self._told(at, deed(kind, who, facts))
+        super()._note(kind, who, **facts)
+        self._told(self.record.done[-1]["at"], deed(kind, who, facts))
+
+    async def _gather(self) -> None:
+        await self.resource.close()
+        self.record.writes = self.resource.log
+        collect(self.record, self.folder)
 
 
 def _how(status: Status | None) -> str:

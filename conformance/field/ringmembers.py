@@ -10,7 +10,7 @@ from typing import Any
 
 from .lives import Life, Lives
 from .ringstatus import Status
-from .telling import LEFT, SETUP
+from .telling import LEFT
 
 MODULE = "raincheck.conformance.ringnode"
 
@@ -27,7 +27,6 @@ class RingMember(Life):
     """What it is to do to itself when it has the token: "kill" or "stop"."""
     struck: float = 0.0
     """When it did, in seconds since the run began."""
-    sent: int = 0
     heard_of: dict[str, int] = field(default_factory=dict)
     """The last message that it delivered of each member."""
     locks: int = 0
@@ -36,8 +35,6 @@ class RingMember(Life):
     lost: int = 0
     """Locks lost while they were held."""
     delivered: int = 0
-    stopped: bool = False
-    wrong: str = ""
 
     @property
     def title(self) -> str:
@@ -57,18 +54,12 @@ class RingMember(Life):
                 self.sent, self.heard_of = event["sent"], event["heard"]
                 self.refused, self.lost = event["refused"], event["lost"]
                 self.locks, self.delivered = self.ring.locks, self.ring.messages
-            case "open":
-                self.bind = event["bind"]
             case "joined":
                 self.connected = True
             case "struck":
                 self.struck = event["at"]
-            case "stopped":
-                self.sent, self.stopped = event["sent"], True
             case "ended":
                 self.counters = event["counters"]
-            case "wrong":
-                self.wrong = event["sentence"]
             case _:
                 Life.heard(self, event)
 
@@ -111,10 +102,6 @@ class RingMembers(Lives[RingMember]):
         return member.ending == "crash" or (
             member.code == LEFT and member.ending in ("leave", "done")
         )
-
-    def no_set_up(self, member: RingMember) -> bool:
-        """Whether it ended because it could not even start."""
-        return member.code == SETUP and not member.bind
 
 
 def settled(members: Iterable[RingMember]) -> bool:

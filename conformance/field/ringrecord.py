@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from raincheck.impl.ring_config import RingConfig
 
-from .clusterrecord import cut_last_line
 from .fence import Write
-from .lives import last_line
+from .record import RunRecord, cut_last_line, write_rows
 from .ringfaults import RingPlan
 from .ringmembers import RingMember
 
@@ -44,56 +41,27 @@ class RingSettings:
 
 
 @dataclass(slots=True)
-class RingRecord:
-    """What happened in one run, apart from what the traces say."""
+class RingRecord(RunRecord[RingPlan, RingMember]):
+    """What happened in one run, to the ring and to the resource that its lock protects."""
 
-    run: str
-    seed: int
-    plan: RingPlan
-    done: list[dict[str, Any]] = field(default_factory=list)
-    """Everything the harness did, in order."""
-    lives: list[RingMember] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
     """What the resource was asked for."""
-    failure: str = ""
-    """Why the run did not come to its end."""
     agreed: bool = False
     """Whether, after the last fault, all who ran agreed on their list."""
     heard: bool = False
     """Whether, at the end, everybody's last message came to everybody."""
-    defects: list[str] = field(default_factory=list)
-    """What members said on stderr, contents that were wrong, traces that stopped."""
-    seconds: float = 0.0
-
-    def faults(self) -> dict[str, int]:
-        """How often each kind of fault was done."""
-        counts: dict[str, int] = {}
-        for each in self.done:
-            counts[each["kind"]] = counts.get(each["kind"], 0) + 1
-        return counts
 
 
 def collect(record: RingRecord, folder: Path) -> None:
     """Say who was killed, cut half-written lines of theirs, gather defects."""
-    killed: dict[tuple[str, int], bool] = {}
-    for member in record.lives:
-        if member.wrong or member.trace_failed:
-            record.defects.append(member.wrong or member.trace_failed)
-        if member.ending not in ("crash", "end") and (said := last_line(member.errors)):
-            record.defects.append(f"{member.address} wrote to stderr: {said}")
-        # A later process may have gone on with what an earlier one left.
-        killed[member.name, member.incarnation] = member.ending in ("crash", "end")
-    crashes = [
-        {"kind": "crash", "run": record.run, "node": node, "incarnation": incarnation}
-        for (node, incarnation), gone in killed.items()
-        if gone
-    ]
-    for crash in crashes:
-        name = f"{record.run}.{crash['node']}.{crash['incarnation']}.{PROTOCOL}.jsonl"
-        cut_last_line(folder / "traces" / name)
-    if crashes:
-        text = "".join(json.dumps(crash) + "\n" for crash in crashes)
-        (folder / "traces" / f"{record.run}.faults.jsonl").write_text(text, encoding="utf-8")
-    writes = "".join(json.dumps(write._asdict()) + "\n" for write in record.writes)
+    record.gather_defects()
+    # A later process may have gone on with what an earlier one left.
+    last = {(member.name, member.incarnation): member.ending for member in record.lives}
+    killed = [life for life, ending in last.items() if ending in ("crash", "end")]
+    for node, incarnation in killed:
+        cut_last_line(folder / "traces" / f"{record.run}.{node}.{incarnation}.{PROTOCOL}.jsonl")
+    record.write_crashes(folder, killed)
     (folder / "writes").mkdir(exist_ok=True)
-    (folder / "writes" / f"{record.run}.jsonl").write_text(writes, encoding="utf-8")
+    write_rows(
+        folder / "writes" / f"{record.run}.jsonl", (write._asdict() for write in record.writes)
+    )

@@ -1,8 +1,4 @@
-"""One run of a real token ring: start the members, load them, do the planned faults, end in order.
-
-Law of this file: it waits for conditions, each with a deadline, and never for time alone, except
-where the passing of time is what a fault consists of.
-"""
+"""One run of a real token ring: form it, load it, do the planned faults, end in order."""
 
 from __future__ import annotations
 
@@ -10,12 +6,10 @@ import asyncio
 import signal
 import time
 
-from .clusterrecord import name_of
-from .lives import RunFailed
+from .record import name_of
 from .ringbase import RingBase, free_ports
 from .ringfaults import HOLDER, KEPT, NEVER, RingFault
 from .ringmembers import RingMember
-from .ringrecord import RingRecord, collect
 
 START = 20.0
 SETTLE = 20.0
@@ -26,29 +20,7 @@ LEAVE = 15.0
 
 
 class RingRun(RingBase):
-    """Drives one run; `record` is filled in whatever happens."""
-
-    async def run(self) -> RingRecord:
-        """Do the whole run; a failure is noted in the record, and ends it."""
-        record, members = self.record, self.members
-        try:
-            await self._start()
-            for fault in record.plan.faults:
-                await self._do(fault)
-            await self._end()
-        except RunFailed as failure:
-            record.failure = f"{failure}{await self._whom()}"
-        finally:
-            for task in self._later:
-                task.cancel()
-            await members.kill_all()
-            await asyncio.gather(*self._later, return_exceptions=True)
-            await self.resource.close()
-            record.lives = members.all
-            record.writes = self.resource.log
-            record.seconds = self._now()
-            collect(record, self.folder)
-        return record
+    """Drives one run of a ring."""
 
     # ------------------------------------------------------------------ beginning and end
 
@@ -66,8 +38,7 @@ class RingRun(RingBase):
 
     async def _end(self) -> None:
         members, record = self.members, self.record
-        due = self._load_began + self.settings.seconds
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        await self._under_load(self.settings.seconds)
         await asyncio.gather(*self._later)
         for member in members.running:
             member.tell("calm")
@@ -93,8 +64,7 @@ class RingRun(RingBase):
     # ------------------------------------------------------------------ faults
 
     async def _do(self, fault: RingFault) -> None:
-        due = self._load_began + fault.at * self.settings.seconds
-        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        await self._under_load(fault.at * self.settings.seconds)
         if fault.kind == "leave" or (
             fault.kind not in ("pause", "partition", "joinstorm") and fault.back != KEPT
         ):
@@ -176,7 +146,7 @@ class RingRun(RingBase):
             target.signal(signal.SIGKILL)
         self._note(fault.kind, target.title, moment=fault.moment, back=fault.back)
         if fault.back != NEVER:
-            self._later.add(asyncio.create_task(self._back(target, fault)))
+            self._meanwhile(self._back(target, fault))
 
     async def _leave(self, fault: RingFault) -> None:
         target = self._target()
@@ -190,7 +160,7 @@ class RingRun(RingBase):
         await self._until(lambda: target.code is not None, f"The leaving of {target.title}", LEAVE)
         # As written nobody returns by a name that has left.
         if fault.back != NEVER and not self._one_name:
-            self._later.add(asyncio.create_task(self._back(target, fault)))
+            self._meanwhile(self._back(target, fault))
 
     async def _strikes(self, target: RingMember, act: str, fault: RingFault) -> bool:
         """Have the member kill or stop itself as soon as it has the token."""
@@ -223,8 +193,7 @@ class RingRun(RingBase):
             return
         again = target.incarnation + (0 if self._one_name else 1)
         if self._one_name:
-            state = self.folder / "members" / self.record.run
-            (state / f"{target.name}.{again}.state").unlink(missing_ok=True)
+            self._state(target.name, again).unlink(missing_ok=True)
         await self._begin(target.name, again, bind=target.bind, join=self._contacts)
 
 

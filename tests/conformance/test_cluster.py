@@ -21,10 +21,11 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field import clusterrun
 from raincheck.conformance.field.clusterchecks import FIRM, NOT_PROMISED, judge, results
 from raincheck.conformance.field.clustermembers import Member
-from raincheck.conformance.field.clusterrecord import Record, Settings, cut_last_line, name_of
+from raincheck.conformance.field.clusterrecord import Record, Settings
 from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.clusterstate import Everything
 from raincheck.conformance.field.faults import Fault, Plan
+from raincheck.conformance.field.record import cut_last_line, name_of
 from raincheck.conformance.field.telling import content
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
