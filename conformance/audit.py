@@ -10,9 +10,9 @@ import shlex
 import sys
 import time
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -25,6 +25,7 @@ from .errors import UsageError
 from .evidence import Evidence, Outcome, Ui
 from .outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
 from .processes import Processes
+from .sidebyside import side_by_side
 from .ui import Steps
 from .weighing import compile_dossier
 
@@ -127,14 +128,8 @@ def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:
                         done[plan.name] = step
                         _tell(step, ui, progress)
 
-        with ThreadPoolExecutor(len(lanes)) as pool:
-            futures = [pool.submit(run_lane, lane) for lane in lanes]
-            try:
-                for future in futures:
-                    future.result()
-            except BaseException:
-                processes.stop()
-                raise
+        work = [partial(run_lane, lane) for lane in lanes]
+        side_by_side(work, len(lanes), each=lambda _: None, stop=processes.stop)
     return tuple(done[plan.name] for plan in chosen)
 
 

@@ -10,8 +10,8 @@ import re
 import shlex
 import sys
 import tempfile
-from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +27,7 @@ from .java import Java, find_java, tlc_jar
 from .outcome import INCONCLUSIVE
 from .outcome import VIOLATED as SURPRISE
 from .processes import Processes
+from .sidebyside import side_by_side
 
 _LONG: Final = 300_000
 """From so many states on, Java's second compiler may pay off."""
@@ -194,19 +195,15 @@ def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> lis
     ordered = sorted(cases, key=lambda case: -(case.distinct or 0))
     found: dict[str, Answer] = {}
     with ui.progress(len(cases), "check") as steps:
-        pool = ThreadPoolExecutor(jobs, thread_name_prefix="tlc")
-        try:
-            waiting: list[Future[Answer]] = [pool.submit(checker.ask, case) for case in ordered]
-            for future in as_completed(waiting):
-                answer = future.result()
-                if answer.result.set_up:
-                    raise UsageError(answer.result.error)
-                found[answer.case.name] = answer
-                steps.advance(1, f"{answer.case.name}{' (cached)' if answer.cached else ''}")
-        finally:
-            if len(found) < len(cases):
-                checker.processes.stop()
-            pool.shutdown(wait=True, cancel_futures=True)
+
+        def keep(answer: Answer) -> None:
+            if answer.result.set_up:
+                raise UsageError(answer.result.error)
+            found[answer.case.name] = answer
+            steps.advance(1, f"{answer.case.name}{' (cached)' if answer.cached else ''}")
+
+        questions = [partial(checker.ask, case) for case in ordered]
+        side_by_side(questions, jobs, each=keep, stop=checker.processes.stop)
     return [found[case.name] for case in cases]
 
 

@@ -14,10 +14,12 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from .errors import UsageError
+from .sidebyside import side_by_side
 
 
 class Stopped(Exception):
@@ -57,7 +59,33 @@ class Processes:
         timeout: float | None = None,
         each_line: Callable[[str], None] | None = None,
     ) -> Finished:
-        """Run a command to its end; stdout and stderr come together, as they were said."""
+        """Run a command to its end; stdout and stderr come together, as they were said.
+
+        What ends it early in the main thread, Ctrl-C or an error of `each_line`, stops the others.
+        """
+        run = partial(self._run, command, cwd, environ, timeout, each_line)
+        if threading.current_thread() is not threading.main_thread():
+            return run()
+        # Ctrl-C comes to the main thread, and must not come between a start and its `try`.
+        finished: list[Finished] = []
+        side_by_side([run], 1, each=finished.append, stop=self.stop)
+        return finished[0]
+
+    def stop(self) -> None:
+        """Kill what is running, and let nothing start any more."""
+        with self._lock:
+            self._stopped = True
+            running = list(self._running)
+        _end(running, self._grace)
+
+    def _run(
+        self,
+        command: Sequence[str],
+        cwd: Path,
+        environ: Mapping[str, str] | None,
+        timeout: float | None,
+        each_line: Callable[[str], None] | None,
+    ) -> Finished:
         process = self._start(command, cwd, environ)
         late = threading.Event()
 
@@ -88,13 +116,6 @@ class Processes:
         if self._stopped:
             raise Stopped
         return Finished(code, "".join(lines), late.is_set())
-
-    def stop(self) -> None:
-        """Kill what is running, and let nothing start any more."""
-        with self._lock:
-            self._stopped = True
-            running = list(self._running)
-        _end(running, self._grace)
 
     def _start(
         self, command: Sequence[str], cwd: Path, environ: Mapping[str, str] | None
