@@ -1,21 +1,15 @@
 """Run a real cluster under faults, record its traces, and check them (`raincheck run`).
 
-Real processes on loopback, joined by sockets and ended by signals. The plan of the faults comes
-from the seed; what the operating system makes of it differs from run to run, so the same seed
-meets the same faults, not the same schedule.
+Real processes on loopback, joined by sockets and ended by signals.
 """
 
 import argparse
 import asyncio
-import contextlib
-import json
 import random
 import shlex
-import time
-from collections.abc import Iterator
-from itertools import count, takewhile
 from pathlib import Path
 
+from raincheck.conformance.field.campaign import Campaign, check_counts, keeping
 from raincheck.conformance.field.clusterchecks import Judged, judge, results
 from raincheck.conformance.field.clustermembers import MODULE
 from raincheck.conformance.field.clusterrecord import Record, Settings
@@ -23,13 +17,10 @@ from raincheck.conformance.field.clusterrun import ClusterRun
 from raincheck.conformance.field.faults import KINDS, make_plan, parse_kinds
 from raincheck.conformance.field.lives import command_of
 from raincheck.conformance.field.record import name_of
-from raincheck.conformance.field.telling import SMALLEST
-from raincheck.conformance.report.pages import mark_of
 
 from . import ringcluster
 from .errors import UsageError
-from .evidence import Evidence, Outcome, Ui
-from .outcome import HOLDS
+from .evidence import Outcome, Result, Ui
 
 HEAVY = ("unicast", "nakack")
 """Layers that are traced only if asked."""
@@ -83,64 +74,78 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
             raise UsageError(f"{option} is for the ring: raincheck run raincore.")
-    args.rate = RATE if args.rate is None else args.rate
-    settings = settings_of(args)
-    again = shlex.join(_command(args, args.seed, args.runs, args.soak))
-    seeds: Iterator[int] = iter(range(args.seed, args.seed + args.runs))
-    if args.soak is not None:
-        began = time.monotonic()
-        seeds = takewhile(lambda _: time.monotonic() - began < args.soak, count(args.seed))
-    if args.dry_run:
-        _dry(settings, args, ui)
-        return Outcome("run", (), again)
-    evidence = Evidence("run", args.out)
-    if (args.out / "traces").exists():
-        raise UsageError(f"{args.out} holds traces of another run: name another folder with --out.")
-    runs: list[Judged] = []
-    with ui.progress(args.runs if args.soak is None else None, "runs") as steps:
-        for seed in seeds:
-            record = run_cluster(settings, seed, args.out)
-            judged = judge(record, args.out, check=not args.no_check)
-            runs.append(judged)
-            _tell(judged, shlex.join(_command(args, seed, 1)), ui)
-            steps.advance(1, record.run)
-    _write(evidence, settings, runs)
-    single = {
-        judged.record.seed: shlex.join(_command(args, judged.record.seed, 1)) for judged in runs
-    }
-    outcome = Outcome("run", results(runs, single), again)
-    evidence.finish(outcome)
-    return outcome
+    return ClusterCampaign(args, ui).run()
+
+
+class ClusterCampaign(Campaign[Judged]):
+    """Runs of the stack of total order."""
+
+    def __init__(self, args: argparse.Namespace, ui: Ui) -> None:
+        super().__init__(args, ui)
+        self.settings = settings_of(args)
+
+    def options(self, which: list[str]) -> list[str]:
+        """The options that ask for the same again, among them those that say which runs."""
+        args = self.args
+        options = ["--members", str(args.members), "--transport", args.transport]
+        options += ["--faults", args.faults or "none"]
+        if args.messages is not None:
+            options += ["--messages", str(args.messages)]
+        elif args.seconds is not None:
+            options += ["--seconds", f"{args.seconds:g}"]
+        options += ["--size", str(args.size), "--rate", f"{self.settings.rate:g}", *which]
+        options += ["--undo", args.undo] if args.undo else []
+        options += ["--trace", args.trace] if args.trace else []
+        return options
+
+    def dry(self) -> None:
+        """Say what would be started and what would be done to it; make nothing."""
+        settings, seed = self.settings, self.args.seed
+        plan = make_plan(settings.kinds, seed)
+        options = ClusterRun.options_of(settings, plan, seed, self.args.out)
+        for number in range(settings.members):
+            peers = "HOST:PORT" if number else ""
+            life = {"name": name_of(number), "incarnation": 0, **options, "peers": peers}
+            self.ui.announce(shlex.join(command_of(MODULE, life)))
+        for fault in plan.faults:
+            whom = "" if fault.kind == "join" else f" of the {fault.target}"
+            self.ui.announce(f"at {fault.at:.0%} of the load: {fault.kind}{whom}")
+
+    def judged(self, seed: int) -> Judged:
+        """Do one run, and check its traces and logs."""
+        out = self.args.out
+        return judge(run_cluster(self.settings, seed, out), out, check=not self.args.no_check)
+
+    def seen(self, judged: Judged) -> str:
+        """What is shown only, and was violated."""
+        names = [name for name in judged.witnesses if name in judged.verdicts]
+        return f"; seen violated: {', '.join(names)}" if names else ""
+
+    def results(self, runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
+        """One result for each run, and one for each property over all runs."""
+        return results(runs, again)
+
+    def asked(self) -> Settings:
+        """The settings of all runs."""
+        return self.settings
 
 
 def run_cluster(settings: Settings, seed: int, folder: Path) -> Record:
     """Do one run; all its processes have ended when this returns or raises."""
-    try:
+    with keeping(folder):
         return asyncio.run(ClusterRun(settings, seed, folder).run())
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise UsageError(
-            f"The run cannot keep its records in {folder} ({reason}): make room, or name another "
-            f"folder with --out."
-        ) from problem
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
     """Check the arguments and put them together."""
+    rate = RATE if args.rate is None else args.rate
     if not 1 <= args.members <= MOST_MEMBERS:
         raise UsageError(f"--members is {args.members}: choose from 1 to {MOST_MEMBERS}.")
-    if not SMALLEST <= args.size <= LARGEST:
-        raise UsageError(f"--size is {args.size}: choose from {SMALLEST} to {LARGEST} bytes.")
     if args.messages is not None and args.messages < 1:
         raise UsageError(f"--messages is {args.messages}: send at least one.")
-    if args.seconds is not None and not 0 < args.seconds < 1e6:
-        raise UsageError(f"--seconds is {args.seconds:g}: it must be above 0.")
-    if not 0 <= args.rate < 1e9:
-        raise UsageError(f"--rate is {args.rate:g}: it must be 0 (no limit) or above.")
-    if args.runs < 1:
-        raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
-    if args.soak is not None and args.soak <= 0:
-        raise UsageError(f"--soak is {args.soak:g}: it must be above 0.")
+    if not 0 <= rate < 1e9:
+        raise UsageError(f"--rate is {rate:g}: it must be 0 (no limit) or above.")
+    check_counts(args, LARGEST)
     return Settings(
         members=args.members,
         transport=args.transport,
@@ -148,9 +153,9 @@ def settings_of(args: argparse.Namespace) -> Settings:
         messages=args.messages or 0,
         seconds=args.seconds or 5.0,
         size=args.size,
-        rate=args.rate,
+        rate=rate,
         # At a limited rate mostly single messages and short runs, at full speed long runs.
-        batch=8 if args.rate else 256,
+        batch=8 if rate else 256,
         group=_group(args.seed),
         undo=args.undo,
         trace=_layers(args.trace),
@@ -168,56 +173,3 @@ def _group(seed: int) -> str:
     """An IP multicast group of this run's own, as far as chance allows."""
     draw = random.Random(f"group {seed}")
     return f"239.192.{draw.randrange(256)}.{draw.randrange(1, 255)}:{draw.randrange(30000, 60000)}"
-
-
-def _command(
-    args: argparse.Namespace, seed: int, runs: int, soak: float | None = None
-) -> list[str]:
-    command = ["raincheck", "run", "--members", str(args.members), "--transport", args.transport]
-    command += ["--faults", args.faults or "none"]
-    if args.messages is not None:
-        command += ["--messages", str(args.messages)]
-    elif args.seconds is not None:
-        command += ["--seconds", f"{args.seconds:g}"]
-    command += ["--size", str(args.size), "--rate", f"{args.rate:g}", "--seed", str(seed)]
-    command += ["--runs", str(runs)] if runs > 1 else []
-    command += ["--soak", f"{soak:g}"] if soak is not None else []
-    command += ["--undo", args.undo] if args.undo else []
-    command += ["--trace", args.trace] if args.trace else []
-    return command
-
-
-def _dry(settings: Settings, args: argparse.Namespace, ui: Ui) -> None:
-    """Say what would be started and what would be done to it; make nothing."""
-    plan = make_plan(settings.kinds, args.seed)
-    options = ClusterRun.options_of(settings, plan, args.seed, args.out)
-    for number in range(settings.members):
-        peers = "HOST:PORT" if number else ""
-        life = {"name": name_of(number), "incarnation": 0, **options, "peers": peers}
-        ui.announce(shlex.join(command_of(MODULE, life)))
-    for fault in plan.faults:
-        whom = "" if fault.kind == "join" else f" of the {fault.target}"
-        ui.announce(f"at {fault.at:.0%} of the load: {fault.kind}{whom}")
-
-
-def _tell(judged: Judged, again: str, ui: Ui) -> None:
-    """One line while the runs go on; the results tell the rest."""
-    result = judged.result(again)
-    sign, _ = mark_of(result)
-    seen = [name for name in judged.witnesses if name in judged.verdicts]
-    tail = f"; seen violated: {', '.join(seen)}" if seen else ""
-    if result.verdict != HOLDS or ui.json:
-        ui.say(f"{sign} {result.name}: {result.verdict}{tail}")
-
-
-def _write(evidence: Evidence, settings: Settings, runs: list[Judged]) -> None:
-    """What the harness did, beside the traces: the settings, and one line for each act."""
-    evidence.write_json("settings.json", settings)
-    lines = [
-        json.dumps({"run": judged.record.run, **act}) + "\n"
-        for judged in runs
-        for act in judged.record.done
-    ]
-    evidence.write_text("faults.jsonl", "".join(lines))
-    with contextlib.suppress(OSError):
-        (evidence.folder / "members").rmdir()

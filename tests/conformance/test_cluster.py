@@ -519,15 +519,6 @@ def test_what_cannot_be_run_is_refused(
     assert sentence in capsys.readouterr().err
 
 
-def test_a_folder_with_other_traces_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "traces").mkdir()
-
-    assert main(["run", "--out", str(tmp_path)]) == 3
-    assert "holds traces of another run" in capsys.readouterr().err
-
-
 def test_names_go_on_after_the_alphabet() -> None:
     assert [name_of(number) for number in (0, 25, 26)] == ["a", "z", "m26"]
 

@@ -332,12 +332,3 @@ def test_what_cannot_be_run_is_refused(
 ) -> None:
     assert main(["run", *given, "--out", str(tmp_path / "out")]) == 3
     assert sentence in capsys.readouterr().err
-
-
-def test_a_folder_with_other_traces_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "traces").mkdir()
-
-    assert main(["run", "raincore", "--out", str(tmp_path)]) == 3
-    assert "holds traces of another run" in capsys.readouterr().err
