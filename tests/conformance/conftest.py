@@ -1,8 +1,9 @@
-"""What tests of the generic machinery share: a toy protocol with all of its faces."""
+"""What tests share: a toy protocol with all of its faces, and the sight of real processes."""
 
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -49,3 +50,20 @@ def toy() -> Iterator[SimpleNamespace]:
         parent, _, child = name.rpartition(".")
         del sys.modules[name]
         delattr(sys.modules[parent], child)
+
+
+@pytest.fixture
+def members_of() -> Callable[[Path], list[int]]:
+    """Finds the member processes of the runs that are recorded in a folder; corpses say nothing."""
+
+    def members_of(folder: Path) -> list[int]:
+        found = []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                with suppress(OSError):  # it has just ended
+                    words = (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+                    if f"--traces={folder / 'traces'}" in words:
+                        found.append(int(entry.name))
+        return found
+
+    return members_of

@@ -51,28 +51,6 @@ def records_of(folder: Path, run: str) -> list[dict[str, object]]:
     ]
 
 
-def alive(pid: int) -> bool:
-    """Whether that process still exists, as more than a corpse."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def processes_of(folder: Path) -> list[int]:
-    """The processes that were started with that folder among their options."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                words = (entry / "cmdline").read_bytes().decode(errors="replace")
-            except OSError:
-                continue
-            if "clusternode" in words and f"--traces={folder}" in words:
-                found.append(int(entry.name))
-    return [pid for pid in found if alive(pid)]
-
-
 def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:
     """Wait for a condition on the outside world, as long as the process lives."""
     end = time.monotonic() + 30
@@ -84,7 +62,10 @@ def wait_until(condition: Callable[[], bool], process: subprocess.Popen[str]) ->
 
 @pytest.mark.parametrize("transport", ["udp", "udp-multicast", "tcp"])
 def test_a_quiet_cluster_conforms_on_every_transport(
-    transport: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    transport: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    members_of: Callable[[Path], list[int]],
 ) -> None:
     out = tmp_path / "out"
     words = ["run", "--faults", "none", "--messages", "50", "--rate", "400", "--json"]
@@ -104,7 +85,7 @@ def test_a_quiet_cluster_conforms_on_every_transport(
     assert answer["reproduce"].endswith("--messages 50 --size 100 --rate 400 --seed 3")
     assert (out / "summary.json").is_file()
     assert not (out / "INCOMPLETE").exists()
-    assert processes_of(out / "traces") == []
+    assert members_of(out) == []
 
 
 def test_a_crash_of_the_coordinator_is_survived_and_told(tmp_path: Path) -> None:
@@ -266,7 +247,7 @@ def test_a_folder_that_cannot_be_written_is_a_matter_of_set_up(tmp_path: Path) -
 
 
 def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
-    tmp_path: Path,
+    tmp_path: Path, members_of: Callable[[Path], list[int]]
 ) -> None:
     out = tmp_path / "out"
     command = [sys.executable, "-m", "raincheck", "run", "--faults", "none", "--seconds", "600"]
@@ -278,8 +259,7 @@ def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
         text=True,
     )
     try:
-        wait_until(lambda: len(processes_of(out / "traces")) == 3, harness)
-        members = processes_of(out / "traces")
+        wait_until(lambda: len(members_of(out)) == 3, harness)
         harness.send_signal(signal.SIGINT)
         said = harness.communicate(timeout=30)[1]
     finally:
@@ -289,7 +269,7 @@ def test_an_interrupted_run_leaves_no_process_and_says_that_it_is_incomplete(
     assert harness.returncode == 2
     assert said.splitlines()[-1] == "raincheck: Interrupted."
     assert "Traceback" not in said
-    assert [pid for pid in members if alive(pid)] == []
+    assert members_of(out) == []
     assert (out / "INCOMPLETE").is_file()
     assert not (out / "summary.json").exists()
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,21 +42,10 @@ def judged(run: RingRun, folder: Path) -> RingJudged:
     return judge_ring(record, folder, as_written=run.settings.as_written)
 
 
-def processes_of(folder: Path) -> list[str]:
-    """The members that were started with that folder among their options, and still are."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            words = (entry / "cmdline").read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if "ringnode" in words and str(folder) in words:
-            found.append(words)
-    return found
-
-
 def test_a_quiet_ring_keeps_every_promise(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    members_of: Callable[[Path], list[int]],
 ) -> None:
     out = tmp_path / "out"
     words = ["run", "raincore", "--faults", "none", "--seconds", "0.5", "--rate", "40", "--json"]
@@ -77,7 +67,7 @@ def test_a_quiet_ring_keeps_every_promise(
     assert sorted(path.name for path in (out / "traces").iterdir()) == [
         f"ring-3.{name}.0.raincore.jsonl" for name in "abc"
     ]
-    assert processes_of(out) == []
+    assert members_of(out) == []
     assert main(["conform", str(out / "traces"), "--json", "--out", str(tmp_path / "again")]) == 0
     again = json.loads(capsys.readouterr().out)["results"]
     assert {result["verdict"] for result in again} == {"holds"}
