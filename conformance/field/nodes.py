@@ -71,6 +71,7 @@ def live(
     # Warnings are expected under faults; anything on stderr is a defect.
     logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
+    signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until there is somebody to answer it
     try:
         asyncio.run(work(args))
     except excluding as problem:

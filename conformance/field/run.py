@@ -88,7 +88,8 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
     async def _whom(self) -> str:
         """Ask the members what they wait for."""
         running = self.members.running
-        for member in running:
+        # Whoever has not opened its sockets does not know the signal yet, and would die of it.
+        for member in (each for each in running if each.bind):
             for number in self.asked_by:
                 member.signal(number)
         for _ in range(20):

@@ -168,19 +168,21 @@ def test_a_member_that_dies_unasked_makes_the_run_incomplete(tmp_path: Path) -> 
     assert all(member.code is not None for member in record.lives)
 
 
+@pytest.mark.parametrize("patience", [1.0, 0.01], ids=["it has asked", "it has not begun"])
 def test_a_member_that_never_joins_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    patience: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Deaf(ClusterRun):
         async def _join(self, name: str) -> Member:
             for member in self.members.in_group:
-                monkeypatch.setattr(clusterrun, "JOIN", 1.0)  # the first may take its time
+                monkeypatch.setattr(clusterrun, "JOIN", patience)  # the first may take its time
                 member.signal(signal.SIGSTOP)
             return await super()._join(name)
 
     record = asyncio.run(Deaf(QUICK, 1, tmp_path).run())
 
-    assert record.failure.startswith("The joining of b.0 took longer than 1 s; a.0: no answer")
+    words = f"The joining of b.0 took longer than {patience:g} s; a.0: no answer"
+    assert record.failure.startswith(words)
     assert judge(record, tmp_path).verdict == "inconclusive"
     assert [member.code for member in record.lives] == [-signal.SIGKILL] * 2
 
