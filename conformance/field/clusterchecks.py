@@ -19,7 +19,7 @@ from raincheck.conformance.traces.tracefile import Problem
 
 from .clustermembers import Member
 from .clusterrecord import Record
-from .tally import add, counted, damaged, explained
+from .tally import add, counted, damaged, explained, summed
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 """Properties that speak of crashed members too. They need delivery that waits for stability, which
@@ -223,13 +223,9 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     every = [judged.verdicts for judged in runs]
     for name in FIRM:
-        counts = counted(every, name)
-        if not counts:
-            continue
-        verdict = next((v for v in (VIOLATED, INCONCLUSIVE) if v in counts), HOLDS)
-        figures: dict[str, object] = {"runs": sum(counts.values())}
-        figures |= {word: count for word, count in counts.items() if word != HOLDS}
-        found.append(Result(name, "sequencer", verdict, HOLDS, figures))
+        if (over_all := summed(every, name)) is not None:
+            verdict, figures = over_all
+            found.append(Result(name, "sequencer", verdict, HOLDS, figures))
     for name in UNIFORM:
         counts = counted(every, name)
         if not counts:

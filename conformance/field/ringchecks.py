@@ -17,7 +17,7 @@ from raincheck.conformance.traces.ringpromises import NAMES
 
 from .fence import judged as judged_writes
 from .ringrecord import PROTOCOL, RingRecord
-from .tally import add, counted, damaged, explained
+from .tally import add, damaged, explained, summed
 
 TRACE = "Trace"
 """Each member's events are what the model does, and what arrived was sent."""
@@ -165,15 +165,13 @@ def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result,
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     as_written = any(judged.as_written for judged in runs)
     for name in (TRACE, *PROMISED):
-        counts = counted((judged.verdicts for judged in runs), name)
-        if not counts:
+        over_all = summed((judged.verdicts for judged in runs), name)
+        if over_all is None:
             continue
-        verdict = next((v for v in (VIOLATED, INCONCLUSIVE) if v in counts), HOLDS)
-        figures: dict[str, object] = {"runs": sum(counts.values())}
-        figures |= {word: count for word, count in counts.items() if word != HOLDS}
+        verdict, figures = over_all
         figures |= _how_soon(runs, name)
         if as_written and name != TRACE:
-            verdict = VIOLATED if VIOLATED in counts else HOLDS
+            verdict = VIOLATED if verdict == VIOLATED else HOLDS
             found.append(Result(name, PROTOCOL, verdict, verdict, figures))
         else:
             found.append(Result(name, PROTOCOL, verdict, HOLDS, figures))

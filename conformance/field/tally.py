@@ -35,6 +35,16 @@ def counted(runs: Iterable[Mapping[str, str]], name: str) -> dict[str, int]:
     return counts
 
 
+def summed(runs: Iterable[Mapping[str, str]], name: str) -> tuple[str, dict[str, object]] | None:
+    """The worst verdict on that property, and how many runs had which; nothing if none had any."""
+    counts = counted(runs, name)
+    if not counts:
+        return None
+    figures: dict[str, object] = {"runs": sum(counts.values())}
+    figures |= {word: count for word, count in counts.items() if word != HOLDS}
+    return max(counts, key=_ORDER.index), figures
+
+
 def explained(verdict: RunVerdict) -> list[str]:
     """The first findings of a run's traces, in words."""
     found = [
