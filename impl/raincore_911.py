@@ -74,8 +74,8 @@ class Calling(RingState):
         )
 
     def _asked(self) -> Nodelist:
-        """The ring that a 911 goes round: the copy's list, or, as written, the last view."""
-        nodelist = self.last_token.nodelist
+        """The ring that a 911 goes round: all that may be needed; as written, the last view."""
+        nodelist = self._electorate(self.last_token)
         if not self.repairs.promises:
             nodelist = last_view(self.global_view) or nodelist
         # A leaver has taken itself off.
@@ -160,7 +160,7 @@ class Calling(RingState):
         token = token._replace(to=self.me, current=self.me, seen=frozenset({self.me}))
         if self.repairs.promises:
             token = token._replace(epoch=self.wanted)
-            nodelist = tuple(member for member in nodelist if member in granted)
+            nodelist = tuple(member for member in self._electorate(token) if member in granted)
         if nodelist != token.nodelist:
             self._change(token, nodelist)
             token = self.last_token

@@ -28,6 +28,11 @@ def without(nodelist: Nodelist, gone: Address) -> Nodelist:
     return tuple(member for member in nodelist if member != gone)
 
 
+def merged(*nodelists: Nodelist) -> Nodelist:
+    """Return all that are on these lists, each at its first place."""
+    return tuple(dict.fromkeys(member for nodelist in nodelists for member in nodelist))
+
+
 def quorum(members: Collection[Address], token: Token) -> bool:
     """Whether these are a majority of each list that a later one may descend from.
 

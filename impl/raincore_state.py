@@ -8,7 +8,7 @@ from . import raincore_events as ev
 from .errors import NotEnabled
 from .messages import Address
 from .raincore_events import NO_TOKEN, ZERO, Effect, Epoch, Nodelist, Settled, Token
-from .raincore_lists import acked, entry, posted, with_entry
+from .raincore_lists import acked, entry, merged, posted, with_entry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +20,7 @@ class Repairs:
     fresh_attempts: bool = True
     failure_claims: bool = True
     majority: bool = True
+    asks_all: bool = True
     bound_index: bool = True
     fills_holes: bool = True
     one_founder: bool = True
@@ -106,7 +107,21 @@ class RingState:
         """The token on which its list is settled; what was so before is remembered there."""
         settled = Settled(token.global_view_number, token.nodelist)
         before = token.before if settled == token.settled else token.settled
-        return token._replace(settled=settled, before=before, pending=())
+        return self._kept(token._replace(settled=settled, before=before, pending=()))
+
+    def _electorate(self, token: Token) -> Nodelist:
+        """Whose promises may count: behind the list, all others of the lists that may be settled.
+
+        A majority may need one that was left out of the list.
+        """
+        if not self.repairs.asks_all:
+            return token.nodelist
+        return merged(token.nodelist, token.settled.nodelist, *token.pending)
+
+    def _kept(self, token: Token) -> Token:
+        """The token on which only those keep a place in the mail that may still come back."""
+        electorate = self._electorate(token)
+        return token._replace(acks=tuple(ack for ack in token.acks if ack[0] in electorate))
 
     def _commit(self, at: int, view: Nodelist) -> list[Effect]:
         """Put a view, or NULL, at that index; NULL takes no view's place."""
@@ -149,19 +164,19 @@ class RingState:
         self._hold(self._proposed(token, nodelist))
 
     def _proposed(self, token: Token, nodelist: Nodelist) -> Token:
-        """The token with that list; who is not on it holds no mail back."""
+        """The token with that list, at the next index."""
         number, pending = token.global_view_number, token.pending
         if self.repairs.bound_index:
             number, pending = number + 1, (*pending, nodelist)
-        return token._replace(
+        token = token._replace(
             to=self.me,
             current=self.me,
             nodelist=nodelist,
             global_view_number=number,
             pending=pending,
             seen=frozenset({self.me}),
-            acks=tuple((who, at) for who, at in token.acks if who in nodelist),
         )
+        return self._kept(token)
 
     def _pass_to(self, to: Address) -> list[Effect]:
         """Send the token, and keep a copy."""

@@ -18,8 +18,8 @@ from .raincore_events import (
     Timer,
     Undelivered911,
 )
-from .raincore_lists import has_quorum, last_view, next_after, relisted, restricted
-from .raincore_local import Answer, Local, Rules, knows, running, starving
+from .raincore_lists import has_quorum, last_view, next_after, restricted
+from .raincore_local import Answer, Local, Rules, electorate, knows, relisted, running, starving
 
 
 def starve(rules: Rules, me: Local, phase: str) -> Answer:
@@ -37,7 +37,7 @@ def _claiming(me: Local) -> Local:
 
 def _calls(rules: Rules, me: Local) -> Answer:
     """The 911 of this attempt; a joiner, who knows no ring, sends it to its first contact."""
-    copy, ring = me.last_token, _ring(rules, me)
+    copy, ring = me.last_token, ring_of(rules, me)
     to = next_after(ring, me.me) or me.contacts[0]
     granted = frozenset({me.me} if me.phase == "claim" else ())
     call = Call911(
@@ -56,10 +56,12 @@ def _calls(rules: Rules, me: Local) -> Answer:
     return Accepted(me, (call, Timer("starving")))
 
 
-def _ring(rules: Rules, me: Local) -> Nodelist:
-    """The list that its 911 goes round: as the text has it the last view, repaired its copy's."""
+def ring_of(rules: Rules, me: Local) -> Nodelist:
+    """The list that its 911 goes round: as the text has it the last view, repaired all that may
+    be needed.
+    """
     last = () if rules.promises else last_view(me.global_view)
-    ring = last or me.last_token.nodelist
+    ring = last or electorate(rules, me.last_token)
     return ring if me.me in ring or not ring else (me.me, *ring)
 
 
@@ -165,12 +167,14 @@ def _regenerate(rules: Rules, me: Local, call: Call911) -> Answer:
     voters = call.granted if rules.promises else frozenset(copy.nodelist)
     if rules.majority and not has_quorum(copy, voters):
         return Accepted(me._replace(phase="none", wanted=ZERO))
-    nodelist = restricted(copy.nodelist, voters)
+    nodelist = copy.nodelist
+    if rules.promises:
+        nodelist = restricted(electorate(rules, copy), voters)
     token = copy._replace(to=me.me, current=me.me, seen=frozenset({me.me}))
     if rules.promises:
         token = token._replace(epoch=me.wanted)
     if nodelist != copy.nodelist:
-        token = relisted(token, nodelist, token.seen, rules.bound_index)
+        token = relisted(rules, token, nodelist, token.seen)
     me = knows(me, token.global_view_number)._replace(
         token_state="eating", last_token=token, phase="none", wanted=ZERO
     )

@@ -20,7 +20,7 @@ from .raincore_events import (
     TokenDelivered,
     TokenUndelivered,
 )
-from .raincore_lists import has_quorum, inserted, next_after, posted, relisted
+from .raincore_lists import has_quorum, inserted, next_after, posted
 from .raincore_local import (
     Answer,
     Local,
@@ -29,6 +29,7 @@ from .raincore_local import (
     in_chaos,
     knows,
     reads_mail,
+    relisted,
     running,
     settled,
     starving,
@@ -97,7 +98,7 @@ def _changed(
     rules: Rules, me: Local, t: Token, nodelist: Nodelist, seen: frozenset[Address]
 ) -> tuple[Local, Token]:
     """The holder changes the list."""
-    t = relisted(t, nodelist, seen, rules.bound_index)
+    t = relisted(rules, t, nodelist, seen)
     return knows(in_chaos(me), t.global_view_number), t
 
 

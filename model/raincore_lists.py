@@ -51,21 +51,6 @@ def has_quorum(token: Token, voters: Set[Address]) -> bool:
     return all(is_quorum(voters, each) for each in (*token.pending, token.settled.nodelist))
 
 
-def relisted(
-    token: Token, nodelist: Nodelist, seen: frozenset[Address], bound_index: bool
-) -> Token:
-    """Return the token with another list, and who has held it already."""
-    token = token._replace(
-        nodelist=nodelist,
-        seen=seen,
-        acks=tuple((n, at) for n, at in token.acks if n in nodelist),
-    )
-    if not bound_index:
-        return token
-    at = token.global_view_number + 1
-    return token._replace(global_view_number=at, pending=(*token.pending, nodelist))
-
-
 # ------------------------------------------------------------------ the history
 
 

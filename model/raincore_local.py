@@ -17,7 +17,7 @@ from .raincore_events import (
     Settled,
     Token,
 )
-from .raincore_lists import acknowledged, placed, view_at
+from .raincore_lists import acknowledged, placed, restricted, view_at
 from .runs import Address
 
 
@@ -30,6 +30,7 @@ class Rules:
     fresh_attempts: bool = True
     failure_claims: bool = True
     majority: bool = True
+    asks_all: bool = True
     bound_index: bool = True
     fills_holes: bool = True
     one_founder: bool = True
@@ -37,7 +38,7 @@ class Rules:
     seen_by_all: bool = True
 
 
-SEED = Rules(*(False,) * 10)
+SEED = Rules(*(False,) * 11)
 """The text as written."""
 
 
@@ -165,7 +166,36 @@ def settled(rules: Rules, token: Token) -> Token:
         return token
     now = Settled(token.global_view_number, token.nodelist)
     before = token.before if now == token.settled else token.settled
-    return token._replace(settled=now, before=before, pending=())
+    return remembered(rules, token._replace(settled=now, before=before, pending=()))
+
+
+# ------------------------------------------------------------------ another list
+
+
+def electorate(rules: Rules, token: Token) -> Nodelist:
+    """Return whose promises may count: those on the list, and behind them, if all are asked, the
+    others of the lists that may be settled, for a majority may need one that was left out (F17).
+    """
+    nodelist = token.nodelist
+    if rules.asks_all:
+        for each in (token.settled.nodelist, *token.pending):
+            nodelist += restricted(each, frozenset(each) - frozenset(nodelist))
+    return nodelist
+
+
+def remembered(rules: Rules, token: Token) -> Token:
+    """Return the token with the acknowledgements of those only who may come back onto its list."""
+    members = electorate(rules, token)
+    return token._replace(acks=tuple((n, at) for n, at in token.acks if n in members))
+
+
+def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Address]) -> Token:
+    """Return the token with another list, and who has held it already."""
+    token = token._replace(nodelist=nodelist, seen=seen)
+    if rules.bound_index:
+        at = token.global_view_number + 1
+        token = token._replace(global_view_number=at, pending=(*token.pending, nodelist))
+    return remembered(rules, token)
 
 
 # ------------------------------------------------------------------ mail

@@ -6,13 +6,15 @@ Each is a predicate on a state of the whole ring.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import combinations, pairwise
 
+from .raincore_calls import ring_of
 from .raincore_events import NOBODY, ZERO, Nodelist, Token
-from .raincore_lists import next_after, view_at
+from .raincore_lists import has_quorum, next_after, view_at
 from .raincore_local import Local, Rules
 from .raincore_state import State
-from .raincore_waits import taken
+from .raincore_waits import connected, taken
 
 
 def _entries(state: State) -> set[tuple[int, Nodelist]]:
@@ -65,6 +67,19 @@ def one_live_token(rules: Rules, state: State) -> bool:
     """At most one token is held, or under way to somebody who takes it."""
     coming = sum(isinstance(t, Token) and taken(rules, state, t) for t in state.network)
     return len(_eaters(state)) + coming <= 1
+
+
+def majority_asked(rules: Rules, state: State) -> bool:
+    """Who starves asks all whose promises would do."""
+    if not rules.majority:
+        return True
+    for me in _running(state):
+        reach = {other.me for other in _running(state) if connected(state, me.me, other.me)}
+        starves = me.token_state == "starving"
+        asked = reach & set(ring_of(rules, me))
+        if starves and has_quorum(me.last_token, reach) and not has_quorum(me.last_token, asked):
+            return False
+    return True
 
 
 def seven_states(state: State) -> bool:
@@ -203,9 +218,6 @@ INVARIANTS: Mapping[str, Callable[[State], bool]] = {
 
 
 def invariants(rules: Rules) -> Mapping[str, Callable[[State], bool]]:
-    """Return all of them; one asks what will be taken."""
-
-    def live(state: State) -> bool:
-        return one_live_token(rules, state)
-
-    return {**INVARIANTS, "OneLiveToken": live}
+    """Return all of them; two ask what the rules make of the state."""
+    by_rules = {"OneLiveToken": one_live_token, "MajorityAsked": majority_asked}
+    return {**INVARIANTS, **{name: partial(each, rules) for name, each in by_rules.items()}}

@@ -41,8 +41,10 @@ class Constants:
     arrives_after_failure: bool = False
     patient: bool = True
     crashers: frozenset[str] = frozenset()
+    max_down: int = 5
     most: Spent = field(default_factory=Spent)
     max_attempts: int = 1
+    unhurried: bool = False
     max_epoch: int = 1
     max_seq: int = 1
     senders: frozenset[str] = frozenset()
@@ -86,8 +88,10 @@ def constants_of(values: Mapping[str, Value]) -> Constants:
         arrives_after_failure=of("ArrivesAfterFailure", bool),
         patient=of("PatientTimeouts", bool),
         crashers=nodes("Crashers"),
+        max_down=of("MaxDown", int),
         most=Spent(*(of(f"Max{camel(name)}", int) for name in Spent._fields)),
         max_attempts=of("MaxAttempts", int),
+        unhurried=of("Unhurried", bool),
         max_epoch=of("MaxEpoch", int),
         max_seq=of("MaxSeq", int),
         senders=nodes("Senders"),

@@ -104,7 +104,8 @@ class RaincoreSystem(Composed[State, Local]):
             for move in self.act(state, name, ev.EatingTimeout()):
                 shaken = self.local(move.target, name).view_state == "chaos" != me.view_state
                 yield move._replace(target=_disturbed(move.target)) if shaken else move
-        if me.attempt < c.max_attempts:
+        calling = any(isinstance(m, Call911) for m in state.network | state.reports)
+        if me.attempt < c.max_attempts and not (c.unhurried and calling):
             if me.token_state == "hungry":
                 yield from self._timeout(
                     state, name, ev.HungryTimeout(), coming(self.rules, state, me.me)
@@ -137,6 +138,8 @@ class RaincoreSystem(Composed[State, Local]):
             event = ev.Initialise("founder" if founds else "joiner", self.founders, others)
             yield from self.act(_disturbed(state), name, event, (name,))
         elif me.up == "up" and name in c.crashers:
+            if sum(other.up == "down" for other in state.locals) >= c.max_down:
+                return
             for spent in self._spend(state, "crashes"):
                 reports = frozenset(m for m in state.reports if m.current != me.me)
                 yield from self.act(spent._replace(reports=reports), name, ev.Crash())
@@ -168,7 +171,7 @@ class RaincoreSystem(Composed[State, Local]):
             yield from self._bounded(self.act(_disturbed(after), name, event, (name,)))
             return
         for move in self.act(after, name, ev.ReceiveToken(message), (name,)):
-            calmer = self.constants.count_rounds and state.calm <= 3 * len(self.nodes)
+            calmer = self.constants.count_rounds and state.calm <= 5 * len(self.nodes)
             taken = self.local(state, name).last_token != self.local(move.target, name).last_token
             calm = state.calm + 1 if calmer and taken else state.calm
             yield move._replace(target=move.target._replace(calm=calm))

@@ -37,13 +37,15 @@ def taken(rules: Rules, state: State, token: Token) -> bool:
 
 
 def coming(rules: Rules, state: State, me: Address) -> bool:
-    """On its side a token is held, or will be taken, or its sender told that it did not arrive."""
+    """On its side a token with it on the list is held, or will be taken, or its sender told that
+    it did not arrive.
+    """
     for other in state.locals:
         eats = other.up == "up" and other.token_state == "eating"
-        if eats and connected(state, me, other.me):
+        if eats and me in other.last_token.nodelist and connected(state, me, other.me):
             return True
     for t in state.network | state.reports:
-        if not isinstance(t, Token) or not connected(state, me, t.current):
+        if not isinstance(t, Token) or me not in t.nodelist or not connected(state, me, t.current):
             continue
         if t in state.network and taken(rules, state, t):
             return True
@@ -58,15 +60,15 @@ def coming(rules: Rules, state: State, me: Address) -> bool:
 def helped(rules: Rules, state: State, me: Address) -> bool:
     """Who starves has no reason to ask again.
 
-    Its 911 is under way; somebody will let it in; the token is with somebody on whose list it is;
-    or others will starve first.
+    Its 911 is under way; somebody who does not starve will let it in; the token is with somebody
+    on whose list it is; or others will starve first.
     """
     if any(isinstance(c, Call911) and c.orig == me for c in state.network | state.reports):
         return True
     return any(
         other.up == "up"
         and connected(state, me, other.me)
-        and (me in other.new_nodes or _feeds(rules, state, other, me))
+        and (_lets_in(other, me) or _feeds(rules, state, other, me))
         for other in state.locals
     ) or any(
         isinstance(t, Token)
@@ -75,6 +77,10 @@ def helped(rules: Rules, state: State, me: Address) -> bool:
         and taken(rules, state, t)
         for t in state.network
     )
+
+
+def _lets_in(other: Local, me: Address) -> bool:
+    return me in other.new_nodes and other.token_state != "starving"
 
 
 def _feeds(rules: Rules, state: State, other: Local, me: Address) -> bool:

@@ -11,12 +11,14 @@ CONSTANTS
     Formed,           \* the ring is there already; else its founders start one by one
     Crashers,         \* who may crash
     MaxCrashes,       \* how often anybody crashes
+    MaxDown,          \* how many are down at a time
     MaxRecoveries,    \* how often anybody comes back with its state
     MaxForgets,       \* how often anybody loses it
     MaxSplits,        \* how often the network is cut in two
     MaxFalse,         \* how many false reports of failures there are
     MaxEarly,         \* how many time-outs come too early
     MaxAttempts,      \* how often each node starves
+    Unhurried,        \* nobody starves while any 911 is under way
     MaxEpoch,         \* up to which number epochs are claimed
     MaxSeq,           \* up to which number the token is passed on
     Senders,          \* whose applications multicast
@@ -85,13 +87,19 @@ MCEatingTimeout(n) ==
     /\ EatingTimeout(n)
     /\ IF viewState'[n] = "chaos" /\ viewState[n] # "chaos" THEN Disturbed ELSE Undisturbed
 
-MCHungryTimeout(n) ==
+\* Unhurried: time-outs are longer than a 911 takes to go round. The properties of progress need it:
+\* a node that asks again and again before it can have an answer has soon starved as often as it may.
+MayStarve(n) ==
     /\ attempt[n] < MaxAttempts
+    /\ Unhurried => \A m \in network \cup reports : m.kind # "911"
+
+MCHungryTimeout(n) ==
+    /\ MayStarve(n)
     /\ HungryTimeout(n)
     /\ IF Patient(n) THEN Disturbed ELSE Spend("early", MaxEarly)
 
 MCStarvingTimeout(n) ==
-    /\ attempt[n] < MaxAttempts
+    /\ MayStarve(n)
     /\ StarvingTimeout(n)
     /\ IF Helped(n) THEN Spend("early", MaxEarly) ELSE Disturbed
 
@@ -104,7 +112,11 @@ MCMulticast(n) ==
 
 MCLeave(n) == n \in Leavers /\ Leave(n) /\ Undisturbed
 
-MCCrash(n) == n \in Crashers /\ Crash(n) /\ Spend("crashes", MaxCrashes)
+MCCrash(n) ==
+    /\ n \in Crashers
+    /\ Cardinality({m \in Node : up[m] = "down"}) < MaxDown
+    /\ Crash(n)
+    /\ Spend("crashes", MaxCrashes)
 
 MCRecover(n) == Recover(n) /\ Spend("recoveries", MaxRecoveries)
 
@@ -143,8 +155,8 @@ Ready(n) ==
                 \/ newNodes[n] # <<>> \/ outbox[n] > 0 \/ leaving[n]
                 \/ FailureClaims /\ viewState[n] # "agreement"
           \/ tokenState[n] = "hungry" /\ n \notin Range(lastToken[n].nodelist)
-          \/ attempt[n] < MaxAttempts /\ tokenState[n] = "hungry" /\ Patient(n)
-          \/ attempt[n] < MaxAttempts /\ tokenState[n] = "starving" /\ ~Helped(n)
+          \/ MayStarve(n) /\ tokenState[n] = "hungry" /\ Patient(n)
+          \/ MayStarve(n) /\ tokenState[n] = "starving" /\ ~Helped(n)
 
 \* A step of n's: something about it has changed, or a message to it or of it is gone.
 Acted(n) ==
@@ -174,10 +186,16 @@ TooEarly ==
               /\ calm < 4 * Cardinality(Running)
            \/ promised[n][1] >= MaxEpoch
 
+\* Somebody waits for the token, would starve, and has starved as often as it may.
+OutOfTimeouts ==
+    \E n \in Node :
+        Up(n) /\ tokenState[n] = "hungry" /\ Patient(n) /\ attempt[n] >= MaxAttempts
+
 \* The properties of progress, in a run that its bounds do not stop too early.
 MCAgreement == Agreement \/ <>TooEarly
 MCJoinCompletes == JoinCompletes \/ <>TooEarly
 MCLoneServes == LoneServes \/ <>TooEarly
 MCDelivered == Delivered \/ <>TooEarly
+MCGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts
 
 =============================================================================

@@ -53,6 +53,7 @@ CONSTANTS
     FailureClaims,      \* after a failure the token is claimed, not just sent on: whom it was
                         \* sent to may have it, and is asked too
     Majority,           \* a ring goes on only with a majority of all lists that may be settled
+    AsksAll,            \* all on those lists are asked, and who grants is on the list made anew
     BoundIndex,         \* the index of a view is that of the change of the list
     FillsHoles,         \* who has missed the last settled view commits it later
     OneFounder,         \* one founder makes the token, the others wait for it
@@ -111,6 +112,12 @@ Max(i, j) == IF i < j THEN j ELSE i
 \* The list with only those of its nodes that are in the set.
 Only(list, nodes) == LET Stays(m) == m \in nodes IN SelectSeq(list, Stays)
 
+\* All that are on these lists, each at its first place.
+RECURSIVE Merged(_)
+Merged(lists) ==
+    IF lists = <<>> THEN <<>>
+    ELSE Head(lists) \o Only(Merged(Tail(lists)), Node \ Range(Head(lists)))
+
 \* Who comes after n on a list, which is a ring. Whoever is not on it goes on to `else`.
 After(list, n, else) ==
     IF n \notin Range(list) THEN else
@@ -161,12 +168,19 @@ Trimmed(t) ==
     LET Needed(x) == \E m \in DOMAIN t.acks : t.acks[m] < x[1]
     IN  [t EXCEPT !.mail = SelectSeq(@, Needed)]
 
+\* Whose promises may count. AsksAll: behind the token's list all others of the lists that may be
+\* settled, for a majority may need one that was left out (RAI-F17).
+Electorate(t) ==
+    IF AsksAll THEN Merged(<<t.nodelist, t.settled.nodelist>> \o t.pending) ELSE t.nodelist
+
+\* Who may come back onto the list without having been away keeps its place in the mail.
+Kept(t) == [t EXCEPT !.acks = [m \in DOMAIN @ \cap Range(Electorate(t)) |-> @[m]]]
+
 \* The token with another list, proposed by who holds it. BoundIndex: at the next index.
 Proposed(t, list, seen) ==
-    [t EXCEPT !.nodelist = list, !.seen = seen,
-              !.globalViewNumber = IF BoundIndex THEN @ + 1 ELSE @,
-              !.pending = IF BoundIndex THEN Append(@, list) ELSE @,
-              !.acks = [m \in DOMAIN @ \cap Range(list) |-> @[m]]]
+    Kept([t EXCEPT !.nodelist = list, !.seen = seen,
+                   !.globalViewNumber = IF BoundIndex THEN @ + 1 ELSE @,
+                   !.pending = IF BoundIndex THEN Append(@, list) ELSE @])
 
 \* n has the token.
 At(t, n) == [t EXCEPT !.to = n, !.current = n]
@@ -262,8 +276,8 @@ Filled(me, n, t) ==
 \* at its index.
 Settled(t) ==
     LET now == [index |-> t.globalViewNumber, nodelist |-> t.nodelist]
-    IN  [t EXCEPT !.settled = now, !.pending = <<>>,
-                  !.before = IF t.settled = now THEN @ ELSE t.settled]
+    IN  Kept([t EXCEPT !.settled = now, !.pending = <<>>,
+                       !.before = IF t.settled = now THEN @ ELSE t.settled])
 
 Knows(me, number) == [me EXCEPT !.globalViewNumber = Max(@, number)]
 
@@ -332,7 +346,7 @@ Mails(me, n) ==
 RingOf(me, n) ==
     LET views == {i \in DOMAIN me.globalView : me.globalView[i] # NULL}
         list  == IF ~Promises /\ views # {} THEN me.globalView[Largest(views)]
-                 ELSE me.lastToken.nodelist
+                 ELSE Electorate(me.lastToken)
     IN  IF list = <<>> \/ n \in Range(list) THEN list ELSE <<n>> \o list
 
 Call(me, n) ==
@@ -392,27 +406,30 @@ Takes(n, t) ==
 
 (* Patience: time-outs are longer than messages and their failures take. *)
 
-\* A token is held where n is, or on its way to somebody who takes it, or its sender will be
-\* told that it did not arrive.
+\* A token that has n on its list is held where n is, or on its way to somebody who takes it, or
+\* its sender will be told that it did not arrive.
 Coming(n) ==
-    \/ \E m \in Node : Up(m) /\ Connected(n, m) /\ tokenState[m] = "eating"
+    \/ \E m \in Node :
+          /\ Up(m) /\ Connected(n, m)
+          /\ tokenState[m] = "eating" /\ n \in Range(lastToken[m].nodelist)
     \/ \E t \in network :
-          /\ t.kind = "token" /\ Connected(n, t.current)
+          /\ t.kind = "token" /\ Connected(n, t.current) /\ n \in Range(t.nodelist)
           /\ Arrives(t) /\ Takes(t.to, t)
     \/ \E t \in network \cup reports :
-          /\ t.kind = "token" /\ Connected(n, t.current) /\ Up(t.current)
+          /\ t.kind = "token" /\ Connected(n, t.current) /\ n \in Range(t.nodelist)
+          /\ Up(t.current)
           /\ Undeliverable(t) \/ t \in reports
           /\ tokenState[t.current] = "hungry" /\ lastToken[t.current] = t
 
 Patient(n) == ~Coming(n)
 
-\* n, which starves, has no reason to ask again: its 911 is under way; somebody will let it in;
-\* the token is with somebody on whose list it is; or others will starve first.
+\* n, which starves, has no reason to ask again: its 911 is under way; somebody who does not starve
+\* will let it in; the token is with somebody on whose list it is; or others will starve first.
 Helped(n) ==
     \/ \E c \in network \cup reports : c.kind = "911" /\ c.orig = n
     \/ \E m \in Node :
           /\ Up(m) /\ Connected(n, m)
-          /\ \/ n \in Range(newNodes[m])
+          /\ \/ n \in Range(newNodes[m]) /\ tokenState[m] # "starving"
              \/ tokenState[m] = "eating" /\ n \in Range(lastToken[m].nodelist)
              \/ tokenState[m] = "hungry" /\ ~Coming(m) /\ m \in Range(lastToken[m].nodelist)
     \/ \E t \in network :
@@ -469,7 +486,7 @@ ReceiveToken(n) ==
 \* The token is made anew from the copy (R3). Promises: of those who have granted it.
 Regenerated(me, n, granted) ==
     LET copy == me.lastToken
-        list == IF Promises THEN Only(copy.nodelist, granted) ELSE copy.nodelist
+        list == IF Promises THEN Only(Electorate(copy), granted) ELSE copy.nodelist
         same == list = copy.nodelist
         made == IF same THEN [copy EXCEPT !.seen = {n}] ELSE Proposed(copy, list, {n})
         token == At([made EXCEPT !.epoch = IF Promises THEN me.wanted ELSE @], n)
@@ -842,7 +859,9 @@ Entries ==
 ConsistentHistory ==
     \A x, y \in Entries : x[1] = y[1] => x[2] = y[2]
 
-Eaters == {n \in Node : Up(n) /\ tokenState[n] = "eating"}
+Running == {n \in Node : Up(n)}
+
+Eaters == {n \in Running : tokenState[n] = "eating"}
 
 \* At most one member eats ("one and only one node").
 OneEater == Cardinality(Eaters) <= 1
@@ -859,6 +878,15 @@ Granted ==
     \A n \in Eaters :
         lastToken[n].epoch # Zero /\ lastToken[n].seen = {n} =>
             \A m \in Range(lastToken[n].nodelist) : ~Before(promised[m], lastToken[n].epoch)
+
+\* Who starves asks all whose promises would do: if those that it can reach are a majority of all
+\* lists that may be settled, so are those of them that it asks.
+MajorityAsked ==
+    \A n \in Running :
+        LET me    == Me(n)
+            reach == {m \in Running : Connected(n, m)}
+        IN  Majority /\ tokenState[n] = "starving" /\ Quorum(me.lastToken, reach)
+              => Quorum(me.lastToken, reach \cap Range(RingOf(me, n)))
 
 \* At most one token is held, or under way to somebody who takes it.
 OneLiveToken ==
@@ -893,8 +921,6 @@ Lemma32 == \A n \in Eaters : viewState[n] = "reserve" => SameList(n)
 
 \* Lemma 3.3: the same for AGREEMENT.
 Lemma33 == \A n \in Eaters : viewState[n] = "agreement" => SameList(n)
-
-Running == {n \in Node : Up(n)}
 
 \* All that run have agreed on the list of all that run.
 Agreed ==
@@ -952,6 +978,14 @@ LoneServes ==
         <>[](Running = {n})
             => <>[](tokenState[n] = "eating" /\ viewState[n] = "agreement")
 
+\* The ring goes on: it does not stand still for ever where those that run are a majority of all
+\* lists that may be settled, as far as the newest of their copies knows.
+GoesOn ==
+    []<>(\/ Eaters # {}
+         \/ \A n \in Running :
+               (\A m \in Running : ~Newer(lastToken[m], lastToken[n]))
+                 => ~Quorum(lastToken[n], Running))
+
 \* What a live member multicasts, all live members deliver.
 Delivered ==
     <>[](\A n, m \in Running :
@@ -984,6 +1018,6 @@ TypeOK ==
         /\ m.to \in Node /\ m.current \in Node
         /\ Range(m.nodelist) \subseteq Node
         /\ m.kind = "token" => m.seen \subseteq Range(m.nodelist)
-                               /\ DOMAIN m.acks \subseteq Range(m.nodelist)
+                               /\ DOMAIN m.acks \subseteq Range(Electorate(m))
 
 =============================================================================

@@ -53,13 +53,13 @@ def elected(s: World, n: Expr, v: Expr, basis: Basis) -> Expr:
 
 
 def cut_down(s: World, n: Expr, p: Expr, v: Expr) -> Expr:
-    """p is the list of n's copy without those that have not granted n's claim."""
+    """p is a list of those that have granted n's claim, with all voters."""
     return And(
         Or(p == s.copy(n), And(Not(s.made(p)), s.parent(p) == s.copy(n))),
         s.forall(
             ["process"],
             lambda x: And(
-                Implies(s.member(p, x), And(s.member(s.copy(n), x), s.granted(s.wanted(n), x))),
+                Implies(s.member(p, x), s.granted(s.wanted(n), x)),
                 Implies(s.member(v, x), Or(s.member(p, x), x == n)),
                 Implies(And(s.calm(), s.member(s.copy(n), x), Not(s.member(p, x))), s.down(x)),
             ),

@@ -297,7 +297,37 @@ def test_who_does_not_answer_is_not_on_the_new_list() -> None:
     assert words(token.nodelist) == "abd"
     assert token.global_view_number == 2
     assert token.pending == ((A, B, D),)
+    assert C in dict(token.acks)  # it may still be needed, and come back
+    ring.turn(2)
+    token = ring.cores[A].last_token
+    assert token.settled == Settled(2, (A, B, D))
     assert C not in dict(token.acks)
+
+
+@pytest.mark.parametrize("asks_all", [True, False])
+def test_who_was_left_out_is_asked_as_long_as_a_majority_may_need_it(asks_all: bool) -> None:
+    ring = Ring(repairs=Repairs(asks_all=asks_all))
+    ring.turn()
+    ring.crash(D)
+    ring.lose_token()
+    ring.do(B, ev.HungryTimeout())
+    ring.carry()
+    ring.do(B, ev.Multicast())
+    ring.turn()
+    assert ring.eaters == [C]
+    assert words(ring.cores[C].last_token.nodelist) == "abc"
+    ring.crash(A)
+    ring.cores[D].up = "up"  # it was cut off only
+    ring.turn()
+    if not asks_all:  # b and c are half of abcd, without its head
+        assert ring.eaters == []
+        return
+    assert ring.eaters == [C]
+    assert words(ring.cores[C].last_token.nodelist) == "bcd"
+    ring.turn(9)
+    assert [ring.views(member)[-1] for member in (B, C, D)] == ["bcd"] * 3
+    readers = [member for member, _ in ring.all_told(ev.Deliver)]
+    assert sorted(readers) == ["b", "c", "d"]
 
 
 def test_a_minority_makes_no_token() -> None:
@@ -625,9 +655,10 @@ def test_a_leaver_whose_last_token_does_not_arrive_sees_to_it() -> None:
     ring.crash(B)
     ring.turn()
     assert ring.eaters == [A]
-    assert words(ring.cores[A].last_token.nodelist) == "cd"
+    assert words(ring.cores[A].last_token.nodelist) == "cda"  # its promise counts as well
     ring.turn()
     assert ring.eaters == [C]
+    assert words(ring.cores[C].last_token.nodelist) == "cd"
     ring.do(A, ev.TokenDelivered())
     ring.turn(6)
     assert ring.cores[C].view_state == "agreement"
@@ -644,7 +675,7 @@ def test_the_last_one_leaves_at_once() -> None:
 
 def test_who_makes_a_token_for_nobody_is_gone() -> None:
     """Without a majority a leaver that came back may find that all on its last list are dead."""
-    ring = Ring((A, B), repairs=Repairs(majority=False))
+    ring = Ring((A, B), repairs=Repairs(majority=False, asks_all=False))
     ring.do(A, ev.Leave())
     ring.crash(B)
     ring.do(A, ev.EatingTimeout())

@@ -13,15 +13,16 @@ PAGE = Path(__file__).parents[2] / "docs" / "protocols" / "raincore.md"
 COLUMNS = ("still", "crash", "recover", "forget", "early", "false", "split", "join")
 ROWS = (
     *("ConsistentHistory", "FenceUnique", "OneLock", "OneEater", "OneLiveToken", "SevenStates"),
-    *("HeldByAll", "NoHoles", "Lemma31", "Lemma32", "Lemma33"),
+    *("HeldByAll", "NoHoles", "MajorityAsked", "Lemma31", "Lemma32", "Lemma33"),
     *("AgreedOrder", "Integrity", "Fifo"),
-    *("Agreement", "JoinCompletes", "LoneServes", "Delivered", "Rounds3", "Rounds4"),
+    *("Agreement", "GoesOn", "JoinCompletes", "LoneServes", "Delivered", "Rounds3", "Rounds4"),
 )
 
 HOLES = {
     "raincore-f6-seed": ("split", True),
     "raincore-f7-seed": ("early", True),
     "raincore-f8-seed": ("join", True),
+    "raincore-f17-live": ("recover", False),
 }
 """Cases of holes that are in a column as well, and whether they are of the text as it is."""
 
