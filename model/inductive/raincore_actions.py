@@ -52,7 +52,7 @@ def elected(s: World, n: Expr, v: Expr, basis: Basis) -> Expr:
     )
 
 
-def cut_down(s: World, n: Expr, p: Expr, v: Expr) -> Expr:
+def of_granters(s: World, n: Expr, p: Expr, v: Expr) -> Expr:
     """p is a list of those that have granted n's claim, with all voters."""
     return And(
         Or(p == s.copy(n), And(Not(s.made(p)), s.parent(p) == s.copy(n))),
@@ -148,7 +148,7 @@ def _claims(basis: Basis) -> tuple[Transition, ...]:
         e = s.wanted(n)
         return And(
             elected(s, n, v, basis),
-            cut_down(s, n, p, v),
+            of_granters(s, n, p, v),
             knows(s, e, s.copy(n)) if basis.majority and basis.fresh_attempts else True,
             _nearest(s, e, later),
         )
