@@ -34,12 +34,11 @@ from .driver import Driver
 from .errors import RaincheckError
 from .inbox import Inbox
 from .messages import Batch, View
+from .readers import Readers
 from .reports import Left, Report, ViewInstalled
 from .stack import Stack
 from .tracing import TraceWriter
 from .transport import Transport
-
-_VIEWS_KEPT = 1000  # for a reader of views() that does not keep up; the oldest go first
 
 
 class Channel(Connected[Driver]):
@@ -56,7 +55,7 @@ class Channel(Connected[Driver]):
         self._stack = stack
         self._callbacks = Callbacks(config, stack, driver, inbox)
         self._view: View | None = None
-        self._view_readers: list[deque[View]] = []
+        self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
         """Called with each view when it is installed; must not block."""
         self.view_history: deque[View] = deque(maxlen=100)
@@ -182,19 +181,9 @@ class Channel(Connected[Driver]):
         assert self._view is not None, "a connected channel has a view"
         return self._view
 
-    async def views(self) -> AsyncIterator[View]:
+    def views(self) -> AsyncIterator[View]:
         """Iterate over the views: the present one, then each new one."""
-        mine = deque([self.view], maxlen=_VIEWS_KEPT)
-        self._view_readers.append(mine)
-        try:
-            while True:
-                while mine:
-                    yield mine.popleft()
-                if self._left is not None:
-                    return
-                await self._driver.settled.wait()
-        finally:
-            self._view_readers.remove(mine)
+        return self._readers.read(lambda: [self.view], lambda: self._left is not None)
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
         """Wait until the view has at least `count` members."""
@@ -215,8 +204,7 @@ class Channel(Connected[Driver]):
         elif isinstance(report, ViewInstalled):
             self._view = report.view
             self.view_history.append(report.view)
-            for reader in self._view_readers:
-                reader.append(report.view)
+            self._readers.add(report.view)
             if self.on_view is not None:
                 self.on_view(report.view)
         elif isinstance(report, Left):

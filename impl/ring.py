@@ -31,13 +31,14 @@ from .errors import ConfigError
 from .inbox import Inbox
 from .messages import Address, Batch, Run
 from .raincore_node import RingNode
+from .readers import Readers
 from .reports import Left
 from .ring_connect import Opened, RingSettings
 from .ring_driver import RingDriver
 from .ring_fence import Fence
 from .ring_lock import Lock
 from .ring_reports import Committed, Delivered, NameTaken, RingReport
-from .ring_views import Readers, RingView
+from .ring_views import RingView
 
 
 class Ring(Connected[RingDriver]):
@@ -52,7 +53,7 @@ class Ring(Connected[RingDriver]):
         self._settings = settings
         self._opened = opened
         self._lock = lock
-        self._readers = Readers(driver.settled)
+        self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
         self.on_view: Callable[[RingView], None] | None = None
         """Called with each view when this member commits it; must not block."""
@@ -176,7 +177,10 @@ class Ring(Connected[RingDriver]):
 
     def changes(self) -> AsyncIterator[RingView]:
         """Iterate over the views: the present one, then each that this member commits."""
-        present = [view for view in self.views if view.members][-1:]
+
+        def present() -> list[RingView]:
+            return [view for view in self.views if view.members][-1:]
+
         return self._readers.read(present, lambda: self._left is not None)
 
     async def wait_for_members(self, count: int, *, timeout: float | None = None) -> RingView:
