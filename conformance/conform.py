@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.deliveries import delivery_files
 from raincheck.conformance.traces.explaintrace import describe, describe_problem
@@ -27,7 +28,7 @@ from raincheck.conformance.traces.findings import (
 )
 from raincheck.conformance.traces.properties import NAMES, LogVerdict
 from raincheck.conformance.traces.properties_local import check_deliveries
-from raincheck.conformance.traces.tracefile import Problem, trace_files
+from raincheck.conformance.traces.tracefile import trace_files
 
 from .errors import UsageError
 from .evidence import Evidence

@@ -58,7 +58,7 @@ class Calling(RingState):
 
     def _call(self, granted: frozenset[Address] = frozenset()) -> Call911:
         """The 911 of this attempt: round the ring, or of a joiner to its first contact."""
-        nodelist, to = self._asked(), self._contact()
+        nodelist, to = self.asked(), self._contact()
         copy = self.last_token
         return Call911(
             to=after(nodelist, self.me, to),
@@ -73,7 +73,7 @@ class Calling(RingState):
             granted=granted,
         )
 
-    def _asked(self) -> Nodelist:
+    def asked(self) -> Nodelist:
         """The ring that a 911 goes round: all that may be needed; as written, the last view."""
         nodelist = self._electorate(self.last_token)
         if not self.repairs.promises:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.deliveries import read_rows
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.properties_local import check_deliveries
-from raincheck.conformance.traces.tracefile import Problem
 
 from .clustermembers import Member
 from .clusterrecord import Record

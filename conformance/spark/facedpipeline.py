@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.checker import RunVerdict
 from raincheck.conformance.traces.faced import FileReport, check_file
 from raincheck.conformance.traces.facedrun import Mixed, together
-from raincheck.conformance.traces.tracefile import Problem
 
 if TYPE_CHECKING:
     import pyarrow as pa

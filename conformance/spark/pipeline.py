@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.checker import RunVerdict, judge, with_strays
 from raincheck.conformance.traces.events import Address, MessageId
 from raincheck.conformance.traces.findings import Promise, Summary
@@ -30,7 +31,7 @@ from raincheck.conformance.traces.network import (
 )
 from raincheck.conformance.traces.promises import evaluate
 from raincheck.conformance.traces.runfiles import RunFiles, index_runs
-from raincheck.conformance.traces.tracefile import Problem, trace_files
+from raincheck.conformance.traces.tracefile import trace_files
 
 from .packing import packed, unpacked
 

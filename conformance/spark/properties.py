@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.deliveries import delivery_files, read_rows
 from raincheck.conformance.traces.properties import (
     Answers,
@@ -20,7 +21,6 @@ from raincheck.conformance.traces.properties import (
     judged,
     order_witness,
 )
-from raincheck.conformance.traces.tracefile import Problem
 
 from . import queries
 

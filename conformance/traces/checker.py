@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from .batches import Problem
 from .channels import Channels
 from .events import Address
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
@@ -24,7 +25,7 @@ from .network import (
 )
 from .promises import evaluate, weakened
 from .runfiles import RunFiles, RunIndex, index_runs
-from .tracefile import Problem, trace_files
+from .tracefile import trace_files
 
 OPEN = 200
 """Files that are read side by side; a process may not hold many more open."""

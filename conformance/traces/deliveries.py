@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from .tracefile import Problem, Report, files_in
+from .batches import Problem, Report
+from .tracefile import files_in
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 COLUMNS = ("member", "view", "sender", "message", "position", "event")

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from .batches import Problem
 from .findings import WORDS, Finding
-from .tracefile import Problem
 
 
 def describe(finding: Finding) -> str:

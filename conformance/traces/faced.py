@@ -22,10 +22,11 @@ from raincheck.conformance.shapes import ShapeError, fields_of, plain, shaped
 from raincheck.impl.plain import in_order
 from raincheck.model.machine import Refused
 
+from .batches import Problem, Report
 from .events import FORMAT_VERSION
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
 from .ringseen import RingObserver, RingSeen
-from .tracefile import PROTOCOLS, Problem, Report, read_records
+from .tracefile import PROTOCOLS, read_records
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Address = tuple[str, Natural]

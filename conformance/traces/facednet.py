@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from .batches import Problem
 from .checker import RunVerdict
 from .faced import Address, End, FileReport
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise
 from .happened import Happened
 from .ringpromises import ring_promises
-from .tracefile import Problem
 
 _Channel: TypeAlias = tuple[Any, ...]
 """What the ids of its messages have in common: both ends, and its name."""

@@ -8,11 +8,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from .batches import Problem
 from .checker import RunVerdict
 from .events import Crash
 from .faced import Address, FileReport, check_file
 from .facednet import judge
-from .tracefile import Problem, read_records
+from .tracefile import read_records
 
 SEQUENCER = "sequencer"
 

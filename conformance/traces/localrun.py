@@ -15,10 +15,11 @@ from typing import Any
 from raincheck.conformance.mapping.sequencer_records import Wrong
 from raincheck.conformance.mapping.sequencer_trace import SequencerTrace
 
+from .batches import Problem, Report
 from .events import Crash, Event, Footer, Header, Record
 from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
 from .rows import Rows
-from .tracefile import Problem, Report, read_records, usable_header
+from .tracefile import read_records, usable_header
 
 
 class LocalRun:

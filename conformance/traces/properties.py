@@ -18,8 +18,8 @@ import msgspec
 
 from raincheck.conformance.errors import UsageError
 
+from .batches import Problem
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
-from .tracefile import Problem
 
 Message = tuple[str, str]
 Witness = dict[str, Any]

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from .batches import Problem
 from .deliveries import Row, delivery_files, read_rows
 from .properties import (
     Answers,
@@ -19,7 +20,6 @@ from .properties import (
     judged,
     order_witness,
 )
-from .tracefile import Problem
 
 
 def check_deliveries(

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import msgspec
 
+from .batches import Problem
 from .events import Address, Crash, Header
-from .tracefile import Problem, read_header, read_records
+from .tracefile import read_header, read_records
 
 
 class RunFiles(msgspec.Struct):

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 from raincheck.conformance.errors import UsageError
 
+from .batches import Problem
 from .events import Event, Header
-from .tracefile import Problem, read_records
+from .tracefile import read_records
 
 _MODULE = """---- MODULE {name} ----
 EXTENDS Sequencer

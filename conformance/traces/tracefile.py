@@ -4,16 +4,18 @@ Law of this file: nothing is dropped in silence. A line that cannot be read beco
 its number and the reason; what is read comes in order, in batches of consecutive lines.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from raincheck.conformance.errors import UsageError
 
+from .batches import Batch, Problem, Report
 from .events import DECODER, FORMAT_VERSION, Header, Record
+from .traceparquet import read_parquet
 
 CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
@@ -22,25 +24,6 @@ MAX_LINE = 16 * 1024 * 1024
 NEWLINE = 10
 PROTOCOLS = ("sequencer",)
 SUFFIXES = (".jsonl", ".ndjson", ".parquet")
-
-
-class Problem(NamedTuple):
-    """A record that was put into quarantine, and why."""
-
-    path: str
-    line: int
-    reason: str
-    excerpt: str = ""
-
-
-class Batch(NamedTuple):
-    """Records of consecutive lines, the first of which is number `line`."""
-
-    line: int
-    records: list[Record]
-
-
-Report = Callable[[Problem], None]
 
 
 def trace_files(paths: Iterable[Path]) -> list[Path]:
@@ -71,8 +54,6 @@ def read_records(
 ) -> Iterator[Batch]:
     """Yield the file's records in order; report each line that is not one."""
     if path.suffix == ".parquet":
-        from .traceparquet import read_parquet
-
         yield from read_parquet(path, report, decoder)
         return
     line = 1

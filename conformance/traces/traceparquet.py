@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from .batches import Batch, Problem, Report
 from .events import DECODER, Event, Record, encode
-from .tracefile import Batch, Problem, Report
 
 SCHEMA = pa.schema(
     [

@@ -8,6 +8,7 @@ import pytest
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.traces import tracefile
+from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.events import (
     Event,
@@ -19,7 +20,7 @@ from raincheck.conformance.traces.events import (
 )
 from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.traces.steady import write_steady
-from raincheck.conformance.traces.tracefile import Problem, read_records
+from raincheck.conformance.traces.tracefile import read_records
 from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.traces.traceparquet import write_parquet
 

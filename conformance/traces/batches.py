@@ -1,0 +1,25 @@
+"""What reading a trace gives: records in batches, and the problems of what is none."""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from .events import Record
+
+
+class Problem(NamedTuple):
+    """A record that was put into quarantine, and why."""
+
+    path: str
+    line: int
+    reason: str
+    excerpt: str = ""
+
+
+class Batch(NamedTuple):
+    """Records of consecutive lines, the first of which is number `line`."""
+
+    line: int
+    records: list[Record]
+
+
+Report = Callable[[Problem], None]
