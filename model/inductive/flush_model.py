@@ -1,14 +1,9 @@
-"""Runs of FLUSH's model, read in the words of its proof.
-
-The theory remembers every message, which no state of the model does. So it is not single edges
-that are held against it but whole runs: each step is told as the theory's transitions, whose
-guards must be true, and whose updates must lead to the model's next state.
-"""
+"""Runs of FLUSH's model, read in the words of its proof."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from raincheck.model.composed import Move
 from raincheck.model.flush_events import Fid
@@ -18,9 +13,7 @@ from raincheck.model.flush_system import FlushSystem
 from .concrete import Frame, Tables
 from .flush import theory
 from .flush_words import CALLING, NO, YES, Basis
-
-Told: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A transition of the theory, by its name, and its parameters."""
+from .following import Following, Told
 
 WORDS = {"no": NO, "calling": CALLING, "yes": YES}
 
@@ -31,7 +24,7 @@ OBSERVED = (
 """What a state of the model shows of the theory's symbols."""
 
 
-class Run:
+class Run(Following[State]):
     """A run of the model, and the same run in the theory."""
 
     def __init__(
@@ -41,10 +34,8 @@ class Run:
         moves: Sequence[Move[State]],
         basis: Basis | None = None,
     ) -> None:
+        super().__init__(first, moves, theory(basis))
         self.system = system
-        self.states = [first, *(move.target for move in moves)]
-        self.moves = moves
-        self.theory = theory(basis)
         size = range(len(system.nodes))
         fids = sorted({me.asked for s in self.states for me in s.locals if me.asked is not None})
         longest = max(len(stream) for stream in self.states[-1].stream)
@@ -135,15 +126,15 @@ class Run:
                 put("suspended", (me.asked,), me.suspended)
         return found
 
-    def initial(self) -> Tables:
-        """The theory's initial state."""
-        _, values = self.theory.initial(self.frame.world({}))
-        return self.frame.applied({}, values)
+    def differs(self, tables: Tables, state: State) -> str | None:
+        """The first symbol that differs where it matters."""
+        return self.frame.differs(tables, self.tables(state), OBSERVED)
 
     # ------------------------------------------------------------------ its steps
 
-    def told(self, before: State, move: Move[State]) -> Iterator[Told]:
+    def told(self, number: int) -> Iterator[Told]:
         """The step as transitions of the theory; none where nothing of consequence happens."""
+        before, move = self.states[number], self.moves[number]
         after, index = move.target, self.system.index
         args = [index[str(name)] for name in move.args]
         if move.action == "ViewChange":
@@ -183,23 +174,3 @@ class Run:
             case "ReceiveReconciled":
                 if then.suspended and not me.suspended:
                     yield "ReceiveReconciled: the last one", (me.asked,)
-
-    def difference(self) -> str:
-        """Where the theory does not follow the run; nothing if it does."""
-        transitions = {each.name: each for each in self.theory.transitions}
-        tables = self.initial()
-        for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):
-            where = f"step {number + 1}, {move.action}{move.args}"
-            for name, parameters in self.told(before, move):
-                world = self.frame.world(tables)
-                if not transitions[name].guard(world, *parameters):
-                    return f"{where}: the guard of {name}{parameters} is false"
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
-            differs = self.frame.differs(tables, self.tables(move.target), OBSERVED)
-            if differs is not None:
-                return f"{where}: {differs} differs"
-            world = self.frame.world(tables)
-            for conjunct in self.theory.invariant:
-                if not conjunct.formula(world):
-                    return f"{where}: {conjunct.name} is false"
-        return ""

@@ -1,14 +1,9 @@
-"""Runs of GMS's model, read in the words of its proof.
-
-The theory remembers every message, which no state of the model does. So it is not single edges
-that are held against it but whole runs: each step is told as the theory's transitions, whose
-guards must be true, and whose updates must lead to the model's next state.
-"""
+"""Runs of GMS's model, read in the words of its proof."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
 from raincheck.model.composed import Move
 from raincheck.model.gms_events import Install, Prepared, SendViewAck, View
@@ -17,12 +12,10 @@ from raincheck.model.gms_system import GmsSystem
 from raincheck.model.runs import Address
 
 from .concrete import Frame, Tables
+from .following import Following, Told
 from .gms import theory
 from .gms_foretold import Foretold
 from .gms_words import FINISHING, FLUSHING, IDLE, INSTALLING, Basis
-
-Told: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A transition of the theory, by its name, and its parameters."""
 
 PHASES = {
     "idle": IDLE,
@@ -37,7 +30,7 @@ OBSERVED = (
 """What a state of the model shows of the theory's symbols."""
 
 
-class Run:
+class Run(Following[State]):
     """A run of the model, and the same run in the theory."""
 
     def __init__(
@@ -47,15 +40,11 @@ class Run:
         moves: Sequence[Move[State]],
         basis: Basis | None = None,
     ) -> None:
+        super().__init__(first, moves, theory(basis))
         self.system = system
-        self.states = [first, *(move.target for move in moves)]
-        self.moves = moves
-        self.theory = theory(basis)
         self.known = Foretold(self.states, moves)
         self.frame = Frame(self.theory, self.known.domain(), self.known.rigid(), self._matters)
         self.dead: set[int] = set()
-        self.taken: list[str] = []
-        """The theory's transitions by which it has followed the run."""
 
     @staticmethod
     def _matters(name: str, values: tuple[Any, ...], world: Any) -> bool:
@@ -96,10 +85,9 @@ class Run:
         found["top"][()] = known.group[last]
         return found
 
-    def initial(self) -> Tables:
-        """The theory's initial state."""
-        _, values = self.theory.initial(self.frame.world({}))
-        return self.frame.applied({}, values)
+    def differs(self, tables: Tables, state: State) -> str | None:
+        """The first symbol that differs where it matters."""
+        return self.frame.differs(tables, self.tables(state), OBSERVED)
 
     # ------------------------------------------------------------------ its steps
 
@@ -187,32 +175,5 @@ class Run:
 
     def difference(self) -> str:
         """Where the theory does not follow the run; nothing if it does."""
-        transitions = {each.name: each for each in self.theory.transitions}
         self.dead.clear()
-        self.taken.clear()
-        tables = self.initial()
-        world = self.frame.world(tables)
-        for axiom in self.theory.axioms:
-            if not axiom.formula(world):
-                return f"{axiom.name} is false"
-        if not self.theory.initial(world)[0]:
-            return "no initial state"
-        for number, move in enumerate(self.moves):
-            where = f"step {number + 1}, {move.action}{move.args}"
-            told = list(self.told(number))
-            for name, parameters in told:
-                self.taken.append(name)
-                world = self.frame.world(tables)
-                if not transitions[name].guard(world, *parameters):
-                    return f"{where}: the guard of {name}{parameters} is false"
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
-            differs = self.frame.differs(tables, self.tables(move.target), OBSERVED)
-            if differs is not None:
-                return f"{where}: {differs} differs"
-            if not told:
-                continue
-            world = self.frame.world(tables)
-            for conjunct in self.theory.invariant:
-                if not conjunct.formula(world):
-                    return f"{where}: {conjunct.name} is false"
-        return ""
+        return super().difference()

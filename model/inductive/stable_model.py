@@ -1,16 +1,12 @@
 """Runs of STABLE's model, read in the words of its proof.
 
-The theory remembers every datagram, which no state of the model does. So whole runs are held
-against it: each step is told as the theory's transition, whose guard must be true, and whose
-updates must lead to what the model's next state shows; and the whole invariant must be true there.
-
 A process of the theory is one admission of one life of a node: who is admitted again, because the
 coordinator died before it answered, has not begun and is another process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from raincheck.model.composed import Move
@@ -20,7 +16,7 @@ from raincheck.model.stable_state import State
 from raincheck.model.stable_system import StableSystem
 
 from .concrete import Frame, Tables
-from .logic import World
+from .following import Following, Told
 from .stable import theory
 from .stable_words import Basis
 
@@ -32,14 +28,11 @@ class Process(NamedTuple):
     admitted: int
 
 
-Told: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A transition of the theory, by its name, and its parameters."""
-
 Shown: TypeAlias = dict[tuple[str, tuple[Any, ...]], Any]
 """What a state of the model says of the theory's symbols, where their values are of consequence."""
 
 
-class Run:
+class Run(Following[State]):
     """A run of the model, and the same run in the theory."""
 
     def __init__(
@@ -49,10 +42,8 @@ class Run:
         moves: Sequence[Move[State]],
         basis: Basis | None = None,
     ) -> None:
+        super().__init__(first, moves, theory(basis))
         self.system = system
-        self.states = [first, *(move.target for move in moves)]
-        self.moves = moves
-        self.theory = theory(basis)
         self.views = self.states[-1].views
         founders = self.views[0].members
         lives = {system.address(s, i) for s in self.states for i in range(len(system.nodes))}
@@ -111,6 +102,14 @@ class Run:
                     found["cut", (p, x)] = cut[s]
         return found
 
+    def differs(self, tables: Tables, state: State) -> str | None:
+        """The first symbol that differs where it is of consequence."""
+        world = self.frame.world(tables)
+        for (name, values), wanted in self.shown(state).items():
+            if getattr(world, name)(*values) != wanted:
+                return name
+        return None
+
     # ------------------------------------------------------------------ its steps
 
     def told(self, number: int) -> Iterator[Told]:
@@ -162,7 +161,7 @@ class Run:
         ours = is_ours(rules, me, event.view, event.delivered, me.electorate)
         return ours and not me.suspended and not (late and rules.drop_late)
 
-    def _sent(self, number: int, tables: Tables) -> Tables:
+    def ready(self, number: int, tables: Tables) -> Tables:
         """What a datagram says is chosen when it is sent; before, the theory leaves it open."""
         move = self.moves[number]
         if not move.action.startswith("Send"):
@@ -184,38 +183,8 @@ class Run:
             changed["digest_from"] = {(number,): n}
         return {**tables, **{name: tables.get(name, {}) | new for name, new in changed.items()}}
 
-    def difference(self) -> str:
-        """Where the theory does not follow the run; nothing if it does."""
-        transitions = {each.name: each for each in self.theory.transitions}
-        _, values = self.theory.initial(self.frame.world({}))
-        tables = self.frame.applied({}, values)
-        for number, move in enumerate(self.moves):
-            where = f"step {number + 1}, {move.action}{move.args}"
-            steps = list(self.told(number))
-            for name, parameters in steps:
-                tables = self._sent(number, tables)
-                world = self.frame.world(tables)
-                if not transitions[name].guard(world, *parameters):
-                    return f"{where}: the guard of {name} is false"
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
-            world = self.frame.world(tables)
-            differs = _differs(world, self.shown(move.target))
-            if differs:
-                return f"{where}: {differs} differs"
-            for conjunct in self.theory.invariant if steps else ():
-                if not conjunct.formula(world):
-                    return f"{where}: {conjunct.name} is false"
-        return ""
-
 
 def _case(me: Local, sender: Address) -> str:
     """Whether it is the first vote, and the last one, that `me` counts."""
     case = "later" if me.vector else "first"
     return f"{case}, last" if me.heard_from == {sender} else case
-
-
-def _differs(world: World, shown: Mapping[tuple[str, tuple[Any, ...]], Any]) -> str:
-    for (name, values), wanted in shown.items():
-        if getattr(world, name)(*values) != wanted:
-            return name
-    return ""
