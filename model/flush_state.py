@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from .flush import Local, Rules
 from .flush_events import Fetch, Fid, Table
 from .instance import Given
 from .machine import Value, function, record
+from .rows import by_node, flags
 from .runs import Address
 
 
@@ -101,12 +102,12 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     names, nodes = constants.nodes, state.locals
 
     def per_node(values: Iterable[Value]) -> Value:
-        return _function(names, tuple(values))
+        return by_node(names, tuple(values))
 
     return {
         "status": per_node("member" if up else "crashed" for up in state.up),
         "view": per_node(me.view for me in nodes),
-        "latch": _flags(names, tuple(me.latch for me in nodes)),
+        "latch": flags(names, tuple(me.latch for me in nodes)),
         "blocked": per_node(me.blocked for me in nodes),
         "flush": per_node(_fid(me.flush) for me in nodes),
         "suspects": per_node(_names(me.suspects) for me in nodes),
@@ -122,7 +123,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         ),
         "target": per_node(_fetches(me.target) for me in nodes),
         "reconciled": per_node(_names(me.reconciled) for me in nodes),
-        "suspended": _flags(names, tuple(me.suspended for me in nodes)),
+        "suspended": flags(names, tuple(me.suspended for me in nodes)),
         "attempts": per_node(me.attempts for me in nodes),
         "calls": per_node(state.calls),
         "cuts": per_node(tuple(per_node(cut) for cut in cuts) for cuts in state.cuts),
@@ -136,17 +137,6 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
             for view in state.views
         ),
     }
-
-
-@lru_cache(maxsize=200_000)
-def _function(names: tuple[str, ...], values: tuple[Value, ...]) -> Value:
-    return function(zip(names, values, strict=True))
-
-
-@cache
-def _flags(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
-    """The same for truth values: a cache takes False for 0, and TLA+ does not."""
-    return function(zip(names, values, strict=True))
 
 
 def _names(members: Iterable[Address]) -> frozenset[Value]:

@@ -7,7 +7,7 @@ NAKACK's streams, the membership, and how often the environment may act.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from . import flush_events as ev
 from .composed import Composed, Move
@@ -16,9 +16,8 @@ from .flush_promises import INVARIANTS
 from .flush_state import Constants, Post, State, constants_of, variables
 from .machine import Value
 from .network import receivable, take
+from .rows import placed, with_
 from .runs import Address
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> FlushSystem:
@@ -96,14 +95,14 @@ class FlushSystem(Composed[State, Local]):
         if self._may_resume(state, me):
             yield from self.act(state, name, ev.Resume())
         if me.view < len(state.views) and me.me in state.views[me.view]:
-            cut = state._replace(cuts=_with(state.cuts, i, (*state.cuts[i], state.position[i])))
+            cut = state._replace(cuts=with_(state.cuts, i, (*state.cuts[i], state.position[i])))
             event = ev.InstallView(me.view + 1, state.views[me.view])
             yield from self.act(cut, name, event, (name,))
         sent = len(state.stream[i])
         if name in c.senders and sent < c.max_sent:
             told = state._replace(
-                stream=_with(state.stream, i, (*state.stream[i], me.view)),
-                position=_set(state.position, i, i, sent + 1),
+                stream=with_(state.stream, i, (*state.stream[i], me.view)),
+                position=placed(state.position, i, i, sent + 1),
             )
             yield from self.act(told, name, ev.Multicast())
             if sent + me.passed < c.max_sent:
@@ -116,7 +115,7 @@ class FlushSystem(Composed[State, Local]):
         at = state.position[i][j]
         if at < len(state.stream[j]):
             name, sender = self.nodes[i], self.nodes[j]
-            read = state._replace(position=_set(state.position, i, j, at + 1))
+            read = state._replace(position=placed(state.position, i, j, at + 1))
             event = ev.ReceiveMulticast(Address(sender, 0), at + 1)
             yield from self.act(read, name, event, (name, sender))
 
@@ -134,7 +133,7 @@ class FlushSystem(Composed[State, Local]):
         channel, name, sender = state.channels[j][i], self.nodes[i], self.nodes[j]
         for place in receivable(channel, self.constants.fifo_unicast):
             post, left = take(channel, place)
-            taken = state._replace(channels=_set(state.channels, j, i, left))
+            taken = state._replace(channels=placed(state.channels, j, i, left))
             kind, contents = post
             if kind == "Unicast":
                 yield Move("ReceiveUnicast", (name, sender), taken)
@@ -162,13 +161,13 @@ class FlushSystem(Composed[State, Local]):
     ) -> State | None:
         """The member has changed; its messages are under way, its application has been called."""
         i = self.index[node]
-        state = state._replace(locals=_with(state.locals, i, local))
+        state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
             match output:
                 case ev.Block():
-                    state = state._replace(calls=_with(state.calls, i, state.calls[i] + 1))
+                    state = state._replace(calls=with_(state.calls, i, state.calls[i] + 1))
                 case ev.Unblock():
-                    state = state._replace(calls=_with(state.calls, i, state.calls[i] - 1))
+                    state = state._replace(calls=with_(state.calls, i, state.calls[i] - 1))
                 case (
                     ev.TakeDigest()
                     | ev.Suspended()
@@ -187,7 +186,7 @@ class FlushSystem(Composed[State, Local]):
         if not state.up[j]:
             return state
         channel = (*state.channels[i][j], post)
-        return state._replace(channels=_set(state.channels, i, j, channel))
+        return state._replace(channels=placed(state.channels, i, j, channel))
 
     # ------------------------------------------------------------------ the membership
 
@@ -235,18 +234,10 @@ class FlushSystem(Composed[State, Local]):
 
     def _crashed(self, state: State, i: int) -> State:
         return state._replace(
-            up=_with(state.up, i, False),
-            locals=_with(state.locals, i, Local(state.locals[i].me)),
-            calls=_with(state.calls, i, 0),
-            cuts=_with(state.cuts, i, ()),
-            channels=tuple(_with(row, i, ()) for row in state.channels),
-            position=_with(state.position, i, tuple(0 for _ in self.nodes)),
+            up=with_(state.up, i, False),
+            locals=with_(state.locals, i, Local(state.locals[i].me)),
+            calls=with_(state.calls, i, 0),
+            cuts=with_(state.cuts, i, ()),
+            channels=tuple(with_(row, i, ()) for row in state.channels),
+            position=with_(state.position, i, tuple(0 for _ in self.nodes)),
         )
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _set(table: tuple[tuple[T, ...], ...], i: int, j: int, value: T) -> tuple[tuple[T, ...], ...]:
-    return _with(table, i, _with(table[i], j, value))

@@ -8,7 +8,7 @@ spec's actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from . import gms as node
 from .composed import Composed, Move
@@ -64,9 +64,8 @@ from .gms_state import (
 )
 from .machine import Value
 from .network import receivable, take
+from .rows import placed, with_
 from .runs import Address
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> GmsSystem:
@@ -143,13 +142,13 @@ class GmsSystem(Composed[State, Local]):
         if me.view is not None and me.view.id.counter < c.max_views:
             first = state.position[i] if c.digest_first else state.digest[i]
             yield from self.act(
-                state._replace(digest=_with(state.digest, i, first)), name, BeginChange()
+                state._replace(digest=with_(state.digest, i, first)), name, BeginChange()
             )
         yield from self._suspended(state, i)
         for move in self.act(state, name, InstallView()):
-            answered = move.target._replace(digest=_with(move.target.digest, i, None))
+            answered = move.target._replace(digest=with_(move.target.digest, i, None))
             yield move._replace(target=answered)
-        opened = state._replace(latch=_with(state.latch, i, False))
+        opened = state._replace(latch=with_(state.latch, i, False))
         yield from self.act(opened, name, Finish())
         if name in c.requesters and not me.transfer:
             yield from self.act(state, name, RequestTransfer())
@@ -166,7 +165,7 @@ class GmsSystem(Composed[State, Local]):
                 return
         answers = tuple(sorted(state.answers[i], key=lambda a: a.member))
         told = state._replace(
-            asked=_with(state.asked, i, NONE), answers=_with(state.answers, i, frozenset())
+            asked=with_(state.asked, i, NONE), answers=with_(state.answers, i, frozenset())
         )
         for move in self.act(told, me.node, Suspended(answers), (me.node,)):
             proposal = move.target.locals[i].proposal
@@ -174,7 +173,7 @@ class GmsSystem(Composed[State, Local]):
             if proposal is not None and self.constants.view_in_band:
                 assert me.view is not None
                 entry = Entry(me.view.id.counter, proposal.id.counter)
-                stream = _with(target.stream, i, (*target.stream[i], entry))
+                stream = with_(target.stream, i, (*target.stream[i], entry))
                 target = target._replace(stream=stream)
             yield move._replace(target=target)
 
@@ -208,8 +207,8 @@ class GmsSystem(Composed[State, Local]):
             yield from self.act(state, me.node, Crash())
         if me.node in c.returners and me.incarnation == 0 and self._forgotten(state, i):
             fresh = state._replace(
-                stream=_with(state.stream, i, ()),
-                position=tuple(_with(row, i, 0) for row in state.position),
+                stream=with_(state.stream, i, ()),
+                position=tuple(with_(row, i, 0) for row in state.position),
             )
             for move in self.act(fresh, me.node, Restart()):
                 asks = self._address(move.target.locals[i])
@@ -254,10 +253,10 @@ class GmsSystem(Composed[State, Local]):
             event = _event(message)
             if event is None or not self._in_band(state, i, j, message):
                 continue
-            after = state._replace(channel=_placed(state.channel, j, i, left))
+            after = state._replace(channel=placed(state.channel, j, i, left))
             if isinstance(event, ReceiveNewView) and self.constants.view_in_band:
                 at = state.position[i][j] + 1
-                after = after._replace(position=_placed(state.position, i, j, at))
+                after = after._replace(position=placed(state.position, i, j, at))
             for move in self.act(after, name, event, (name, self.nodes[j])):
                 yield move._replace(target=self._received(move, i, j, message))
 
@@ -274,16 +273,16 @@ class GmsSystem(Composed[State, Local]):
         state, content = move.target, message.content
         for output in move.outputs:
             if isinstance(output, Prepared) and isinstance(content, Prepare):
-                state = state._replace(latch=_with(state.latch, i, True))
+                state = state._replace(latch=with_(state.latch, i, True))
                 asked = frozenset(content.participants)
                 if self._is_member(state, message.sender) and state.asked[j] == asked:
                     answer = Answer(self._address(state.locals[i]), output.view, output.held)
-                    answers = _with(state.answers, j, state.answers[j] | {answer})
+                    answers = with_(state.answers, j, state.answers[j] | {answer})
                     state = state._replace(answers=answers)
             elif isinstance(output, Install) and isinstance(content, SendJoinRsp):
                 state = state._replace(
-                    position=_with(state.position, i, message.digest),
-                    start=_with(state.start, i, message),
+                    position=with_(state.position, i, message.digest),
+                    start=with_(state.start, i, message),
                 )
         return state
 
@@ -317,8 +316,8 @@ class GmsSystem(Composed[State, Local]):
             if me.phase == "flushing" and state.asked[i] & me.gone:
                 left = state.asked[i] - me.gone
                 again = state._replace(
-                    asked=_with(state.asked, i, left),
-                    answers=_with(state.answers, i, frozenset()),
+                    asked=with_(state.asked, i, left),
+                    answers=with_(state.answers, i, frozenset()),
                 )
                 yield "FlushAgain", self._prepare(again, i, left)
 
@@ -338,9 +337,9 @@ class GmsSystem(Composed[State, Local]):
                     message, left = take(channel, place)
                     if not isinstance(message.content, Stop):
                         continue
-                    target = state._replace(channel=_placed(state.channel, j, i, left))
+                    target = state._replace(channel=placed(state.channel, j, i, left))
                     if message.sender == me.promised:
-                        target = target._replace(latch=_with(state.latch, i, False))
+                        target = target._replace(latch=with_(state.latch, i, False))
                     yield "ReceiveStop", target
 
     def _multicast(self, state: State) -> Iterator[tuple[str, State]]:
@@ -350,7 +349,7 @@ class GmsSystem(Composed[State, Local]):
             if me.view is None or state.latch[i] or me.node not in c.senders or said >= c.max_said:
                 continue
             stream = (*state.stream[i], Entry(me.view.id.counter))
-            yield "Multicast", state._replace(stream=_with(state.stream, i, stream))
+            yield "Multicast", state._replace(stream=with_(state.stream, i, stream))
 
     def _deliver(self, state: State) -> Iterator[tuple[str, State]]:
         for i, me in enumerate(state.locals):
@@ -363,7 +362,7 @@ class GmsSystem(Composed[State, Local]):
                     continue
                 if state.latch[i] and not self._reads_on(state, me, s, at):
                     continue
-                yield "Deliver", state._replace(position=_placed(state.position, i, s, at + 1))
+                yield "Deliver", state._replace(position=placed(state.position, i, s, at + 1))
 
     def _reads_on(self, state: State, me: Local, s: int, at: int) -> bool:
         """Of a sender that is gone a suspended member takes only what another one has."""
@@ -380,13 +379,13 @@ class GmsSystem(Composed[State, Local]):
         """The state once the node has changed and the layers around have its outputs."""
         i = self.index[node]
         old = state.locals[i]
-        state = state._replace(locals=_with(state.locals, i, local))
+        state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
             match output:
                 case Suspend(participants):
                     asked = frozenset(participants)
                     state = state._replace(
-                        asked=_with(state.asked, i, asked), latch=_with(state.latch, i, True)
+                        asked=with_(state.asked, i, asked), latch=with_(state.latch, i, True)
                     )
                     state = self._prepare(state, i, asked)
                 case Install(view):
@@ -416,22 +415,22 @@ class GmsSystem(Composed[State, Local]):
             digest = self._digest(state, i)
         j = self.index[to.node]
         message = Message(sender or self._address(state.locals[i]), content, digest)
-        return state._replace(channel=_placed(state.channel, i, j, (*state.channel[i][j], message)))
+        return state._replace(channel=placed(state.channel, i, j, (*state.channel[i][j], message)))
 
     def _digest(self, state: State, i: int) -> tuple[int, ...]:
         first = state.digest[i]
         digest = first if self.constants.digest_first and first else state.position[i]
-        return _with(digest, i, digest[i] + 1) if self.constants.plus_one else digest
+        return with_(digest, i, digest[i] + 1) if self.constants.plus_one else digest
 
     def _ended(self, state: State, i: int) -> State:
         return state._replace(
-            channel=tuple(_with(row, i, ()) for row in state.channel),
-            asked=_with(state.asked, i, NONE),
-            answers=_with(state.answers, i, frozenset()),
-            latch=_with(state.latch, i, False),
-            position=_with(state.position, i, (0,) * len(self.nodes)),
-            digest=_with(state.digest, i, None),
-            start=_with(state.start, i, None),
+            channel=tuple(with_(row, i, ()) for row in state.channel),
+            asked=with_(state.asked, i, NONE),
+            answers=with_(state.answers, i, frozenset()),
+            latch=with_(state.latch, i, False),
+            position=with_(state.position, i, (0,) * len(self.nodes)),
+            digest=with_(state.digest, i, None),
+            start=with_(state.start, i, None),
         )
 
     def _address(self, me: Local) -> Address:
@@ -467,11 +466,3 @@ def _event(message: Message) -> Any:
         case SendExcluded(_, view):
             return ReceiveExcluded(sender, view)
     return None
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _placed(rows: tuple[tuple[T, ...], ...], i: int, j: int, value: T) -> tuple[tuple[T, ...], ...]:
-    return _with(rows, i, _with(rows[i], j, value))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import Any
 
 from . import nakack as node
 from . import nakack_events as on
@@ -19,9 +19,8 @@ from .nakack import HANDLERS, Local, Rules, stream_of
 from .nakack_events import Alive, Data, Datagram, Delivered, Nak
 from .nakack_promises import all_delivered, invariants
 from .nakack_state import Constants, Link, State, View, constants_of, variables
+from .rows import placed, with_
 from .runs import Address
-
-T = TypeVar("T")
 
 ENVIRONMENT = {"Multicast", "Purge", "Crash", "Lose"}
 """What nobody has to do; everything else is done in the end (the spec's Progress)."""
@@ -111,8 +110,8 @@ class NakackSystem(Composed[State, Local]):
         if name in c.crashers and down < c.max_crashes:
             row = state.log[i]
             gone = state._replace(
-                log=_with(state.log, i, tuple(() for _ in row)),
-                link=tuple(_with(out, i, frozenset()) for out in state.link),
+                log=with_(state.log, i, tuple(() for _ in row)),
+                link=tuple(with_(out, i, frozenset()) for out in state.link),
             )
             yield from self.act(gone, name, on.Crash())
 
@@ -166,7 +165,7 @@ class NakackSystem(Composed[State, Local]):
         link = state.link[j][i]
         for datagram in ordered(link):
             rest = link if self.constants.may_duplicate else link - {datagram}
-            after = state._replace(link=_placed(state.link, j, i, rest))
+            after = state._replace(link=placed(state.link, j, i, rest))
             yield from self.act(after, name, arrival(sender, datagram), (name, sender.node))
 
     def _join(self, state: State, name: str, me: Local) -> Iterator[Move[State]]:
@@ -185,7 +184,7 @@ class NakackSystem(Composed[State, Local]):
         for j in range(len(self.nodes)):
             link = state.link[j][i]
             for datagram in ordered(link):
-                left = _placed(state.link, j, i, link - {datagram})
+                left = placed(state.link, j, i, link - {datagram})
                 yield self.lose(state._replace(link=left), self.nodes[j], self.nodes[i])
 
     def lose(self, left: State, sender: str, to: str) -> Move[State]:
@@ -254,17 +253,17 @@ class NakackSystem(Composed[State, Local]):
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
         """The state once the member has changed and the network has taken its outputs."""
         i = self.index[node]
-        state = state._replace(locals=_with(state.locals, i, local))
+        state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
             if isinstance(output, Delivered):
                 j = self.index[output.source.node]
                 entry = (output.seqno, output.view, local.view)
-                log = _placed(state.log, i, j, (*state.log[i][j], entry))
+                log = placed(state.log, i, j, (*state.log[i][j], entry))
                 state = state._replace(log=log)
             elif self.local(state, output.to.node).status != "crashed":
                 j = self.index[output.to.node]
                 link = state.link[i][j] | {output}
-                state = state._replace(link=_placed(state.link, i, j, link))
+                state = state._replace(link=placed(state.link, i, j, link))
         return state
 
 
@@ -287,11 +286,3 @@ def _has_all(me: Local, coming: View) -> bool:
 def ordered(link: Link) -> tuple[Datagram, ...]:
     """Return the datagrams of a link, always in the same order."""
     return tuple(sorted(link, key=repr))
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _placed(rows: tuple[tuple[T, ...], ...], i: int, j: int, value: T) -> tuple[tuple[T, ...], ...]:
-    return _with(rows, i, _with(rows[i], j, value))

@@ -13,6 +13,7 @@ from typing import NamedTuple, TypeAlias
 from . import sequencer as node
 from .instance import Given
 from .machine import Fcn, Value, function, record
+from .rows import by_node
 from .runs import Address, Intervals, Run, members_of
 from .sequencer import Local, Rules, Table
 
@@ -104,7 +105,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     names, rules = constants.nodes, constants.rules
 
     def per_node(values: tuple[Value, ...]) -> Value:
-        return _function(names, values)
+        return by_node(names, values)
 
     def own(me: Local, seqnos: Intervals) -> tuple[Value, ...]:
         return tuple(
@@ -136,11 +137,6 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 
 
 @lru_cache(maxsize=200_000)
-def _function(names: tuple[str, ...], values: tuple[Value, ...]) -> Value:
-    return function(zip(names, values, strict=True))
-
-
-@lru_cache(maxsize=200_000)
 def _message(message: Run) -> Fcn:
     # `from` is a word of Python's, so not an argument of `record`.
     fields: dict[Value, Value] = {
@@ -163,7 +159,7 @@ def _table(table: Table) -> Value:
 
 @lru_cache(maxsize=200_000)
 def _rsp(names: tuple[str, ...], rsp: Rsp) -> Value:
-    return record(view=rsp.view, digest=_function(names, rsp.digest), table=_table(rsp.table))
+    return record(view=rsp.view, digest=by_node(names, rsp.digest), table=_table(rsp.table))
 
 
 @lru_cache(maxsize=200_000)

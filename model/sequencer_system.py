@@ -9,17 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
-from typing import TypeVar
 
 from . import sequencer as node
 from .machine import Refused, Step, Value
 from .network import receivable, take
+from .rows import placed, with_
 from .runs import Address
 from .sequencer import Data, Forward, Local, Table
 from .sequencer_promises import INVARIANTS
 from .sequencer_state import Constants, Rsp, State, View, constants_of, variables
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> SequencerSystem:
@@ -98,8 +96,8 @@ class SequencerSystem:
                 yield (
                     action,
                     joined._replace(
-                        position=_with(joined.position, i, rsp.digest),
-                        join_rsp=_with(joined.join_rsp, i, None),
+                        position=with_(joined.position, i, rsp.digest),
+                        join_rsp=with_(joined.join_rsp, i, None),
                     ),
                 )
         yield from self._named("Resend", state, i, node.resend(self.rules, me))
@@ -117,9 +115,9 @@ class SequencerSystem:
                 yield (
                     action,
                     back._replace(
-                        delivered=_with(back.delivered, i, ()),
-                        stream=_with(back.stream, i, ()),
-                        position=tuple(_with(row, i, 0) for row in back.position),
+                        delivered=with_(back.delivered, i, ()),
+                        stream=with_(back.stream, i, ()),
+                        position=tuple(with_(row, i, 0) for row in back.position),
                     ),
                 )
 
@@ -131,9 +129,7 @@ class SequencerSystem:
             answer = node.receive_forward(
                 self.rules, me, Forward(messages, view, node.address(self.rules, me))
             )
-            taken = state._replace(
-                forwards=_with(state.forwards, j, _with(state.forwards[j], i, left))
-            )
+            taken = state._replace(forwards=placed(state.forwards, j, i, left))
             yield from self._carried(taken, i, answer)
 
     def _receive_data(self, state: State, i: int, j: int) -> Iterator[State]:
@@ -145,7 +141,7 @@ class SequencerSystem:
         if self.constants.virtual_synchrony and view != me.view:
             return
         answer = node.receive_data(self.rules, me, self.constants.nodes[j], Data(messages, view))
-        moved = _with(state.position, i, _with(state.position[i], j, at + 1))
+        moved = placed(state.position, i, j, at + 1)
         yield from self._carried(state._replace(position=moved), i, answer)
 
     def _install_view(self, state: State, i: int) -> Iterator[tuple[str, State]]:
@@ -174,24 +170,24 @@ class SequencerSystem:
         if isinstance(answer, Refused):
             return
         me = answer.local
-        state = state._replace(locals=_with(state.locals, i, me))
+        state = state._replace(locals=with_(state.locals, i, me))
         for output in answer.outputs:
             match output:
                 case node.Data(messages, view):
                     if not self._latch_open(state, me):
                         return
                     sent = (*state.stream[i], (messages, view))
-                    state = state._replace(stream=_with(state.stream, i, sent))
+                    state = state._replace(stream=with_(state.stream, i, sent))
                 case node.Forward(messages, view, to):
                     if self._alive(state, to):
                         row = state.forwards[i]
                         j = self.index[to.node]
                         channel = (*row[j], (messages, view))
-                        row = _with(row, j, channel)
-                        state = state._replace(forwards=_with(state.forwards, i, row))
+                        row = with_(row, j, channel)
+                        state = state._replace(forwards=with_(state.forwards, i, row))
                 case node.Deliver(messages, view):
                     heard = (*state.delivered[i], (messages, view))
-                    state = state._replace(delivered=_with(state.delivered, i, heard))
+                    state = state._replace(delivered=with_(state.delivered, i, heard))
                 case node.JoinRsp(view, table):
                     state = self._answered(state, i, view, table)
         yield state
@@ -232,9 +228,9 @@ class SequencerSystem:
 
     def _ended(self, state: State, i: int) -> State:
         return state._replace(
-            forwards=tuple(_with(row, i, ()) for row in state.forwards),
-            position=_with(state.position, i, tuple(0 for _ in state.position)),
-            join_rsp=_with(state.join_rsp, i, None),
+            forwards=tuple(with_(row, i, ()) for row in state.forwards),
+            position=with_(state.position, i, tuple(0 for _ in state.position)),
+            join_rsp=with_(state.join_rsp, i, None),
         )
 
     # ------------------------------------------------------------------ the membership service
@@ -298,8 +294,4 @@ class SequencerSystem:
         )
         held = max(survivors, default=0)
         for cut in range(held, len(state.stream[c]) + 1):
-            yield state._replace(stream=_with(state.stream, c, state.stream[c][:cut]))
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
+            yield state._replace(stream=with_(state.stream, c, state.stream[c][:cut]))

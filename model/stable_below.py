@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations
-from typing import TypeVar
 
 from .composed import Composed, Move
+from .rows import placed, with_
 from .runs import Address
 from .stable import Local
 from .stable_promises import holds
 from .stable_state import Constants, Grid, State, View
-
-T = TypeVar("T")
 
 
 class Below(Composed[State, Local]):
@@ -35,19 +33,19 @@ class Below(Composed[State, Local]):
                 (name,),
                 state._replace(
                     sent=with_(state.sent, i, state.sent[i] + 1),
-                    passed=put(state.passed, i, i, state.passed[i][i] + 1),
-                    delivered=put(state.delivered, i, i, state.delivered[i][i] + 1),
-                    highest=put(state.highest, i, i, state.highest[i][i] + 1),
+                    passed=placed(state.passed, i, i, state.passed[i][i] + 1),
+                    delivered=placed(state.delivered, i, i, state.delivered[i][i] + 1),
+                    highest=placed(state.highest, i, i, state.highest[i][i] + 1),
                 ),
             )
         if all(a.node != peer for a in state.locals[i].members):
             return
         k, have, known = state.passed[i][j] + 1, state.delivered[i][j], state.highest[i][j]
         if i != j and k <= state.sent[j]:
-            passed = state._replace(passed=put(state.passed, i, j, k))
-            arrived = passed._replace(highest=put(state.highest, i, j, max(known, k)))
+            passed = state._replace(passed=placed(state.passed, i, j, k))
+            arrived = passed._replace(highest=placed(state.highest, i, j, max(known, k)))
             if k == have + 1:
-                arrived = arrived._replace(delivered=put(state.delivered, i, j, k))
+                arrived = arrived._replace(delivered=placed(state.delivered, i, j, k))
             yield Move("Arrive", (name, peer), arrived)
             if name in c.losers:
                 yield Move("Drop", (name, peer), passed)
@@ -56,8 +54,8 @@ class Below(Composed[State, Local]):
                 "Fetch",
                 (name, peer),
                 state._replace(
-                    delivered=put(state.delivered, i, j, have + 1),
-                    passed=put(state.passed, i, j, max(k - 1, have + 1)),
+                    delivered=placed(state.delivered, i, j, have + 1),
+                    passed=placed(state.passed, i, j, max(k - 1, have + 1)),
                 ),
             )
 
@@ -152,13 +150,3 @@ class Below(Composed[State, Local]):
                 if joiners or len(staying) < len(last.members):
                     new = View((*staying, *joiners), frozenset(joiners))
                     yield Move(action, args, state._replace(views=(*state.views, new)))
-
-
-def with_(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    """The row with another value at i."""
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def put(grid: Grid, i: int, j: int, value: int) -> Grid:
-    """The grid with another value at i, j."""
-    return with_(grid, i, with_(grid[i], j, value))

@@ -11,6 +11,7 @@ from typing import Any
 
 from .composed import Move
 from .machine import Value
+from .rows import with_
 from .runs import Address
 from .stable import (
     HANDLERS,
@@ -31,7 +32,7 @@ from .stable import (
     Vote,
     reset,
 )
-from .stable_below import Below, with_
+from .stable_below import Below
 from .stable_promises import INVARIANTS
 from .stable_state import (
     Constants,

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .instance import Given
 from .machine import Value, function, record
+from .rows import by_node, flags
 from .runs import Address
 from .state_transfer import Local, Rules
 
@@ -134,11 +135,11 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     names = constants.nodes
 
     def per_node(values: tuple[Value, ...]) -> Value:
-        return _function(names, values)
+        return by_node(names, values)
 
     nodes = state.locals
     return {
-        "up": _of_bools(names, state.up),
+        "up": flags(names, state.up),
         "suspects": per_node(tuple(frozenset(_names(me.suspects)) for me in nodes)),
         "requester": per_node(tuple(map(_requester, nodes))),
         "serving": per_node(tuple(map(_serving, nodes))),
@@ -147,23 +148,13 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "net": per_node(tuple(per_node(tuple(map(_channel, row))) for row in state.net)),
         "sent": state.sent,
         "flush": state.flush,
-        "joined": _of_bools(names, state.joined),
+        "joined": flags(names, state.joined),
         "position": per_node(state.position),
         "applied": per_node(state.applied),
         "chunks": per_node(tuple(map(_parts, state.chunks))),
         "state": per_node(tuple(map(_parts, state.state))),
         "base": per_node(state.base),
     }
-
-
-@lru_cache(maxsize=200_000)
-def _function(names: tuple[str, ...], values: tuple[Value, ...]) -> Value:
-    return function(zip(names, values, strict=True))
-
-
-def _of_bools(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
-    # Not from the cache: to Python TRUE is 1.
-    return function(zip(names, values, strict=True))
 
 
 @lru_cache(maxsize=200_000)

@@ -7,19 +7,18 @@ UNICAST, the applications, the group's messages and FLUSH, and how often the env
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from . import state_transfer as node
 from . import state_transfer_events as ev
 from .composed import Composed, Move
 from .machine import Value
 from .network import receivable, take
+from .rows import placed, with_
 from .runs import Address
 from .state_transfer import HANDLERS, Local, Rules
 from .state_transfer_promises import invariants
 from .state_transfer_state import Constants, Part, Post, State, constants_of, variables
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> StateTransferSystem:
@@ -113,16 +112,16 @@ class StateTransferSystem(Composed[State, Local]):
         channel, name, sender = state.net[j][i], self.nodes[i], self.addresses[j]
         for place in receivable(channel, self.constants.fifo_unicast):
             message, left = take(channel, place)
-            taken = state._replace(net=_set(state.net, j, i, left))
+            taken = state._replace(net=placed(state.net, j, i, left))
             action = f"Receive{message.kind}"
             fields = message.fields
             if action == "ReceiveGo":
                 if not state.joined[i] and not self._late(state, i, sender):
                     cut = fields[0]  # a joiner's messages begin here
                     taken = taken._replace(
-                        joined=_with(taken.joined, i, True),
-                        position=_with(taken.position, i, cut),
-                        applied=_with(taken.applied, i, cut),
+                        joined=with_(taken.joined, i, True),
+                        position=with_(taken.position, i, cut),
+                        applied=with_(taken.applied, i, cut),
                     )
                 fields = (taken.position[i], *fields[1:])
             yield from self.act(
@@ -156,8 +155,8 @@ class StateTransferSystem(Composed[State, Local]):
             target = move.target
             if ok:
                 target = target._replace(
-                    state=_with(target.state, i, target.chunks[i]),
-                    base=_with(target.base, i, target.applied[i]),
+                    state=with_(target.state, i, target.chunks[i]),
+                    base=with_(target.base, i, target.applied[i]),
                 )
             yield move._replace(target=target)
 
@@ -177,17 +176,17 @@ class StateTransferSystem(Composed[State, Local]):
         for output in outputs:
             match output:
                 case ev.Begun():
-                    chunks = _with(chunks, i, ())
+                    chunks = with_(chunks, i, ())
                 case ev.HandUp(payload, _):
-                    chunks = _with(chunks, i, (*chunks[i], payload))
+                    chunks = with_(chunks, i, (*chunks[i], payload))
                 case ev.GetState() | ev.EndState() | ev.Failed() | ev.Resume():
                     pass
                 case _:
                     j = self.index[output.to.node]
                     if state.up[j]:
                         kind = type(output).__name__.removeprefix("Send")
-                        net = _set(net, i, j, (*net[i][j], Post(kind, tuple(output)[1:])))
-        return state._replace(locals=_with(state.locals, i, local), net=net, chunks=chunks)
+                        net = placed(net, i, j, (*net[i][j], Post(kind, tuple(output)[1:])))
+        return state._replace(locals=with_(state.locals, i, local), net=net, chunks=chunks)
 
     # ------------------------------------------------------------------ the environment
 
@@ -206,14 +205,14 @@ class StateTransferSystem(Composed[State, Local]):
     def _deliver(self, state: State, i: int) -> Iterator[Move[State]]:
         at = state.position[i]
         if state.up[i] and state.joined[i] and at < state.sent:
-            taken = state._replace(position=_with(state.position, i, at + 1))
+            taken = state._replace(position=with_(state.position, i, at + 1))
             if not self.constants.inbox:
-                taken = taken._replace(applied=_with(state.applied, i, state.applied[i] + 1))
+                taken = taken._replace(applied=with_(state.applied, i, state.applied[i] + 1))
             yield from self.act(taken, self.nodes[i], ev.Deliver())
 
     def _apply(self, state: State, i: int) -> Iterator[Move[State]]:
         if state.up[i] and state.applied[i] < state.position[i]:
-            applied = _with(state.applied, i, state.applied[i] + 1)
+            applied = with_(state.applied, i, state.applied[i] + 1)
             yield Move("Apply", (), state._replace(applied=applied))
 
     def _send(self, state: State) -> Iterator[Move[State]]:
@@ -258,14 +257,14 @@ class StateTransferSystem(Composed[State, Local]):
             transfer, number, cut, _, last, payload = channel[k].fields
             part = payload._replace(by=None)
             damaged = Post("Chunk", (transfer, number, cut, False, last, part))
-            net = _set(state.net, i, j, _with(channel, k, damaged))
+            net = placed(state.net, i, j, with_(channel, k, damaged))
             yield Move("Garble", (), state._replace(net=net))
 
     def _crashed(self, state: State, i: int) -> State:
         return state._replace(
-            up=_with(state.up, i, False),
-            locals=_with(state.locals, i, node.crash(state.locals[i])),
-            net=tuple(_with(row, i, ()) for row in state.net),
+            up=with_(state.up, i, False),
+            locals=with_(state.locals, i, node.crash(state.locals[i])),
+            net=tuple(with_(row, i, ()) for row in state.net),
         )
 
     def _is_leader(self, state: State, i: int) -> bool:
@@ -275,13 +274,3 @@ class StateTransferSystem(Composed[State, Local]):
     def _all_know(self, state: State) -> bool:
         gone = {a for a, up in zip(self.addresses, state.up, strict=True) if not up}
         return all(gone <= me.suspects for me, up in zip(state.locals, state.up, strict=True) if up)
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _set(
-    net: tuple[tuple[tuple[Post, ...], ...], ...], i: int, j: int, channel: tuple[Post, ...]
-) -> tuple[tuple[tuple[Post, ...], ...], ...]:
-    return _with(net, i, _with(net[i], j, channel))

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any
 
 from . import unicast as node
 from .composed import Composed, Move
 from .machine import Value
 from .network import Link, after_arrival, arriving, dropped, empty_link, put
+from .rows import placed, with_
 from .runs import Address
 from .unicast import HANDLERS, Local, Rules
 from .unicast_events import (
@@ -31,8 +32,6 @@ from .unicast_events import (
 )
 from .unicast_promises import invariants
 from .unicast_state import Constants, Datagram, State, constants_of, variables
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> UnicastSystem:
@@ -98,7 +97,7 @@ class UnicastSystem(Composed[State, Local]):
         to = node.address(self.rules, peer)
         end = node.sender_to(me, to)
         content = (me.incarnation, peer.incarnation, end.connection, end.seqno + 1)
-        said = _with(state.said, i, state.said[i] + 1)
+        said = with_(state.said, i, state.said[i] + 1)
         yield from self.act(state._replace(said=said), me.node, Send(to, content))
 
     def _arrivals(
@@ -117,7 +116,7 @@ class UnicastSystem(Composed[State, Local]):
                     source, what.connection, what.arrived, what.consumed, what.missing
                 )
             for rest in after_arrival(link, datagram, self.constants.may_duplicate):
-                after = state._replace(link=_placed(state.link, j, i, rest))
+                after = state._replace(link=placed(state.link, j, i, rest))
                 yield from self.act(after, name, event, (name, peer))
 
     def _lives(self, state: State, i: int) -> Iterator[Move[State]]:
@@ -131,10 +130,10 @@ class UnicastSystem(Composed[State, Local]):
             link = state.link
             if self.rules.incarnations:
                 for j in range(len(self.nodes)):
-                    link = _placed(link, j, i, empty_link(c.may_reorder))
+                    link = placed(link, j, i, empty_link(c.may_reorder))
             yield from self.act(state._replace(link=link), me.node, Crash())
         if me.node in c.returners:
-            fresh = state._replace(delivered=_with(state.delivered, i, ()))
+            fresh = state._replace(delivered=with_(state.delivered, i, ()))
             yield from self.act(fresh, me.node, Restart())
 
     def _lose(self, state: State) -> Iterator[Move[State]]:
@@ -144,23 +143,23 @@ class UnicastSystem(Composed[State, Local]):
             for i in range(len(self.nodes)):
                 link = state.link[j][i]
                 for datagram in _ordered(link):
-                    left = _placed(state.link, j, i, dropped(link, datagram))
+                    left = placed(state.link, j, i, dropped(link, datagram))
                     args = (self.nodes[j], self.nodes[i])
                     yield Move("Lose", args, state._replace(link=left))
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
         """The state once the process has changed and the network has taken its outputs."""
         i = self.index[node]
-        state = state._replace(locals=_with(state.locals, i, local))
+        state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
             if isinstance(output, Deliver):
                 heard = (*state.delivered[i], (output.source, output.content))
-                state = state._replace(delivered=_with(state.delivered, i, heard))
+                state = state._replace(delivered=with_(state.delivered, i, heard))
             elif self._reaches(state, output.to):
                 j = self.index[output.to.node]
                 datagram = self._source(local), output
                 link = put(state.link[i][j], [datagram])
-                state = state._replace(link=_placed(state.link, i, j, link))
+                state = state._replace(link=placed(state.link, i, j, link))
         return state
 
     def _source(self, me: Local) -> Address:
@@ -180,11 +179,3 @@ class UnicastSystem(Composed[State, Local]):
 def _ordered(link: Link[Datagram]) -> tuple[Datagram, ...]:
     """The datagrams of a link, always in the same order."""
     return tuple(sorted(link, key=repr))
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])
-
-
-def _placed(rows: tuple[tuple[T, ...], ...], i: int, j: int, value: T) -> tuple[tuple[T, ...], ...]:
-    return _with(rows, i, _with(rows[i], j, value))
