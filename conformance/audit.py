@@ -109,7 +109,9 @@ def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
     if strange := sorted(skip - {plan.name for plan in known}):
         names = ", ".join(plan.name for plan in known)
         raise UsageError(f"--skip {strange[0]}: there is no such step; the steps are {names}.")
-    return tuple(plan for plan in known if plan.name not in skip)
+    if not (chosen := tuple(plan for plan in known if plan.name not in skip)):
+        raise UsageError("--skip leaves no step to be done: name fewer.")
+    return chosen
 
 
 def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:

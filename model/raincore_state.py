@@ -14,6 +14,7 @@ from .instance import Given
 from .machine import Value, function, record
 from .raincore_events import Epoch, Message, Nodelist, Settled, Token
 from .raincore_local import Local, Rules
+from .rows import by_node, flags
 from .runs import Address
 
 
@@ -108,7 +109,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
     ranks = _ranks(names)
 
     def per_node(values: Iterable[Value]) -> Value:
-        return _function(names, tuple(values))
+        return by_node(names, tuple(values))
 
     return {
         "up": per_node(me.up for me in nodes),
@@ -125,7 +126,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
         "wanted": per_node(_epoch(ranks, me.wanted) for me in nodes),
         "heard": per_node(me.heard for me in nodes),
         "contacts": per_node(_list(me.contacts) for me in nodes),
-        "leaving": _flags(names, tuple(me.leaving for me in nodes)),
+        "leaving": flags(names, tuple(me.leaving for me in nodes)),
         "outbox": per_node(me.outbox for me in nodes),
         "said": per_node(me.said for me in nodes),
         "delivered": per_node(tuple((o.node, k) for o, k in me.delivered) for me in nodes),
@@ -143,17 +144,6 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 @cache
 def _ranks(names: tuple[str, ...]) -> tuple[tuple[str, int], ...]:
     return (("", 0), *((name, rank) for rank, name in enumerate(names, 1)))
-
-
-@lru_cache(maxsize=200_000)
-def _function(names: tuple[str, ...], values: tuple[Value, ...]) -> Value:
-    return function(zip(names, values, strict=True))
-
-
-@cache
-def _flags(names: tuple[str, ...], values: tuple[bool, ...]) -> Value:
-    """The same for truth values: a cache takes False for 0, and TLA+ does not."""
-    return function(zip(names, values, strict=True))
 
 
 def _list(members: Iterable[Address]) -> tuple[Value, ...]:

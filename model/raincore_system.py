@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import chain, combinations
-from typing import Any, TypeVar
+from typing import Any
 
 from . import raincore_events as ev
 from .composed import Composed, Move
@@ -21,9 +21,8 @@ from .raincore_local import Local, Rules
 from .raincore_promises import invariants
 from .raincore_state import Constants, State, constants_of, variables
 from .raincore_waits import arrives, coming, helped, of
+from .rows import with_
 from .runs import Address
-
-T = TypeVar("T")
 
 
 def machine(values: Mapping[str, Value]) -> RaincoreSystem:
@@ -157,8 +156,8 @@ class RaincoreSystem(Composed[State, Local]):
             return
         for j, spare in enumerate(state.locals):
             if spare.up == "spare":
-                after = _with(state.locals, i, me._replace(up="left"))
-                after = _with(after, j, spare._replace(up="new"))
+                after = with_(state.locals, i, me._replace(up="left"))
+                after = with_(after, j, spare._replace(up="new"))
                 yield Move("Forget", (name, spare.me.node), state._replace(locals=after))
 
     def _arrival(self, state: State, message: Message) -> Iterator[Move[State]]:
@@ -231,7 +230,7 @@ class RaincoreSystem(Composed[State, Local]):
             eats = (o for o in outputs if isinstance(o, ev.Eats))
             eaten = eaten.union((o.epoch, o.seq, local.me) for o in eats)
         return state._replace(
-            locals=_with(state.locals, self.index[node], local),
+            locals=with_(state.locals, self.index[node], local),
             network=state.network.union(sent),
             eaten=eaten,
         )
@@ -250,7 +249,3 @@ def _disturbed(state: State) -> State:
 def _ordered(messages: frozenset[Message]) -> tuple[Message, ...]:
     """The messages, always in the same order."""
     return tuple(sorted(messages, key=repr))
-
-
-def _with(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    return (*row[:i], value, *row[i + 1 :])

@@ -152,6 +152,13 @@ def test_a_step_that_does_not_exist_cannot_be_skipped(tmp_path: Path) -> None:
         audit.run(arguments(tmp_path / "a", skip="proof"), QUIET)
 
 
+def test_an_audit_of_nothing_is_refused(tmp_path: Path) -> None:
+    every = ",".join(plan.name for plan in audit.plans("quick", 1, 1))
+
+    with pytest.raises(UsageError, match="--skip leaves no step"):
+        audit.run(arguments(tmp_path / "a", skip=every), QUIET)
+
+
 @pytest.mark.usefixtures("stood_in")
 def test_an_earlier_audit_gives_its_page_again(tmp_path: Path) -> None:
     audit.run(arguments(tmp_path / "a"), QUIET)

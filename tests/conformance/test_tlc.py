@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import threading
+import time
 import zipfile
 from pathlib import Path
 
@@ -238,12 +239,21 @@ def test_a_jar_that_is_not_tlc_is_said_so(tmp_path: Path) -> None:
 
 
 def _gone(pid: int) -> bool:
+    """Whether it ends soon: a grandchild is killed, and then waited for by init, not by us."""
+    deadline = time.monotonic() + 30
+    while not (gone := _has_ended(pid)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    return gone
+
+
+def _has_ended(pid: int) -> bool:
     try:
         os.kill(pid, 0)
-    except ProcessLookupError:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (ProcessLookupError, FileNotFoundError):
         return True
     # A zombie that nobody has waited for is no longer running either.
-    return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].startswith("Z")
+    return stat.rpartition(") ")[2].startswith("Z")
 
 
 @pytest.mark.java
