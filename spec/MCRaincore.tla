@@ -198,4 +198,59 @@ MCLoneServes == LoneServes \/ <>TooEarly
 MCDelivered == Delivered \/ <>TooEarly
 MCGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts
 
+-----------------------------------------------------------------------------
+\* Progress, judged where the bounds end a run as well. By MCFairness no run is fair whose token
+\* has used up its numbers: who eats it is ready for ever, and may not pass it on. So a token that
+\* goes round until then is not judged under MCSpec. Under MCLiveSpec it is: such a run ends there,
+\* and must be in order if the end comes late enough (TooEarly).
+
+\* n holds the token, and its numbers are used up.
+Rests(n) ==
+    tokenState[n] = "eating" /\ lastToken[n].seq >= MaxSeq /\ Len(lastToken[n].nodelist) > 1
+
+ReadyInBounds(n) ==
+    \/ \E m \in network : m.to = n /\ Arrives(m)
+    \/ Up(n) /\ \E m \in network \cup reports : Told(n, m)
+    \/ Ready(n) /\ ~Rests(n)
+
+MCLiveFairness ==
+    /\ \A n \in Node : []<>~ReadyInBounds(n) \/ []<><<Acted(n)>>_mcVars
+    /\ []<>(\A n \in Node : side[n] = 0)
+
+MCLiveSpec == MCInit /\ [][MCNext]_mcVars /\ MCLiveFairness
+
+\* Somebody starves, and has done so as often as it may.
+Spent(n) == Up(n) /\ tokenState[n] = "starving" /\ attempt[n] >= MaxAttempts
+
+\* It was so while the network was cut, when nothing could help it.
+SpentApart ==
+    \E n \in Node : Spent(n) /\ \E m \in Node : side[m] # side[n]
+
+\* It asks for the last time, and the others have not agreed among themselves yet.
+SpentEarly ==
+    \E n \in Node :
+        /\ Spent(n)
+        /\ \E c \in network \cup reports : c.kind = "911" /\ c.orig = n
+        /\ \E m \in Running \ {n} : viewState[m] # "agreement"
+
+\* Not all is said, and the numbers left are those of two rounds.
+LateToSay ==
+    /\ \E n \in Senders : Up(n) /\ outbox[n] + said[n] < MaxMessages
+    /\ \E n \in Eaters : lastToken[n].seq >= MaxSeq - 2 * Len(Order)
+
+LiveAgreement == Agreement \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
+LiveJoinCompletes == JoinCompletes \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
+LiveLoneServes == LoneServes \/ <>TooEarly
+LiveGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts \/ <>SpentApart
+LiveDelivered == Delivered \/ <>(TooEarly \/ LateToSay) \/ <>(SpentApart \/ SpentEarly)
+
+\* The rounds are those of the token; who starves waits for a time-out, and who leaves for the
+\* Transport Manager.
+Waits(n) ==
+    \/ tokenState[n] = "starving"
+    \/ tokenState[n] = "hungry" /\ n \notin Range(lastToken[n].nodelist)
+
+MCRounds3 == Rounds3 \/ \E n \in Running : Waits(n)
+MCRounds4 == Rounds4 \/ \E n \in Running : Waits(n)
+
 =============================================================================
