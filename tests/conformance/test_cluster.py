@@ -290,15 +290,17 @@ def test_a_layer_that_is_traced_only_if_asked(
     layer: str, undo: str, expected: str, tmp_path: Path
 ) -> None:
     settings = Settings(members=3, seconds=1.0, rate=1000, undo=undo, trace=(layer,))
-    run = ClusterRun(settings, 1, tmp_path)
     damage = {"loss": 0.05, "duplicate": 0.1, "reorder": 0.1}
-    run.record.plan = Plan((Fault("crash", 0.3, "coordinator", seconds=0.0),), damage)
+    for seed in range(1, 7 if undo else 2):  # what is undone need not show in every run
+        run = ClusterRun(settings, seed, tmp_path / str(seed))
+        run.record.plan = Plan((Fault("crash", 0.3, "coordinator", seconds=0.0),), damage)
+        record = asyncio.run(run.run())
+        mixed = sorted_out(trace_files([tmp_path / str(seed) / "traces"]))
+        found = {each.protocol: each for each in check_others(mixed)}
+        assert record.failure == ""
+        if found[layer].verdict == expected:
+            break
 
-    record = asyncio.run(run.run())
-
-    mixed = sorted_out(trace_files([tmp_path / "traces"]))
-    found = {each.protocol: each for each in check_others(mixed)}
-    assert record.failure == ""
     assert found[layer].verdict == expected, found[layer].findings
     assert found[layer].files == 4
     assert min(found[layer].actions.values()) >= 1
@@ -310,7 +312,7 @@ def test_a_layer_that_is_traced_only_if_asked(
 def test_a_repair_undone_is_noticed(repair: str, tmp_path: Path) -> None:
     settings = Settings(members=3, seconds=1.0, rate=1000, undo=repair)
     found = []
-    for seed in range(1, 4):
+    for seed in range(1, 17):  # it shows in one run of two to five
         folder = tmp_path / str(seed)
         run = planned(
             ClusterRun(settings, seed, folder), Fault("crash", 0.3, "coordinator", seconds=0.0)
