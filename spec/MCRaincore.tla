@@ -226,12 +226,12 @@ Spent(n) == Up(n) /\ tokenState[n] = "starving" /\ attempt[n] >= MaxAttempts
 SpentApart ==
     \E n \in Node : Spent(n) /\ \E m \in Node : side[m] # side[n]
 
-\* It asks for the last time, and the others have not agreed among themselves yet.
+\* It asks for the last time, and those that go on have not agreed among themselves yet.
 SpentEarly ==
     \E n \in Node :
         /\ Spent(n)
         /\ \E c \in network \cup reports : c.kind = "911" /\ c.orig = n
-        /\ \E m \in Running \ {n} : viewState[m] # "agreement"
+        /\ \E m \in Running \ {n} : tokenState[m] # "starving" /\ viewState[m] # "agreement"
 
 \* Not all is said, and the numbers left are those of two rounds.
 LateToSay ==
@@ -252,5 +252,11 @@ Waits(n) ==
 
 MCRounds3 == Rounds3 \/ \E n \in Running : Waits(n)
 MCRounds4 == Rounds4 \/ \E n \in Running : Waits(n)
+
+\* Repaired: all of the last settled list have their place in the mail, for they may come back onto
+\* the list without having been away (RAI-F17).
+PlacesKept ==
+    \A n \in Running :
+        Range(lastToken[n].settled.nodelist) \subseteq DOMAIN lastToken[n].acks
 
 =============================================================================
