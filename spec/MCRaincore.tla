@@ -253,6 +253,13 @@ Waits(n) ==
 MCRounds3 == Rounds3 \/ \E n \in Running : Waits(n)
 MCRounds4 == Rounds4 \/ \E n \in Running : Waits(n)
 
+\* Repaired, where nobody leaves: who has made a token anew, and still eats it, has on its list a
+\* majority of all lists that may be settled. Who has granted the claim is on it (RAI-F17).
+MajorityListed ==
+    \A n \in Eaters :
+        lastToken[n].epoch # Zero /\ lastToken[n].seen = {n}
+            => Quorum(lastToken[n], Range(lastToken[n].nodelist))
+
 \* Repaired: all of the last settled list have their place in the mail, for they may come back onto
 \* the list without having been away (RAI-F17).
 PlacesKept ==
