@@ -143,6 +143,10 @@ MCNext ==
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
     \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport
 
+\* The token is here, and its numbers are used up: a run may end so. It must be in order then, if
+\* the end comes late enough (TooEarly).
+Rests(n) == lastToken[n].seq >= MaxSeq /\ Len(lastToken[n].nodelist) > 1
+
 \* Fairness is said with predicates: TLC takes minutes for a few hundred states to find out whether
 \* a handler is ENABLED, since it then works out each LET again wherever it is used.
 \* What n is obliged to (Obliged) is possible, and changes something.
@@ -150,7 +154,7 @@ Ready(n) ==
     \/ \E m \in network : m.to = n /\ Arrives(m)
     \/ /\ Up(n)
        /\ \/ \E m \in network \cup reports : Told(n, m)
-          \/ /\ tokenState[n] = "eating"
+          \/ /\ tokenState[n] = "eating" /\ ~Rests(n)
              /\ \/ Len(lastToken[n].nodelist) > 1
                 \/ newNodes[n] # <<>> \/ outbox[n] > 0 \/ leaving[n]
                 \/ FailureClaims /\ viewState[n] # "agreement"
@@ -191,34 +195,6 @@ OutOfTimeouts ==
     \E n \in Node :
         Up(n) /\ tokenState[n] = "hungry" /\ Patient(n) /\ attempt[n] >= MaxAttempts
 
-\* The properties of progress, in a run that its bounds do not stop too early.
-MCAgreement == Agreement \/ <>TooEarly
-MCJoinCompletes == JoinCompletes \/ <>TooEarly
-MCLoneServes == LoneServes \/ <>TooEarly
-MCDelivered == Delivered \/ <>TooEarly
-MCGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts
-
------------------------------------------------------------------------------
-\* Progress, judged where the bounds end a run as well. By MCFairness no run is fair whose token
-\* has used up its numbers: who eats it is ready for ever, and may not pass it on. So a token that
-\* goes round until then is not judged under MCSpec. Under MCLiveSpec it is: such a run ends there,
-\* and must be in order if the end comes late enough (TooEarly).
-
-\* n holds the token, and its numbers are used up.
-Rests(n) ==
-    tokenState[n] = "eating" /\ lastToken[n].seq >= MaxSeq /\ Len(lastToken[n].nodelist) > 1
-
-ReadyInBounds(n) ==
-    \/ \E m \in network : m.to = n /\ Arrives(m)
-    \/ Up(n) /\ \E m \in network \cup reports : Told(n, m)
-    \/ Ready(n) /\ ~Rests(n)
-
-MCLiveFairness ==
-    /\ \A n \in Node : []<>~ReadyInBounds(n) \/ []<><<Acted(n)>>_mcVars
-    /\ []<>(\A n \in Node : side[n] = 0)
-
-MCLiveSpec == MCInit /\ [][MCNext]_mcVars /\ MCLiveFairness
-
 \* Somebody starves, and has done so as often as it may.
 Spent(n) == Up(n) /\ tokenState[n] = "starving" /\ attempt[n] >= MaxAttempts
 
@@ -238,11 +214,12 @@ LateToSay ==
     /\ \E n \in Senders : Up(n) /\ outbox[n] + said[n] < MaxMessages
     /\ \E n \in Eaters : lastToken[n].seq >= MaxSeq - 2 * Len(Order)
 
-LiveAgreement == Agreement \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
-LiveJoinCompletes == JoinCompletes \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
-LiveLoneServes == LoneServes \/ <>TooEarly
-LiveGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts \/ <>SpentApart
-LiveDelivered == Delivered \/ <>(TooEarly \/ LateToSay) \/ <>(SpentApart \/ SpentEarly)
+\* The properties of progress, in a run that its bounds do not stop too early.
+MCAgreement == Agreement \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
+MCJoinCompletes == JoinCompletes \/ <>TooEarly \/ <>(SpentApart \/ SpentEarly)
+MCLoneServes == LoneServes \/ <>TooEarly
+MCGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts \/ <>SpentApart
+MCDelivered == Delivered \/ <>(TooEarly \/ LateToSay) \/ <>(SpentApart \/ SpentEarly)
 
 \* The rounds are those of the token; who starves waits for a time-out, and who leaves for the
 \* Transport Manager.

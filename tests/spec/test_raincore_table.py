@@ -26,9 +26,6 @@ HOLES = {
 }
 """Cases of holes that are in a column as well, and whether they are of the text as it is."""
 
-_VARIANT = re.compile(r"^(?:MC|Live)(?=[A-Z])")
-"""What a property of a bounded run has before the name of the one that it is of."""
-
 _NAME = re.compile(rf"raincore-({'|'.join(COLUMNS)})(-seed)?(?:-.*)?")
 
 
@@ -47,7 +44,7 @@ def table(cases: Iterable[Case], as_written: bool) -> str:
             continue
         for name in case.properties:
             if case.expected in (HOLDS, name):
-                cell = (_VARIANT.sub("", name), where[0])
+                cell = (name.removeprefix("MC"), where[0])
                 cells[cell] = "no" if case.expected == name else cells.get(cell, "yes")
     lines = [
         f"| {'as written' if as_written else 'repaired'} | {' | '.join(COLUMNS)} |",
