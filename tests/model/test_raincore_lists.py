@@ -14,10 +14,10 @@ from raincheck.model.raincore_lists import (
     next_after,
     placed,
     posted,
-    relisted,
     restricted,
     view_at,
 )
+from raincheck.model.raincore_local import Rules, electorate, relisted
 from raincheck.model.runs import Address
 
 A, B, C, D, E, F = (Address(name, 0) for name in "abcdef")
@@ -115,18 +115,36 @@ def test_the_last_view_is_the_last_that_is_not_null() -> None:
     assert last_view(((), ())) == ()
 
 
-@given(rings, rings, st.booleans())
+@given(rings, rings, rings, st.booleans(), st.booleans())
 def test_another_list_takes_the_next_index_if_indices_are_bound(
-    ring: Nodelist, other: Nodelist, bound: bool
+    ring: Nodelist, other: Nodelist, base: Nodelist, bound: bool, asks_all: bool
 ) -> None:
+    rules = Rules(bound_index=bound, asks_all=asks_all)
     token = NO_TOKEN._replace(
-        nodelist=ring, acks=tuple((n, 3) for n in sorted(ring)), global_view_number=5, seq=7
+        nodelist=ring,
+        settled=Settled(4, base),
+        acks=tuple((n, 3) for n in sorted(ALL)),
+        global_view_number=5,
+        seq=7,
     )
-    made = relisted(token, other, frozenset({other[0]}), bound)
+    made = relisted(rules, token, other, frozenset({other[0]}))
     assert (made.nodelist, made.seen, made.seq) == (other, frozenset({other[0]}), 7)
-    assert {n for n, _ in made.acks} == set(ring) & set(other)
+    assert {n for n, _ in made.acks} == set(electorate(rules, made))
     assert made.global_view_number == (6 if bound else 5)
     assert made.pending == ((other,) if bound else ())
+
+
+@given(st.lists(rings, max_size=3), rings, rings, st.booleans())
+def test_all_on_the_lists_that_may_be_settled_are_asked_behind_the_list_itself(
+    pending: list[Nodelist], base: Nodelist, ring: Nodelist, asks_all: bool
+) -> None:
+    token = NO_TOKEN._replace(nodelist=ring, settled=Settled(4, base), pending=tuple(pending))
+    asked = electorate(Rules(asks_all=asks_all), token)
+    assert asked[: len(ring)] == ring
+    assert len(set(asked)) == len(asked)
+    assert set(asked) == (set(ring).union(base, *pending) if asks_all else set(ring))
+    if asks_all:
+        assert has_quorum(token, frozenset(asked))
 
 
 def test_mail_leaves_the_token_when_all_have_delivered_it() -> None:
