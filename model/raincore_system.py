@@ -101,7 +101,7 @@ class RaincoreSystem(Composed[State, Local]):
             me.last_token.seq < c.max_seq or len(me.last_token.nodelist) == 1
         ):
             for move in self.act(state, name, ev.EatingTimeout()):
-                shaken = self.local(move.target, name).view_state == "chaos" != me.view_state
+                shaken = self.local(move.target, name).last_token.nodelist != me.last_token.nodelist
                 yield move._replace(target=_disturbed(move.target)) if shaken else move
         calling = any(isinstance(m, Call911) for m in state.network | state.reports)
         if me.attempt < c.max_attempts and not (c.unhurried and calling):

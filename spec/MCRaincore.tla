@@ -85,7 +85,7 @@ MCUndelivered911(n) == Undelivered911(n) /\ Disturbed
 MCEatingTimeout(n) ==
     /\ lastToken[n].seq < MaxSeq \/ Len(lastToken[n].nodelist) = 1
     /\ EatingTimeout(n)
-    /\ IF viewState'[n] = "chaos" /\ viewState[n] # "chaos" THEN Disturbed ELSE Undisturbed
+    /\ IF lastToken'[n].nodelist # lastToken[n].nodelist THEN Disturbed ELSE Undisturbed
 
 \* Unhurried: time-outs are longer than a 911 takes to go round. The properties of progress need it:
 \* a node that asks again and again before it can have an answer has soon starved as often as it may.

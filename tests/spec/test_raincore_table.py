@@ -26,6 +26,12 @@ HOLES = {
 }
 """Cases of holes that are in a column as well, and whether they are of the text as it is."""
 
+NOTHING_TO_ASK = {
+    ("JoinCompletes", "still"),
+    *(("LoneServes", column) for column in ("still", "early", "false", "split")),
+}
+"""Nobody joins in that column; nobody is ever alone."""
+
 _NAME = re.compile(rf"raincore-({'|'.join(COLUMNS)})(-seed)?(?:-.*)?")
 
 
@@ -51,7 +57,12 @@ def table(cases: Iterable[Case], as_written: bool) -> str:
         f"|---|{'---|' * len(COLUMNS)}",
     ]
     for row in ROWS:
-        words = (cells.get((row, column), "·") for column in COLUMNS)
+        # As written there are no majorities.
+        nothing = {(row, column) for column in COLUMNS if as_written and row == "MajorityAsked"}
+        words = (
+            cells.get((row, column), "–" if (row, column) in NOTHING_TO_ASK | nothing else "·")
+            for column in COLUMNS
+        )
         lines.append(f"| `{row}` | {' | '.join(words)} |")
     return "\n".join(lines)
 
