@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
 from .machine import Accepted, Refused, Value
@@ -38,7 +38,7 @@ class Rules:
     seen_by_all: bool = True
 
 
-SEED = Rules(*(False,) * 11)
+SEED = Rules(*(False for _ in fields(Rules)))
 """The text as written."""
 
 

@@ -71,13 +71,12 @@ def one_live_token(rules: Rules, state: State) -> bool:
 
 def majority_asked(rules: Rules, state: State) -> bool:
     """Who starves asks all whose promises would do."""
-    if not rules.majority:
-        return True
-    for me in _running(state):
-        reach = {other.me for other in _running(state) if connected(state, me.me, other.me)}
-        starves = me.token_state == "starving"
-        asked = reach & set(ring_of(rules, me))
-        if starves and has_quorum(me.last_token, reach) and not has_quorum(me.last_token, asked):
+    running = _running(state)
+    starving = [me for me in running if me.token_state == "starving"] if rules.majority else []
+    for me in starving:
+        reach = {other.me for other in running if connected(state, me.me, other.me)}
+        asked = reach.intersection(ring_of(rules, me))
+        if has_quorum(me.last_token, reach) and not has_quorum(me.last_token, asked):
             return False
     return True
 

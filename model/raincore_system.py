@@ -103,8 +103,7 @@ class RaincoreSystem(Composed[State, Local]):
             for move in self.act(state, name, ev.EatingTimeout()):
                 shaken = self.local(move.target, name).last_token.nodelist != me.last_token.nodelist
                 yield move._replace(target=_disturbed(move.target)) if shaken else move
-        calling = any(isinstance(m, Call911) for m in state.network | state.reports)
-        if me.attempt < c.max_attempts and not (c.unhurried and calling):
+        if me.attempt < c.max_attempts and not (c.unhurried and _calling(state)):
             if me.token_state == "hungry":
                 yield from self._timeout(
                     state, name, ev.HungryTimeout(), coming(self.rules, state, me.me)
@@ -243,6 +242,10 @@ class RaincoreSystem(Composed[State, Local]):
 
 def _disturbed(state: State) -> State:
     return state._replace(calm=0) if state.calm else state
+
+
+def _calling(state: State) -> bool:
+    return any(isinstance(m, Call911) for m in state.network | state.reports)
 
 
 @lru_cache(maxsize=100_000)

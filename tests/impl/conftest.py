@@ -1,11 +1,12 @@
 """What tests of real processes share: ports for them, and their end."""
 
-import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 
 import pytest
+
+from raincheck.conformance.field import ringbase
 
 
 @pytest.fixture
@@ -13,14 +14,7 @@ def free_ports() -> Callable[[int], list[int]]:
     """Returns so many ports that are free for UDP at this moment."""
 
     def free_ports(count: int) -> list[int]:
-        sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-        try:
-            for sock in sockets:
-                sock.bind(("127.0.0.1", 0))
-            return [int(sock.getsockname()[1]) for sock in sockets]
-        finally:
-            for sock in sockets:
-                sock.close()
+        return [int(place.rpartition(":")[2]) for place in ringbase.free_ports(count)]
 
     return free_ports
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import raincheck
+from raincheck.conformance.field.ringbase import free_ports
 from raincheck.impl.connecting import Connecting
 from raincheck.impl.errors import MessageTooLarge, NotMember, WaitTimeout
 from raincheck.impl.messages import Message
@@ -41,22 +42,10 @@ def run(body: Coroutine[Any, Any, None]) -> None:
     asyncio.run(limited())
 
 
-def free_ports(count: int) -> list[int]:
-    """Return ports that nobody uses at this moment."""
-    sockets = [socket.socket(type=socket.SOCK_DGRAM) for _ in range(count)]
-    try:
-        for sock in sockets:
-            sock.bind(("127.0.0.1", 0))
-        return [int(sock.getsockname()[1]) for sock in sockets]
-    finally:
-        for sock in sockets:
-            sock.close()
-
-
 def founders_of(names: str) -> list[str]:
     """Places for founders of these names."""
-    ports = free_ports(len(names))
-    return [f"{name}@127.0.0.1:{port}" for name, port in zip(names, ports, strict=True)]
+    places = free_ports(len(names))
+    return [f"{name}@{place}" for name, place in zip(names, places, strict=True)]
 
 
 @asynccontextmanager
@@ -708,7 +697,7 @@ def test_frames_of_another_ring_are_counted_and_dropped() -> None:
 
 def test_who_finds_no_member_says_whom_it_asked() -> None:
     async def body() -> None:
-        contacts = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        contacts = free_ports(2)
         with pytest.raises(WaitTimeout, match=r"connecting took longer than 0\.3 s") as caught:
             await Ring.connect("test", name="a", join=contacts, config=FAST, timeout=0.3)
         for contact in contacts:
