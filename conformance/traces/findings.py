@@ -22,6 +22,8 @@ class Promise(msgspec.Struct, frozen=True):
     verdict: str
     witness: dict[str, Any] = {}
     reason: str = ""
+    judged: dict[str, int] = {}
+    """Over how many members, views and messages (of the ring: tokens, locks) it was judged."""
 
 
 class Difference(msgspec.Struct, frozen=True):
