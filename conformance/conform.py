@@ -182,7 +182,7 @@ def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list
 
 def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
     name = f"{verdict.run}: {promise.name}"
-    figures: dict[str, object] = {}
+    figures: dict[str, object] = {"judged": promise.judged}
     if promise.witness:
         figures["witness"] = promise.witness
     found, expected, detail = promise.verdict, HOLDS, promise.reason
@@ -209,7 +209,8 @@ def log_results(log: LogVerdict, seconds: float) -> list[Result]:
     }
     results = []
     for promise in log.properties:
-        figures = shared | ({"witness": promise.witness} if promise.witness else {})
+        figures = shared | {"judged": promise.judged}
+        figures |= {"witness": promise.witness} if promise.witness else {}
         detail = promise.reason
         if promise.verdict == VIOLATED:
             detail = f"smallest witness: {promise.witness}"

@@ -1,6 +1,7 @@
 """The two renderings that every run has: JUnit XML for machines, one plain page for people."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime
 from html import escape
 from xml.etree import ElementTree
@@ -71,12 +72,20 @@ def mark_of(result: Result) -> tuple[str, str]:
 
 
 def figures_line(result: Result) -> str:
-    """The figures in one line: "distinct states 120, depth 9"."""
-    return ", ".join(
+    """The figures in one line: "distinct states 120, depth 9", "judged over 3 members"."""
+    words = [
         f"{name.replace('_', ' ')} {round(value, 2) if isinstance(value, float) else value}"
         for name, value in result.figures.items()
         if isinstance(value, bool | int | float | str)
-    )
+    ]
+    judged = result.figures.get("judged")
+    return ", ".join([judged_over(judged), *words] if isinstance(judged, dict) else words)
+
+
+def judged_over(counts: Mapping[str, int]) -> str:
+    """Over whom and what a promise was judged, in words."""
+    some = [f"{count:,} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
+    return f"judged over {' · '.join(some)}" if any(counts.values()) else "judged over nobody"
 
 
 def report_html(outcome: Outcome, started: datetime) -> str:

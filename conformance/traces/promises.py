@@ -1,83 +1,50 @@
 """The specification's properties, evaluated on what a trace says was delivered.
 
 They are checked whether or not the trace conforms: what was promised to the application is one
-question, why it was kept or broken is another. Messages are told apart by (address, seqno).
-The order is compared with one reference member first, in one pass; only members that delivered
-what the reference did not are compared pair by pair.
+question, why it was kept or broken is another. `logs.py` says what of each member's log a promise
+speaks of. Messages are told apart by (address, seqno). Where logs are compared in pairs, each is
+compared with the longest one first, and only those with more than that one has, pair by pair.
+
+Each promise says over how many members, views and messages it was judged. Where nobody was there,
+or nothing that could have broken it, it is inconclusive.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from itertools import combinations
+from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 import numpy as np
-import numpy.typing as npt
 
 from .events import Address
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise, Summary
+from .logs import Keys, Log, logs_of
 from .rows import SEQNO_BITS
+from .tallies import Judged, Tally, tallied
 
-Keys = npt.NDArray[np.int64]
-ENDED = ("left", "crashed")
-
-
-class Log(NamedTuple):
-    """What one member delivered: a key per message, in order, and where its views begin."""
-
-    who: Address
-    keys: Keys
-    starts: list[tuple[int, int]]
-    summary: Summary
-    survived: frozenset[int]
-    """The views that it went on from, together with the next one."""
-    running: bool
+Facts: TypeAlias = dict[str, Any]
+"""What a witness says."""
 
 
-def logs_of(
-    summaries: Mapping[Address, Summary], deliveries: dict[Address, Any]
-) -> tuple[list[Log], list[Address]]:
-    """Logs with one code per sender in the whole run, and the senders by code."""
-    senders = sorted({a for summary in summaries.values() for a in summary.addresses})
-    code = {sender: place for place, sender in enumerate(senders)}
-    logs = []
-    for who, summary in sorted(summaries.items()):
-        keys, starts = _expanded(deliveries.pop(who), summary.view_starts)
-        if summary.addresses:
-            codes = np.array([code[a] for a in summary.addresses], dtype=np.int64)
-            low = keys & ((1 << SEQNO_BITS) - 1)
-            keys = codes[keys >> SEQNO_BITS] << SEQNO_BITS | low
-        numbers = [place.view for place in summary.views]
-        members = {place.view: place.members for place in summary.views}
-        survived = frozenset(
-            v for v in numbers if v + 1 in members and who in members[v] and who in members[v + 1]
-        )
-        running = summary.status not in ENDED and summary.end != "open"
-        logs.append(Log(who, keys, starts, summary, survived, running))
-    return logs, senders
+class Asked(NamedTuple):
+    """What came of asking for a promise: a witness against it, and over what it was judged."""
+
+    witness: Facts | None
+    judged: Judged
 
 
-def _expanded(rows: Any, starts: list[tuple[int, int]]) -> tuple[Keys, list[tuple[int, int]]]:
-    """A key per message, where the rows have one per run and behind it, negative, its length."""
-    words = np.frombuffer(rows, dtype=np.int64)
-    if not len(words) or words.min() >= 0:
-        return words.copy(), list(starts)
-    is_key = words >= 0
-    run = np.cumsum(is_key) - 1
-    counts = np.ones(int(run[-1]) + 1, dtype=np.int64)
-    counts[run[~is_key]] = -words[~is_key]
-    ends = np.cumsum(counts)
-    begins = ends - counts
-    offsets = np.arange(int(ends[-1]), dtype=np.int64) - np.repeat(begins, counts)
-    keys = np.repeat(words[is_key], counts) + offsets
-    return keys, [(int(begins[run[row]]), view) for row, view in starts]
-
-
-def weakened(promises: list[Promise]) -> list[Promise]:
-    """Without all records there and in order nothing holds: what is missing might violate it."""
-    reason = "not every record was checked"
-    return [
-        Promise(promise.name, INCONCLUSIVE, reason=reason) if promise.verdict == HOLDS else promise
-        for promise in promises
-    ]
+NOBODY = {
+    "TotalOrder": "no two members that stayed have both delivered the same two messages",
+    "UniformTotalOrder": "no two members have both delivered the same two messages",
+    "Agreement": "no two members went on together from a view in which a message was delivered",
+    "UniformAgreement": "nobody went on from a view in which somebody else delivered a message",
+    "Integrity": "nothing was delivered",
+    "Fifo": "nobody delivered two messages of one sender",
+    "InView": "nothing was delivered",
+    "VirtualSynchrony": "no two members that stayed have delivered the same message, at least one "
+    "of which went from one view to another",
+}
+"""Why nothing can be said where nobody was there to be judged by."""
 
 
 def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any]) -> list[Promise]:
@@ -86,26 +53,43 @@ def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any
     It takes the logs out of `deliveries`, which would stay in memory beside what they become.
     """
     logs, senders = logs_of(summaries, deliveries)
-    survivors = [log for log in logs if log.running]
-    found = {
-        "TotalOrder": _total_order(survivors, senders),
-        "UniformTotalOrder": _total_order(logs, senders),
-        "Agreement": _agreement(survivors, survivors, senders),
-        "UniformAgreement": _agreement(logs, survivors, senders),
+    firm = [log.firm() for log in logs]
+    asked = {
+        "TotalOrder": _total_order(firm, senders, uniform=False),
+        "UniformTotalOrder": _total_order(logs, senders, uniform=True),
+        "Agreement": _agreement(logs, senders, uniform=False),
+        "UniformAgreement": _agreement(logs, senders, uniform=True),
         "Integrity": _integrity(logs, summaries, senders),
         "Fifo": _fifo(logs, senders),
         "InView": _in_view(logs, senders),
-        "VirtualSynchrony": _one_view(survivors, senders),
+        "VirtualSynchrony": _one_view(firm, senders),
     }
-    promises = []
-    for name, witness in found.items():
-        if witness is not None:
-            promises.append(Promise(name, VIOLATED, witness))
-        elif any(len(log.keys) for log in logs):
-            promises.append(Promise(name, HOLDS))
-        else:
-            promises.append(Promise(name, INCONCLUSIVE, reason="nothing was delivered"))
-    return promises
+    return [_promise(name, found) for name, found in asked.items()]
+
+
+def _promise(name: str, asked: Asked) -> Promise:
+    if asked.witness is not None:
+        return Promise(name, VIOLATED, asked.witness, judged=asked.judged)
+    if not all(asked.judged.values()):
+        return Promise(name, INCONCLUSIVE, reason=NOBODY[name], judged=asked.judged)
+    return Promise(name, HOLDS, judged=asked.judged)
+
+
+def weakened(promises: list[Promise]) -> list[Promise]:
+    """Without all records there and in order nothing holds: what is missing might violate it."""
+    reason = "not every record was checked"
+    return [
+        msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason)
+        if promise.verdict == HOLDS
+        else promise
+        for promise in promises
+    ]
+
+
+def witness(members: list[Log], keys: list[int], senders: list[Address], **more: Any) -> Facts:
+    """What speaks against a promise: who, which messages, and what else there is to say."""
+    messages = [_message(key, senders) for key in keys]
+    return {"members": [list(log.who) for log in members], "messages": messages, **more}
 
 
 def _message(key: int, senders: list[Address]) -> list[Any]:
@@ -113,117 +97,156 @@ def _message(key: int, senders: list[Address]) -> list[Any]:
     return [node, incarnation, int(key) & ((1 << SEQNO_BITS) - 1)]
 
 
-def _common(p: Log, q: Log) -> tuple[Keys, Keys]:
+# ---------------------------------------------------------------- in pairs
+
+Places: TypeAlias = tuple[Keys, Keys]
+"""Where the messages that both delivered are in one log, in its order, and in the other."""
+Differ: TypeAlias = Callable[[Log, Log, Places], Facts | None]
+
+
+def _common(p: Log, q: Log) -> Places:
     """The places, in p's order, of the messages that both delivered: p's places, and q's."""
+    if not len(p.keys) or not len(q.keys):
+        return p.keys[:0], q.keys[:0]
+    starts = np.flatnonzero(q.keys == p.keys[0])
+    first = int(starts[0]) if len(starts) else 0
+    if np.array_equal(p.keys, q.keys[first : first + len(p.keys)]):
+        mine = np.arange(len(p.keys))  # it is one piece of the other, as it is where all goes well
+        return mine, mine + first
     order = np.argsort(q.keys, kind="stable")
     ordered = q.keys[order]
     inside = np.minimum(np.searchsorted(ordered, p.keys), len(ordered) - 1)
-    mine = np.flatnonzero(ordered[inside] == p.keys) if len(ordered) else np.array([], dtype=int)
-    return mine, order[inside[mine]] if len(mine) else mine
+    mine = np.flatnonzero(ordered[inside] == p.keys)
+    return mine, order[inside[mine]]
 
 
-def _pairwise(
-    logs: list[Log],
-    differ: Callable[[Log, Log], dict[str, Any] | None],
-    same: Callable[[Log, Log], bool],
-) -> dict[str, Any] | None:
+def _pairwise(logs: list[Log], differ: Differ, tally: Tally, *, uniform: bool) -> Asked:
     """The first two logs that differ, where what both have must be alike in some way.
 
-    Each is compared with the longest one, and only those that have what that lacks pair by pair.
-    `same` may spare a comparison.
+    Not `uniform`: what one delivered in a view that has lost the other one does not count.
     """
-    if len(logs) < 2:
-        return None
-    reference = max(logs, key=lambda log: len(log.keys))
+
+    def compared(p: Log, q: Log) -> tuple[Facts | None, bool]:
+        """A difference that counts; and whether all that p has fits into q."""
+        places = _common(p, q)
+        found = differ(p, q, places)
+        fits = found is None and len(places[0]) == len(p.keys)
+        if found is not None and not uniform:
+            p, q = p.beside(q), q.beside(p)
+            places = _common(p, q)
+            found = differ(p, q, places)
+        tally.add(p, q, places)
+        return found, fits
+
+    reference = max(logs, key=lambda log: len(log.keys), default=None)
     beyond: list[Log] = []
     for log in logs:
-        if log is reference or not len(log.keys) or same(log, reference):
+        if reference is None or log is reference or not len(log.keys):
             continue
-        found = differ(log, reference)
+        found, fits = compared(log, reference)
         if found:
-            return found
-        if not np.isin(log.keys, reference.keys).all():
+            return Asked(found, tally.judged())
+        if not fits:
             beyond.append(log)
-    pairs = ((p, q) for place, p in enumerate(beyond) for q in beyond[place + 1 :])
-    return next(filter(None, (differ(p, q) for p, q in pairs)), None)
+    # Whoever fits into the reference has nothing that could differ from others that fit as well.
+    for p, q in _pairs(beyond, logs, reference):
+        found, _ = compared(p, q)
+        if found:
+            return Asked(found, tally.judged())
+    return Asked(None, tally.judged())
 
 
-def _part(keys: Keys, of: Keys) -> bool:
-    """Whether it is one piece of the other, as it is where all goes well."""
-    starts = np.flatnonzero(of == keys[0])
-    if not len(starts):
-        return False
-    first = int(starts[0])
-    return np.array_equal(keys, of[first : first + len(keys)])
+def _pairs(beyond: list[Log], logs: list[Log], reference: Log | None) -> Iterator[tuple[Log, Log]]:
+    """Each of those that do not fit, with each other one."""
+    yield from combinations(beyond, 2)
+    within = [log for log in logs if log is not reference and not any(b is log for b in beyond)]
+    yield from ((p, q) for p in beyond for q in within if len(q.keys))
 
 
-def _total_order(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+def _total_order(logs: list[Log], senders: list[Address], *, uniform: bool) -> Asked:
     """Two members deliver the messages that both deliver in the same order."""
 
-    def inverted(p: Log, q: Log) -> dict[str, Any] | None:
+    def inverted(p: Log, q: Log, places: Places) -> Facts | None:
         """The first message of p that q delivered before p's previous common one."""
-        mine, theirs = _common(p, q)
+        mine, theirs = places
         falls = np.flatnonzero(np.diff(theirs) < 0)
         if not len(falls):
             return None
         at = int(falls[0])
-        pair = p.keys[mine[at : at + 2]]
-        return {
-            "members": [list(p.who), list(q.who)],
-            "messages": [_message(int(key), senders) for key in pair],
-            "order": f"{p.who[0]} delivered them in this order, {q.who[0]} in the other",
-        }
+        order = f"{p.who[0]} delivered them in this order, {q.who[0]} in the other"
+        pair = [int(p.keys[place]) for place in mine[at : at + 2]]
+        return witness([p, q], pair, senders, order=order)
 
-    return _pairwise(logs, inverted, lambda p, q: _part(p.keys, q.keys))
+    return _pairwise(logs, inverted, Tally(least=2), uniform=uniform)
 
 
-def _in(log: Log, view: int) -> Keys:
-    """What the member delivered in that view."""
-    places = [place for place, _ in log.starts] + [len(log.keys)]
-    for at, (_, number) in enumerate(log.starts):
-        if number == view:
-            return log.keys[places[at] : places[at + 1]]
-    return log.keys[:0]
+def _one_view(logs: list[Log], senders: list[Address]) -> Asked:
+    """Members that deliver the same message do so in the same view."""
+
+    def elsewhere(p: Log, q: Log, places: Places) -> Facts | None:
+        mine, theirs = places
+        here, there = p.view_of_each()[mine], q.view_of_each()[theirs]
+        differ = np.flatnonzero(here != there)
+        if not len(differ):
+            return None
+        first = int(differ[0])
+        views = [int(here[first]), int(there[first])]
+        return witness([p, q], [int(p.keys[mine[first]])], senders, views=views)
+
+    return _pairwise(logs, elsewhere, Tally(least=1, changed=True), uniform=False)
 
 
-def _agreement(
-    ps: list[Log], survivors: list[Log], senders: list[Address]
-) -> dict[str, Any] | None:
-    """What any of `ps` delivered in a view, each survivor of that view delivered in it too.
+# ---------------------------------------------------------------- view by view
 
-    A `p` that is a survivor itself counts only for the views that it survived.
+
+def _agreement(logs: list[Log], senders: list[Address], *, uniform: bool) -> Asked:
+    """Who goes on together from a view has delivered the same in it.
+
+    Uniformly: what anybody delivered in a view, even one that crashed in it, each that went on
+    from it delivered in it too. Whoever went on took part until then, whatever became of it later.
     """
-    uniform = ps is not survivors
-    for view in sorted({view for log in survivors for view in log.survived}):
-        those = [log for log in survivors if view in log.survived]
-        for p in ps if uniform else those:
-            mine = _in(p, view)
-            for q in those:
-                theirs = _in(q, view)
-                if p is q or (len(mine) == len(theirs) and (mine == theirs).all()):
-                    continue
-                missing = mine[~np.isin(mine, theirs)]
-                if len(missing):
-                    return {
-                        "view": view,
-                        "members": [list(p.who), list(q.who)],
-                        "messages": [_message(int(missing[0]), senders)],
-                        "lacking": f"{q.who[0]} did not deliver it in view {view}",
-                    }
-    return None
+    views, members, messages = 0, set[Address](), 0
+    for view in sorted({view for log in logs for view in log.survived}):
+        survivors = [log for log in logs if view in log.survived]
+        heard = {log.who: log.within(view) for log in logs if uniform or view in log.survived}
+        asked = {who for who, keys in heard.items() if len(keys)}
+        asked |= {log.who for log in survivors}
+        most = max(map(len, heard.values()))
+        if len(asked) < 2 or not most:
+            continue
+        views, messages, members = views + 1, messages + most, members | asked
+        for p in (log for log in logs if log.who in asked):
+            for q in survivors:
+                missing = _lacking(heard[p.who], heard[q.who])
+                if p is not q and missing is not None:
+                    lacking = f"{q.who[0]} did not deliver it in view {view}"
+                    found = witness([p, q], [missing], senders, view=view, lacking=lacking)
+                    return Asked(found, tallied(members, views, messages))
+    return Asked(None, tallied(members, views, messages))
+
+
+def _lacking(mine: Keys, theirs: Keys) -> int | None:
+    """The first message of one that is not among the other's."""
+    if np.array_equal(mine, theirs[: len(mine)]):
+        return None
+    missing = mine[~np.isin(mine, theirs)]
+    return int(missing[0]) if len(missing) else None
+
+
+# ---------------------------------------------------------------- each member's log alone
 
 
 def _integrity(
     logs: list[Log], summaries: Mapping[Address, Summary], senders: list[Address]
-) -> dict[str, Any] | None:
+) -> Asked:
     """Nothing is delivered twice, and nothing that its sender did not send."""
+    judged = _alone(logs)
     for log in logs:
         order = np.argsort(log.keys, kind="stable")
         twice = np.flatnonzero(np.diff(log.keys[order]) == 0)
         if len(twice):
-            place = int(order[twice + 1].min())
-            key = int(log.keys[place])
-            return {"members": [list(log.who)], "messages": [_message(key, senders)], "twice": True}
+            key = int(log.keys[int(order[twice + 1].min())])
+            return Asked(witness([log], [key], senders, twice=True), judged)
     for code, sender in enumerate(senders):
         summary = summaries.get(sender)
         if summary is None or not summary.complete:
@@ -232,65 +255,44 @@ def _integrity(
             of_it = log.keys[log.keys >> SEQNO_BITS == code]
             beyond = of_it[(of_it & ((1 << SEQNO_BITS) - 1)) > summary.seqno]
             if len(beyond):
-                key = int(beyond[0])
-                return {"members": [list(log.who)], "messages": [_message(key, senders)]}
-    return None
+                return Asked(witness([log], [int(beyond[0])], senders, never_sent=True), judged)
+    return Asked(None, judged)
 
 
-def _fifo(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+def _fifo(logs: list[Log], senders: list[Address]) -> Asked:
     """Messages of one sender are delivered in the order of their seqnos."""
+    views, members, messages = set[int](), set[Address](), 0
     for log in logs:
-        for code in range(len(senders)):
-            of_it = log.keys[log.keys >> SEQNO_BITS == code]
-            falls = np.flatnonzero(np.diff(of_it) <= 0)
-            if len(falls):
-                pair = of_it[falls[0] : falls[0] + 2]
-                messages = [_message(int(key), senders) for key in pair]
-                return {"members": [list(log.who)], "messages": messages}
-    return None
+        codes = log.keys >> SEQNO_BITS
+        counts = np.bincount(codes, minlength=len(senders))
+        if not (counts > 1).any():
+            continue
+        members.add(log.who)
+        messages += int(counts[counts > 1].sum())
+        views |= {view for _, view in log.starts}
+        ordered = log.keys[np.argsort(codes, kind="stable")]
+        same = np.diff(ordered >> SEQNO_BITS) == 0
+        falls = np.flatnonzero(same & (np.diff(ordered) <= 0))
+        if len(falls):
+            pair = [int(key) for key in ordered[falls[0] : falls[0] + 2]]
+            found = witness([log], pair, senders)
+            return Asked(found, tallied(members, len(views), messages))
+    return Asked(None, tallied(members, len(views), messages))
 
 
-def _in_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
+def _in_view(logs: list[Log], senders: list[Address]) -> Asked:
     """A message is delivered only in a view that contains the receiver."""
+    judged = _alone(logs)
     for log in logs:
-        members = {place.view: place.members for place in log.summary.views}
-        for place, view in _starts(log):
-            if log.who not in members.get(view, ()):
-                key = int(log.keys[place])
-                return {
-                    "members": [list(log.who)],
-                    "messages": [_message(key, senders)],
-                    "view": view,
-                }
-    return None
+        for place, view in log.starts:
+            if log.who not in log.views.get(view, ()):
+                found = witness([log], [int(log.keys[place])], senders, view=view)
+                return Asked(found, judged)
+    return Asked(None, judged)
 
 
-def _one_view(logs: list[Log], senders: list[Address]) -> dict[str, Any] | None:
-    """Survivors that deliver the same message do so in the same view."""
-
-    def elsewhere(p: Log, q: Log) -> dict[str, Any] | None:
-        mine, theirs = _common(p, q)
-        here, there = _views_of(p)[mine], _views_of(q)[theirs]
-        differ = np.flatnonzero(here != there)
-        if not len(differ):
-            return None
-        first = int(differ[0])
-        return {
-            "members": [list(p.who), list(q.who)],
-            "messages": [_message(int(p.keys[mine[first]]), senders)],
-            "views": [int(here[first]), int(there[first])],
-        }
-
-    return _pairwise(logs, elsewhere, lambda *_: False)
-
-
-def _views_of(log: Log) -> Keys:
-    """The view that each message was delivered in."""
-    places = np.array([place for place, _ in log.starts], dtype=np.int64)
-    numbers = np.array([view for _, view in log.starts], dtype=np.int64)
-    at = np.searchsorted(places, np.arange(len(log.keys)), side="right") - 1
-    return numbers[at] if len(numbers) else np.zeros(len(log.keys), dtype=np.int64)
-
-
-def _starts(log: Log) -> Iterator[tuple[int, int]]:
-    return ((place, view) for place, view in log.starts if place < len(log.keys))
+def _alone(logs: list[Log]) -> Judged:
+    """Who delivered something, in how many views, and how many deliveries that were."""
+    views = {view for log in logs for _, view in log.starts}
+    members = {log.who for log in logs if len(log.keys)}
+    return tallied(members, len(views), sum(len(log.keys) for log in logs))

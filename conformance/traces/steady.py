@@ -1,7 +1,8 @@
 """Large conforming traces of a group at work, for measuring: written from templates, not walked.
 
 Each round every member sends one run, the coordinator relays the others', and everybody delivers
-all of them. A round of m members is 2 m - 1 + m² events. That they conform is the checker's word.
+all of them. A round of m members is 2 m - 1 + m² events. In the end all of them go on to a second
+view, with another coordinator. That they conform is the checker's word.
 """
 
 from pathlib import Path
@@ -17,9 +18,18 @@ def rounds_for(events: int, members: int) -> int:
 
 
 def write_steady(
-    folder: Path, events: int, members: int = 3, size: int = 1, run: str = "steady"
+    folder: Path,
+    events: int,
+    members: int = 3,
+    size: int = 1,
+    run: str = "steady",
+    *,
+    change: bool = True,
 ) -> list[Path]:
-    """Write a trace of about that many events, one file per member; return the files."""
+    """Write a trace of about that many events, one file per member; return the files.
+
+    Without `change` it ends in the view that it begins in.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"n{i:02}" for i in range(members)]
     first = ViewRecord(1, tuple((name, 0) for name in names))
@@ -41,6 +51,8 @@ def write_steady(
             writer = _Member(run, name, names, size)
             for number in range(rounds):
                 file.write("".join(writer.round(number)).encode())
+            if change:
+                file.write(writer.next_view(rounds).encode())
             file.write(
                 f'{{"kind":"footer","run":"{run}","node":"{name}","incarnation":0,'
                 f'"index":{writer.index}}}\n'.encode()
@@ -87,6 +99,13 @@ class _Member:
         for place, other in enumerate(names):
             lines.append(self._delivery(other, low, base + 2 * len(names) + place, place, number))
         return lines
+
+    def next_view(self, rounds: int) -> str:
+        """The line of a view in which the second member is the coordinator."""
+        members = ",".join(f'["{name}",0]' for name in [*self.names[1:], self.names[0]])
+        clock = (rounds + 1) * 4 * len(self.names)
+        arguments = f'"view":2,"members":[{members}]'
+        return self._line(clock, "InstallView", arguments, "null", "", '"view":2')
 
     def _delivery(self, sender: str, low: int, clock: int, place: int, number: int) -> str:
         size = self.size

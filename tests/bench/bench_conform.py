@@ -79,7 +79,7 @@ def tlc(folder: Path, events: int) -> None:
     from raincheck.conformance.tlc.tlc import run_tlc
     from raincheck.conformance.traces.tlatrace import write_tla_trace
 
-    paths = write_steady(folder / "tlc", events, MEMBERS)
+    paths = write_steady(folder / "tlc", events, MEMBERS, change=False)
     trace = write_tla_trace(folder / "module", paths)
     spec = Path(__file__).parents[2] / "spec"
     for name in ("Sequencer", "Network", "Views"):

@@ -20,8 +20,8 @@ from raincheck.conformance.traces.findings import (
     Installed,
     Summary,
 )
+from raincheck.conformance.traces.logs import logs_of
 from raincheck.conformance.traces.network import Views, check_drained, check_members
-from raincheck.conformance.traces.promises import logs_of
 from raincheck.conformance.traces.rows import Rows
 from raincheck.conformance.traces.steady import write_steady
 from raincheck.conformance.traces.tracegen import Shape, Trace, Walk, write_trace

@@ -165,7 +165,7 @@ def test_a_message_that_carries_more_than_the_model_sends_is_a_violation(capsys:
 
 @pytest.mark.java
 def test_tlc_walks_a_good_trace_to_its_end_and_stops_where_a_bad_one_goes_wrong() -> None:
-    paths = write_steady(Path("t"), 30)
+    paths = write_steady(Path("t"), 30, change=False)
     reached, events = depth(paths)
     assert (reached, events) == (29, 28)  # the initial state counts as well
 
