@@ -18,6 +18,7 @@ from raincheck.conformance.traces.properties import (
     LogVerdict,
     Witness,
     agreement_witness,
+    counts,
     judged,
     order_witness,
 )
@@ -129,7 +130,11 @@ def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -
         found["no_creation"] = _created(_one(session, queries.CREATED))
     if known.views:
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
-    return Answers(known, {name: w for name, w in found.items() if w is not None}, loose)
+    judged = {
+        row.name: counts(row.members, row.views, row.messages)
+        for row in session.sql(queries.JUDGED).collect()
+    }
+    return Answers(known, {name: w for name, w in found.items() if w is not None}, loose, judged)
 
 
 def _one(session: "SparkSession", query: str) -> "SparkRow | None":

@@ -1,6 +1,8 @@
 """The questions of `properties_local.py` in SQL; each answers with its smallest witness or no row.
 
-The views build on each other: `d` is every delivery, `f` each member's first delivery of a message.
+The views build on each other: `d` is every delivery, `f` each member's first delivery of a message;
+`firm_d` and `firm_f` are without what a crashed member delivered in its last view. `JUDGED` says
+over how many members, views and messages each question was asked, as `overwhom.py` does.
 """
 
 VIEWS = {
@@ -12,14 +14,18 @@ VIEWS = {
     "s": """
         select sender, message, min(struct(position, view)) as place
         from log where event = 'send' group by sender, message""",
-    "crashed": """
-        select distinct member from log where event = 'crash'""",
-    "survivors_f": """
-        select f.* from f left anti join crashed c on c.member = f.member""",
-    "survivors_d": """
-        select d.* from d left anti join crashed c on c.member = d.member""",
     "visited": """
         select distinct member, view from log where event in ('deliver', 'view')""",
+    "crashed": """
+        select c.member, max(v.view) as last
+        from (select distinct member from log where event = 'crash') c
+        left join visited v on v.member = c.member group by c.member""",
+    "firm_d": """
+        select d.* from d left join crashed c on c.member = d.member
+        where c.member is null or d.view < c.last""",
+    "firm_f": """
+        select member, sender, message, min(position) as position
+        from firm_d group by member, sender, message""",
     "everybody": """
         select distinct member from visited""",
     "senders": """
@@ -31,8 +37,8 @@ VIEWS = {
         group by m.sender""",
     "reference": """
         select member from f group by member order by count(*) desc, member limit 1""",
-    "survivors_reference": """
-        select member from survivors_f group by member order by count(*) desc, member limit 1""",
+    "firm_reference": """
+        select member from firm_f group by member order by count(*) desc, member limit 1""",
     "stays": """
         select v.member, v.view, v.following
         from (select member, view,
@@ -105,8 +111,8 @@ _PAIRS = """
     where there < there_before
     order by p, q, position limit 1"""
 
-ORDER_REFERENCE = _REFERENCE.format(f="survivors_f", reference="survivors_reference")
-ORDER_PAIRS = _PAIRS.format(f="survivors_f", reference="survivors_reference")
+ORDER_REFERENCE = _REFERENCE.format(f="firm_f", reference="firm_reference")
+ORDER_PAIRS = _PAIRS.format(f="firm_f", reference="firm_reference")
 UNIFORM_REFERENCE = _REFERENCE.format(f="f", reference="reference")
 UNIFORM_PAIRS = _PAIRS.format(f="f", reference="reference")
 
@@ -155,18 +161,19 @@ VIEWS_DIFFER = """
            low.member as low_member, high.member as high_member
     from (select sender, message, min(struct(view, member)) as low,
                  max(view) as top
-          from survivors_d group by sender, message having count(distinct view) > 1
+          from firm_d group by sender, message having count(distinct view) > 1
           order by sender, message limit 1) k
-    join lateral (select min(struct(d.view, d.member)) as high from survivors_d d
+    join lateral (select min(struct(d.view, d.member)) as high from firm_d d
                   where d.sender = k.sender and d.message = k.message and d.view = k.top)"""
 
 SENT_ELSEWHERE = """
-    select d.sender, d.message, s.place.view as sent_view, min(d.view) as view,
-           min(d.member) as member
-    from d join s on s.sender = d.sender and s.message = d.message
-    where s.place.view <> 0 and s.place.view <> d.view
-    group by d.sender, d.message, s.place.view
-    order by d.sender, d.message limit 1"""
+    select sender, message, sent_view, first.view, first.member
+    from (select d.sender, d.message, s.place.view as sent_view,
+                 min(struct(d.view, d.member)) as first
+          from d join s on s.sender = d.sender and s.message = d.message
+          where s.place.view <> 0 and s.place.view <> d.view
+          group by d.sender, d.message, s.place.view)
+    order by sender, message limit 1"""
 
 GAP = """
     select member, sender, before + 1 as missing
@@ -176,3 +183,73 @@ GAP = """
                 from f join senders n on n.sender = f.sender and n.counted))
     where number > before + 1
     order by member, sender, number limit 1"""
+
+_OVER = """
+    select '{name}' as name, count(distinct member) as members, count(distinct view) as views,
+           count(distinct struct(sender, message)) as messages
+    from ({rows})"""
+
+_ORDERED = """
+    with r as (select f.* from {f} f join {reference} r0 on r0.member = f.member),
+         beyond as (select distinct f.member from {f} f
+                    left anti join r on r.sender = f.sender and r.message = f.message),
+         b as (select f.* from {f} f join beyond on beyond.member = f.member),
+         pairs as (select f.member as p, r.member as q, f.sender, f.message
+                   from {f} f join r on r.sender = f.sender and r.message = f.message
+                   where r.member <> f.member
+                   union all
+                   select p.member as p, q.member as q, p.sender, p.message
+                   from b p join b q
+                   on q.sender = p.sender and q.message = p.message and p.member < q.member),
+         asked as (select p, q from pairs group by p, q having count(*) > 1),
+         keys as (select distinct pairs.sender, pairs.message
+                  from pairs join asked on asked.p = pairs.p and asked.q = pairs.q),
+         judges as (select p as member from asked union select q from asked)
+    select d.member, d.view, d.sender, d.message
+    from {d} d join judges on judges.member = d.member
+    join keys on keys.sender = d.sender and keys.message = d.message"""
+
+_GROUPED = """
+    with asked as (select distinct h.view, h.following
+                   from heard h join groups g on g.view = h.view and g.following = h.following
+                   where g.size > 1 and h.following >= {least})
+    select t.member, t.view, h.sender, h.message
+    from asked a
+    join stays t on t.view = a.view and t.following = a.following
+    join (select distinct view, following, sender, message from heard) h
+    on h.view = a.view and h.following = a.following"""
+
+_SEVERAL = """
+    select d.member, d.view, d.sender, d.message
+    from d join (select f.member, f.sender
+                 from f join senders n on n.sender = f.sender and {ranked}
+                 group by f.member, f.sender having count(*) > 1) n
+    on n.member = d.member and n.sender = d.sender"""
+
+_CHANGED = """
+    select d.member, d.view, d.sender, d.message
+    from firm_d d
+    join (select k.sender, k.message
+          from firm_d k
+          join (select member, count(*) as visited from visited group by member) v
+          on v.member = k.member
+          group by k.sender, k.message
+          having count(distinct k.member) > 1 and max(v.visited) > 1) k
+    on k.sender = d.sender and k.message = d.message"""
+
+_ROWS = {
+    "total_order": _ORDERED.format(f="firm_f", d="firm_d", reference="firm_reference"),
+    "uniform_total_order": _ORDERED.format(f="f", d="d", reference="reference"),
+    "agreement": _GROUPED.format(least=0),
+    "agreement, last views": _GROUPED.format(least=-1),
+    "no_duplication": "select * from d",
+    "no_creation": "select * from d",
+    "sender_fifo": _SEVERAL.format(ranked="(n.counted or not n.unsent)"),
+    "gap_freeness": _SEVERAL.format(ranked="n.counted"),
+    "virtual_synchrony": _CHANGED,
+    "sending_view": """
+        select d.* from d join s on s.sender = d.sender and s.message = d.message
+        where s.place.view <> 0""",
+}
+
+JUDGED = " union all ".join(_OVER.format(name=name, rows=rows) for name, rows in _ROWS.items())

@@ -7,8 +7,12 @@ engine (`spark/properties.py`) answers the same questions in SQL and hands its a
 A message is (sender, id). Members that went on from a view to the same next one are its survivors;
 those that end in a view count as its survivors if they are not known to have crashed.
 `total_order` and `virtual_synchrony` (a message is delivered in one and the same view) speak of
-members that are not known to have crashed; `uniform_total_order` of all. `sending_view`: a message
-is delivered in the view in which its sender was when it sent it.
+what a member delivered to the end of its log, or, if it is known to have crashed, in the views that
+it went on from; `uniform_total_order` of all that anybody delivered. `sending_view`: a message is
+delivered in the view in which its sender was when it sent it.
+
+Each property says over how many members, views and messages it was judged. Where nothing was there
+that could have broken it, it is inconclusive.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,6 +27,7 @@ from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 
 Message = tuple[str, str]
 Witness = dict[str, Any]
+Judged = dict[str, int]
 
 NAMES = (
     "total_order",
@@ -37,8 +42,29 @@ NAMES = (
 )
 ON_DEMAND = frozenset({"uniform_total_order", "sending_view"})
 """Stronger than most systems promise, ours included: judged only where they are asked for."""
+NOBODY = {
+    "total_order": "no two members have both delivered the same two messages",
+    "agreement": "no two members went on together from a view in which a message was delivered",
+    "no_duplication": "nothing was delivered",
+    "no_creation": "nothing was delivered",
+    "sender_fifo": "nobody delivered two messages of one sender",
+    "virtual_synchrony": "no two members have delivered the same message, at least one of which "
+    "went from one view to another",
+    "gap_freeness": "nobody delivered two messages of one sender",
+    "uniform_total_order": "no two members have both delivered the same two messages",
+    "sending_view": "no message was delivered of which the log says in which view it was sent",
+}
+"""Why nothing can be said where nobody was there to be judged by."""
 NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
 """What missing records alone could make look violated."""
+
+
+LAST = "agreement, last views"
+
+
+def counts(members: int, views: int, messages: int) -> Judged:
+    """Over how many of each something is judged."""
+    return {"members": members, "views": views, "messages": messages}
 
 
 class Facts(msgspec.Struct, kw_only=True):
@@ -66,6 +92,9 @@ class Answers(NamedTuple):
     witnesses: Mapping[str, Witness]
     loose: Witness | None
     """A difference in the last view, which is a violation only if the logs are complete."""
+    judged: Mapping[str, Judged]
+    """Over how many members, views and messages each property can be judged; `agreement` without
+    the members' last views, `LAST` with them."""
 
 
 class LogVerdict(msgspec.Struct, kw_only=True):
@@ -99,12 +128,13 @@ def judged(
 def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Promise:
     facts = answers.facts
     witness = answers.witnesses.get(name)
-    if name == "agreement" and witness is None and answers.loose is not None:
+    judged = answers.judged[name]
+    if name == "agreement":
         if complete or not facts.open_end:
-            witness = answers.loose
-        else:
+            witness, judged = witness or answers.loose, answers.judged[LAST]
+        elif witness is None and answers.loose is not None:
             reason = "the last view differs, and no log says that it is complete"
-            return Promise(name, INCONCLUSIVE, answers.loose, reason)
+            return Promise(name, INCONCLUSIVE, answers.loose, reason, judged)
     missing = ""
     if facts.holes:
         missing = f"positions are missing or doubled in the log of {facts.holes[0]}"
@@ -113,9 +143,9 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
     elif not facts.messages:
         missing = "nothing was delivered"
     if witness is not None and not (missing and name in NEEDS_ALL):
-        return Promise(name, VIOLATED, witness)
+        return Promise(name, VIOLATED, witness, judged=judged)
     if missing:
-        return Promise(name, INCONCLUSIVE, witness or {}, missing)
+        return Promise(name, INCONCLUSIVE, witness or {}, missing, judged)
     reason = ""
     if name == "no_creation" and not facts.sends:
         reason = "there is no send log"
@@ -127,7 +157,9 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
         reason = "no sender's message ids are numbers"
     elif name == "sender_fifo" and facts.unordered:
         reason = f"no send log, and the message ids of {facts.unordered} are no numbers"
-    return Promise(name, INCONCLUSIVE if reason else HOLDS, {}, reason)
+    elif not judged["members"] or not judged["messages"]:
+        reason = NOBODY[name]
+    return Promise(name, INCONCLUSIVE if reason else HOLDS, {}, reason, judged)
 
 
 def order_witness(p: str, q: str, first: Message, second: Message) -> Witness:

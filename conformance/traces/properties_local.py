@@ -4,22 +4,26 @@ The oracle for `spark/properties.py`. What the properties mean stands in `proper
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 
 from .batches import Problem
 from .deliveries import Row, delivery_files, read_rows
+from .overwhom import over_all
 from .properties import (
     Answers,
     Facts,
+    Judged,
     LogVerdict,
     Message,
     Witness,
     agreement_witness,
+    counts,
     judged,
     order_witness,
 )
+from .sortedlog import Deliveries, SortedLog, groups_of
 
 
 def check_deliveries(
@@ -33,47 +37,9 @@ def check_deliveries(
     return judged(answers, sorted(problems), names, complete)
 
 
-class _Log:
-    """The rows, sorted out by member."""
-
-    def __init__(self, rows: Iterable[Row]) -> None:
-        self.delivered: dict[str, list[tuple[int, int, Message]]] = defaultdict(list)
-        self.visited: dict[str, set[int]] = defaultdict(set)
-        self.sent: dict[Message, tuple[int, int]] = {}
-        self.crashed: set[str] = set()
-        self.ended: dict[str, int] = {}
-        self.count = 0
-        for row in rows:
-            self.count += 1
-            if row.event == "deliver":
-                key = (row.sender, row.message)
-                self.delivered[row.member].append((row.position, row.view, key))
-                self.visited[row.member].add(row.view)
-            elif row.event == "send":
-                key = (row.sender, row.message)
-                known = self.sent.get(key)
-                place = (row.position, row.view)
-                self.sent[key] = place if known is None else min(known, place)
-            elif row.event == "view":
-                self.visited[row.member].add(row.view)
-            elif row.event == "crash":
-                self.crashed.add(row.member)
-            else:
-                self.ended[row.member] = max(row.position, self.ended.get(row.member, 0))
-        for log in self.delivered.values():
-            log.sort(key=lambda row: (row[0], row[2]))
-        self.members = sorted(set(self.delivered) | set(self.visited))
-        self.survivors = [member for member in self.members if member not in self.crashed]
-        self.first: dict[str, dict[Message, int]] = {}
-        for member in self.members:
-            places = self.first[member] = {}
-            for position, _, key in self.delivered[member]:
-                places.setdefault(key, position)
-
-
 def answer(rows: Iterable[Row]) -> Answers:
     """Find the smallest witness against each property."""
-    log = _Log(rows)
+    log = SortedLog(rows)
     senders: dict[str, bool] = {}
     messages = {key for places in log.first.values() for key in places}
     for sender, message in messages:
@@ -94,9 +60,11 @@ def answer(rows: Iterable[Row]) -> Answers:
         counted=any(senders.values()),
     )
     firm, loose = _agreement(log)
+    ordered, order = _total_order(log, log.firm, log.firm_first)
+    uniform, uniform_order = _total_order(log, log.delivered, log.first)
     found = {
-        "total_order": _total_order(log, log.survivors),
-        "uniform_total_order": _total_order(log, log.members),
+        "total_order": order,
+        "uniform_total_order": uniform_order,
         "agreement": firm,
         "no_duplication": _duplicate(log),
         "no_creation": _created(log) if log.sent else None,
@@ -105,7 +73,12 @@ def answer(rows: Iterable[Row]) -> Answers:
         "sending_view": _sent_elsewhere(log) if facts.views else None,
         "gap_freeness": _gap(log, senders),
     }
-    return Answers(facts, {name: w for name, w in found.items() if w is not None}, loose)
+    judged = over_all(log, senders, unsent) | {
+        "total_order": ordered,
+        "uniform_total_order": uniform,
+    }
+    witnesses = {name: w for name, w in found.items() if w is not None}
+    return Answers(facts, witnesses, loose, judged)
 
 
 def is_number(message: str) -> bool:
@@ -113,7 +86,7 @@ def is_number(message: str) -> bool:
     return message.isascii() and message.isdigit() and len(message) <= 18
 
 
-def _whole(log: _Log, member: str) -> bool:
+def _whole(log: SortedLog, member: str) -> bool:
     positions = [position for position, _, _ in log.delivered[member]]
     end = log.ended.get(member, len(positions))
     return positions == list(range(1, len(positions) + 1)) and end == len(positions)
@@ -132,43 +105,49 @@ def _inversions(
         previous = (place, key)
 
 
-def _total_order(log: _Log, members: list[str]) -> Witness | None:
-    """One pass against the fullest log; only members with more than it pair by pair."""
+def _total_order(
+    log: SortedLog, delivered: Mapping[str, Deliveries], first: Mapping[str, dict[Message, int]]
+) -> tuple[Judged, Witness | None]:
+    """One pass against the fullest log; only members with more than it pair by pair.
+
+    With it: over how many members, views and messages; two members with less than two messages in
+    common have no order that could differ.
+    """
+    members = [member for member in log.members if first[member]]
     if len(members) < 2:
-        return None
-    reference = min(members, key=lambda member: (-len(log.first[member]), member))
-    order = log.first[reference]
+        return counts(0, 0, 0), None
+    reference = min(members, key=lambda member: (-len(first[member]), member))
+    order = first[reference]
+    others = [member for member in members if member != reference]
+    beyond = [m for m in others if any(key not in order for key in first[m])]
+    pairs = [(p, reference) for p in others]
+    pairs += [(p, q) for place, p in enumerate(beyond) for q in beyond[place + 1 :]]
+    judges: set[str] = set()
+    messages: set[Message] = set()
+    for p, q in pairs:
+        common = first[p].keys() & first[q].keys()
+        if len(common) > 1:
+            judges |= {p, q}
+            messages |= common
+    views = {view for m in judges for _, view, key in delivered[m] if key in messages}
+    judged = counts(len(judges), len(views), len(messages))
     found = [
         (position, member, a, b)
-        for member in members
-        if member != reference
-        for position, a, b in _inversions(log.first[member], order)
+        for member in others
+        for position, a, b in _inversions(first[member], order)
     ]
     if found:
         _, member, a, b = min(found)
-        return order_witness(member, reference, a, b)
-    beyond = [m for m in members if any(key not in order for key in log.first[m])]
-    for place, p in enumerate(beyond):
-        for q in beyond[place + 1 :]:
-            for _, a, b in _inversions(log.first[p], log.first[q]):
-                return order_witness(p, q, a, b)
-    return None
+        return judged, order_witness(member, reference, a, b)
+    for p, q in pairs[len(others) :]:
+        for _, a, b in _inversions(first[p], first[q]):
+            return judged, order_witness(p, q, a, b)
+    return judged, None
 
 
-def _agreement(log: _Log) -> tuple[Witness | None, Witness | None]:
+def _agreement(log: SortedLog) -> tuple[Witness | None, Witness | None]:
     """Survivors of a view delivered the same in it: (certain difference, one in a last view)."""
-    groups: dict[tuple[int, int], list[str]] = defaultdict(list)
-    for member in log.members:
-        views = sorted(log.visited[member])
-        for place, view in enumerate(views):
-            if place + 1 < len(views):
-                groups[view, views[place + 1]].append(member)
-            elif member not in log.crashed:
-                groups[view, -1].append(member)
-    sets: dict[tuple[str, int], set[Message]] = defaultdict(set)
-    for member in log.members:
-        for _, view, key in log.delivered[member]:
-            sets[member, view].add(key)
+    groups, sets = groups_of(log)
     certain: list[tuple[int, Message, int]] = []
     last: list[tuple[int, Message, int]] = []
     for (view, following), members in groups.items():
@@ -189,7 +168,7 @@ def _agreement(log: _Log) -> tuple[Witness | None, Witness | None]:
     return witness(certain), witness(last)
 
 
-def _duplicate(log: _Log) -> Witness | None:
+def _duplicate(log: SortedLog) -> Witness | None:
     found = []
     for member in log.members:
         seen: dict[Message, int] = {}
@@ -204,7 +183,7 @@ def _duplicate(log: _Log) -> Witness | None:
     return {"members": [member], "messages": [list(key)], "positions": [before, position]}
 
 
-def _created(log: _Log) -> Witness | None:
+def _created(log: SortedLog) -> Witness | None:
     found = [
         (position, member, key)
         for member in log.members
@@ -217,7 +196,7 @@ def _created(log: _Log) -> Witness | None:
     return {"members": [member], "messages": [list(key)], "positions": [position]}
 
 
-def _fifo(log: _Log, counted: dict[str, bool], unsent: set[str]) -> Witness | None:
+def _fifo(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> Witness | None:
     """By the send log where it has all of a sender's messages, else by numbers."""
     found = []
     for member in log.members:
@@ -240,11 +219,11 @@ def _fifo(log: _Log, counted: dict[str, bool], unsent: set[str]) -> Witness | No
     return {"members": [member], "messages": [list(first), list(second)]}
 
 
-def _views_differ(log: _Log) -> Witness | None:
-    """A message is delivered in one view only, by all that are not known to have crashed."""
+def _views_differ(log: SortedLog) -> Witness | None:
+    """A message is delivered in one view only, by all while they certainly took part."""
     views: dict[Message, dict[int, str]] = defaultdict(dict)
-    for member in log.survivors:
-        for _, view, key in log.delivered[member]:
+    for member in log.members:
+        for _, view, key in log.firm[member]:
             views[key].setdefault(view, member)
     differing = [key for key, places in views.items() if len(places) > 1]
     if not differing:
@@ -255,7 +234,7 @@ def _views_differ(log: _Log) -> Witness | None:
     return {"messages": [list(key)], "views": [low, high], "members": members}
 
 
-def _sent_elsewhere(log: _Log) -> Witness | None:
+def _sent_elsewhere(log: SortedLog) -> Witness | None:
     """A message is delivered in the view in which it was sent, where that is known."""
     late = [
         (key, view, member)
@@ -269,7 +248,7 @@ def _sent_elsewhere(log: _Log) -> Witness | None:
     return {"messages": [list(key)], "views": [log.sent[key][1], view], "members": [member]}
 
 
-def _gap(log: _Log, counted: dict[str, bool]) -> Witness | None:
+def _gap(log: SortedLog, counted: dict[str, bool]) -> Witness | None:
     """Between the first and the last number that a member delivered of a sender none is missing."""
     for member in log.members:
         numbers: dict[str, list[int]] = defaultdict(list)

@@ -22,6 +22,8 @@ p,1,a,1,1,deliver
 p,1,a,2,2,deliver
 q,1,a,1,1,deliver
 q,1,a,2,2,deliver
+p,2,,,,view
+q,2,,,,view
 p,1,,,2,end
 q,1,,,2,end
 """

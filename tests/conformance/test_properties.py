@@ -8,7 +8,7 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.traces.deliveries import Row
 from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
-from raincheck.conformance.traces.properties import judged
+from raincheck.conformance.traces.properties import NAMES, judged
 from raincheck.conformance.traces.properties_local import answer, check_deliveries
 
 
@@ -59,9 +59,10 @@ def test_order_between_members_beyond_the_fullest_log_is_seen() -> None:
 
 
 def test_a_cycle_of_pairwise_compatible_orders_is_no_violation() -> None:
-    found = verdicts(log("p: a1 b1", "q: b1 c1", "r: c1 a1"))["total_order"]
+    found = verdicts(log("p: z1 z2 a1 b1", "q: z1 z2 b1 c1", "r: z1 z2 c1 a1"))["total_order"]
 
     assert found.verdict == HOLDS
+    assert found.judged == {"members": 3, "views": 1, "messages": 5}
 
 
 def test_survivors_must_agree_on_a_view_that_they_went_on_from() -> None:
@@ -121,6 +122,7 @@ def test_a_message_belongs_to_one_view() -> None:
 
 def test_a_message_is_delivered_in_the_view_it_was_sent_in() -> None:
     rows = [*log("p: 2/a1", "q: 2/a1"), Row("a", 1, 1, "a", "1", "send")]
+    rows.append(Row("p", 0, 1, event="view"))
     found = verdicts(rows, names=("virtual_synchrony", "sending_view"))
 
     assert found["virtual_synchrony"].verdict == HOLDS
@@ -133,13 +135,66 @@ def test_a_message_is_delivered_in_the_view_it_was_sent_in() -> None:
 
 
 def test_what_only_a_crashed_member_delivered_otherwise_breaks_the_uniform_promises_only() -> None:
-    rows = [*log("p: 1/a1 1/b1", "q: 1/b1 1/a1", end=False), Row("q", 0, event="crash")]
+    rows = [*log("p: 1/z1 1/z2 2/a1 2/b1", "q: 1/z1 1/z2 2/b1 2/a1", end=False)]
+    rows.append(Row("q", 0, event="crash"))
     found = verdicts(rows, names=("total_order", "uniform_total_order"))
-    apart = [*log("p: 1/a1", "q: 2/a1", end=False), Row("q", 0, event="crash")]
+    apart = [*log("p: 1/z1 2/a1", "q: 1/z1 3/a1", end=False), Row("q", 0, event="crash")]
 
     assert found["total_order"].verdict == HOLDS
+    assert found["total_order"].judged == {"members": 2, "views": 1, "messages": 2}
     assert found["uniform_total_order"].witness["members"] == ["q", "p"]
     assert verdicts(apart)["virtual_synchrony"].verdict == HOLDS
+
+
+def test_a_crashed_member_is_judged_for_the_views_that_it_went_on_from() -> None:
+    rows = [*log("p: 1/a1 1/b1 2/c1", "q: 1/b1 1/a1 2/c1", end=False), Row("q", 0, event="crash")]
+    apart = [*log("p: 1/z1 1/a1", "q: 1/z1 2/a1 3/c1"), Row("q", 0, event="crash")]
+
+    assert verdicts(rows)["total_order"].verdict == VIOLATED
+    assert verdicts(apart)["virtual_synchrony"].witness["messages"] == [["a", "1"]]
+
+
+def test_each_verdict_says_over_how_many_it_was_judged() -> None:
+    rows = log("p: 1/a1 1/b1 2/a2", "q: 1/a1 1/b1 2/a2", "r: 1/a1")
+    rows += [Row("a", n, 1, "a", str(n), "send") for n in (1, 2)]
+    rows.append(Row("b", 1, 0, "b", "1", "send"))
+    found = verdicts(rows, names=(*NAMES,))
+
+    assert {name: tuple(promise.judged.values()) for name, promise in found.items()} == {
+        "total_order": (2, 2, 3),
+        "agreement": (2, 2, 3),
+        "no_duplication": (3, 2, 3),
+        "no_creation": (3, 2, 3),
+        "sender_fifo": (2, 2, 2),
+        "virtual_synchrony": (3, 2, 3),
+        "gap_freeness": (2, 2, 2),
+        "uniform_total_order": (2, 2, 3),
+        "sending_view": (3, 2, 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "why"),
+    [
+        ("total_order", log("p: a1 b1", "q: a1"), "the same two messages"),
+        ("uniform_total_order", log("p: a1 b1", "q: a1"), "the same two messages"),
+        ("agreement", log("p: a1 b1"), "went on together"),
+        ("agreement", log("p: a1 b1", "q: a1 b1", end=False), "went on together"),
+        ("sender_fifo", log("p: a1 b1", "q: a1 b1"), "two messages of one sender"),
+        ("gap_freeness", log("p: a1 b1", "q: a1 b1"), "two messages of one sender"),
+        ("virtual_synchrony", log("p: 1/a1 1/b1", "q: 1/a1 1/b1"), "one view to another"),
+        ("virtual_synchrony", log("p: 1/a1 2/b1", "q: 1/c1 2/d1"), "one view to another"),
+        ("sending_view", [*log("p: 1/a1"), Row("b", 1, 1, "b", "1", "send")], "which view"),
+    ],
+)
+def test_a_property_that_nobody_was_there_to_be_judged_by_is_no_pass(
+    name: str, rows: list[Row], why: str
+) -> None:
+    found = verdicts(rows, names=(name,))[name]
+
+    assert found.verdict == INCONCLUSIVE
+    assert why in found.reason
+    assert not all(found.judged[kind] for kind in ("members", "messages"))
 
 
 def test_a_number_that_is_skipped_is_named() -> None:
@@ -168,7 +223,11 @@ def test_no_rows_never_pass() -> None:
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_the_three_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"log{suffix}"
-    rows = [{"member": m, "view": 1, "sender": "a", "message": "1", "position": 1} for m in "pq"]
+    rows = [
+        {"member": m, "view": v, "sender": "a", "message": f"{v}", "position": v}
+        for m in "pq"
+        for v in (1, 2)
+    ]
     if suffix == ".csv":
         with path.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(rows[0]))
@@ -186,7 +245,7 @@ def test_the_three_formats_say_the_same(tmp_path: Path, suffix: str) -> None:
     found = check_deliveries([tmp_path])
 
     assert found.problems == []
-    assert (found.facts.members, found.facts.messages, found.facts.rows) == (2, 1, 2)
+    assert (found.facts.members, found.facts.messages, found.facts.rows) == (2, 2, 4)
     assert {promise.verdict for promise in found.properties} == {HOLDS}
 
 

@@ -96,12 +96,13 @@ def test_a_stream_is_compared_across_its_blocks(
 
 
 @spark
+@pytest.mark.parametrize("seed", [0, 3])
 def test_delivery_logs_get_the_same_witnesses_on_both_engines(
-    session: "SparkSession", tmp_path: Path
+    session: "SparkSession", tmp_path: Path, seed: int
 ) -> None:
     from raincheck.conformance.spark.properties import check_deliveries
 
-    rows = damaged_log(0)
+    rows = damaged_log(seed)
     half = len(rows) // 2
     for name, part in (("a", rows[:half]), ("b", rows[half:])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in part))
