@@ -5,6 +5,7 @@ cluster. Files are read by the workers with the same reader, so quarantine is th
 """
 
 from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import msgspec
 from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.deliveries import delivery_files, read_rows
 from raincheck.conformance.traces.properties import (
+    ON_DEMAND,
     Answers,
     Facts,
     LogVerdict,
@@ -97,8 +99,16 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
 def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -> Answers:
     """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
-    for name, text in queries.VIEWS.items():
-        session.sql(text).createOrReplaceTempView(name)
+    with ExitStack() as kept:
+        for name, text in queries.VIEWS.items():
+            view = session.sql(text)
+            if name in queries.KEPT:
+                kept.callback(view.persist().unpersist)
+            view.createOrReplaceTempView(name)
+        return _answers(session, names)
+
+
+def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
     facts = _one(session, queries.FACTS)
     assert facts is not None
     known = Facts(
@@ -130,9 +140,10 @@ def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -
         found["no_creation"] = _created(_one(session, queries.CREATED))
     if known.views:
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
+    asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in names]
     judged = {
         row.name: counts(row.members, row.views, row.messages)
-        for row in session.sql(queries.JUDGED).collect()
+        for row in session.sql(queries.over_all(asked)).collect()
     }
     return Answers(known, {name: w for name, w in found.items() if w is not None}, loose, judged)
 

@@ -5,6 +5,8 @@ The views build on each other: `d` is every delivery, `f` each member's first de
 over how many members, views and messages each question was asked, as `overwhom.py` does.
 """
 
+from collections.abc import Iterable
+
 VIEWS = {
     "d": """
         select member, position, view, sender, message from log where event = 'deliver'""",
@@ -57,6 +59,9 @@ VIEWS = {
         group by h.view, h.following, h.sender, h.message, g.size
         having count(*) < g.size""",
 }
+
+KEPT = frozenset({"d", "f", "firm_d", "firm_f", "s", "visited", "senders", "stays", "heard"})
+"""Views that many questions begin with: made once, so that each question stays small."""
 
 FACTS = """
     select (select count(*) from log) as rows,
@@ -237,7 +242,7 @@ _CHANGED = """
           having count(distinct k.member) > 1 and max(v.visited) > 1) k
     on k.sender = d.sender and k.message = d.message"""
 
-_ROWS = {
+JUDGED = {
     "total_order": _ORDERED.format(f="firm_f", d="firm_d", reference="firm_reference"),
     "uniform_total_order": _ORDERED.format(f="f", d="d", reference="reference"),
     "agreement": _GROUPED.format(least=0),
@@ -251,5 +256,9 @@ _ROWS = {
         select d.* from d join s on s.sender = d.sender and s.message = d.message
         where s.place.view <> 0""",
 }
+"""Per question the deliveries that it is asked of."""
 
-JUDGED = " union all ".join(_OVER.format(name=name, rows=rows) for name, rows in _ROWS.items())
+
+def over_all(names: Iterable[str]) -> str:
+    """One question for the counts of these."""
+    return " union all ".join(_OVER.format(name=name, rows=JUDGED[name]) for name in names)
