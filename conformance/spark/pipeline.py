@@ -3,7 +3,8 @@
 Workers run the same code as the local engine and emit packed rows; raw records never leave them. A
 channel's two ends meet in groups of (channel, block of positions), so one long stream is compared
 in many tasks; a run's deliveries and summaries meet in one group, which evaluates the properties.
-Summaries, small, come to the driver, where both engines end in the same `judge`.
+Summaries, small, come to the driver, where both engines end in the same `judge`. What that says of
+the promises is compared with a second evaluation in SQL (`recount.py`).
 """
 
 from collections import defaultdict
@@ -34,6 +35,7 @@ from raincheck.conformance.traces.runfiles import RunFiles, index_runs
 from raincheck.conformance.traces.tracefile import trace_files
 
 from .packing import packed, unpacked
+from .recount import compared, recounted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -60,7 +62,9 @@ def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdi
         with _one_plan(session):
             pieces = distribute(session, found.runs.values())
             answers = pieces.groupBy("run", "channel", "block").applyInArrow(_answer, ANSWER)
-            verdicts = _judged(found.runs, answers.collect())
+            summaries, verdicts = _judged(found.runs, answers.collect())
+            broken = recounted(session, found.runs, summaries) if summaries else set()
+            verdicts = compared(verdicts, broken)
     return with_strays(verdicts, found)
 
 
@@ -155,8 +159,10 @@ def _batch(pieces: list[Piece]) -> "pa.RecordBatch":
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _judged(runs: dict[str, RunFiles], answers: "Iterable[Any]") -> list[RunVerdict]:
-    """Bring the answers together, and judge."""
+def _judged(
+    runs: dict[str, RunFiles], answers: "Iterable[Any]"
+) -> tuple[dict[str, dict[Address, Summary]], list[RunVerdict]]:
+    """Bring the answers together, and judge; with it the summaries of each run's files."""
     summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
     problems: dict[str, list[Problem]] = defaultdict(list)
     bad: dict[str, dict[tuple[Address, MessageId], Mismatch]] = defaultdict(dict)
@@ -189,7 +195,7 @@ def _judged(runs: dict[str, RunFiles], answers: "Iterable[Any]") -> list[RunVerd
         ]
         channels = [finding for finding in found if finding is not None]
         verdicts.append(judge(files, known_summaries, channels, promises[name], problems[name]))
-    return verdicts
+    return summaries, verdicts
 
 
 def _by_reader(item: tuple[tuple[Address, MessageId], Mismatch]) -> tuple[Address, str]:

@@ -47,6 +47,16 @@ class Log(NamedTuple):
         starts = [start for start in self.starts if start[0] < place]
         return self._replace(keys=self.keys[:place], starts=starts)
 
+    def once(self) -> "Log":
+        """The first delivery of each message only; a second one is against Integrity alone."""
+        kept = np.unique(self.keys, return_index=True)[1]
+        if len(kept) == len(self.keys):
+            return self
+        kept.sort()
+        places = np.searchsorted(kept, [place for place, _ in self.starts])
+        views = {int(place): view for place, (_, view) in zip(places, self.starts, strict=True)}
+        return self._replace(keys=self.keys[kept], starts=sorted(views.items()))
+
     def begins(self, view: int) -> int:
         """How many messages it had delivered when it came to that view, or to a later one."""
         return next((place for place, number in self.starts if number >= view), len(self.keys))

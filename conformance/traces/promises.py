@@ -2,7 +2,8 @@
 
 They are checked whether or not the trace conforms: what was promised to the application is one
 question, why it was kept or broken is another. `logs.py` says what of each member's log a promise
-speaks of. Messages are told apart by (address, seqno). Where logs are compared in pairs, each is
+speaks of. Messages are told apart by (address, seqno); of one that a member delivered twice the
+first delivery counts. Where logs are compared in pairs, each is
 compared with the longest one first, and only those with more than that one has, pair by pair.
 
 Each promise says over how many members, views and messages it was judged. Where nobody was there,
@@ -53,10 +54,11 @@ def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any
     It takes the logs out of `deliveries`, which would stay in memory beside what they become.
     """
     logs, senders = logs_of(summaries, deliveries)
-    firm = [log.firm() for log in logs]
+    once = [log.once() for log in logs]
+    firm = [log.firm() for log in once]
     asked = {
         "TotalOrder": _total_order(firm, senders, uniform=False),
-        "UniformTotalOrder": _total_order(logs, senders, uniform=True),
+        "UniformTotalOrder": _total_order(once, senders, uniform=True),
         "Agreement": _agreement(logs, senders, uniform=False),
         "UniformAgreement": _agreement(logs, senders, uniform=True),
         "Integrity": _integrity(logs, summaries, senders),

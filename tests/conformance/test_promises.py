@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.traces.broken import BROKEN
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.traces.scripted import Script
@@ -169,3 +170,20 @@ def test_a_crashed_member_is_judged_for_the_views_that_it_went_on_from(tmp_path:
     over = {promise.name: promise.judged for promise in verdict.promises}
     assert over["TotalOrder"] == {"members": 4, "views": 2, "messages": 3}
     assert over["Agreement"] == {"members": 3, "views": 1, "messages": 2}
+
+
+# ---------------------------------------------------------------- each promise, broken
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_each_promise_is_broken_by_a_run_of_its_own(tmp_path: Path, name: str) -> None:
+    broken = BROKEN[name]("r1")
+    write_trace(tmp_path, broken.trace, broken.killed)
+    (verdict,) = check_paths([tmp_path])
+
+    assert of(verdict, VIOLATED) == broken.promises
+    assert (verdict.verdict == VIOLATED) == (name == "never_sent")
+
+
+def test_every_promise_is_broken_by_some_run() -> None:
+    assert frozenset().union(*(made("r").promises for made in BROKEN.values())) == PROMISES

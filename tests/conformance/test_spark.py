@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
+from raincheck.conformance.traces.broken import BROKEN
 from raincheck.conformance.traces.damage import damage
 from raincheck.conformance.traces.events import Event
 from raincheck.conformance.traces.properties import NAMES
@@ -56,6 +58,9 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     ][-1]
     event.args.view = 99
     write_trace(tmp_path / "guard", guard)
+    for name, made in BROKEN.items():
+        broken = made(name)
+        write_trace(tmp_path / name, broken.trace, broken.killed)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
     local = checker.check_paths([tmp_path])
 
@@ -72,6 +77,31 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     )
     assert conjunct.text == "ViewTag => d.view <= view[n]"
     assert conjunct.values["d.view"] == 99
+    # Each promise is broken somewhere, and SQL, which was asked as well, has found the same.
+    asked = {promise.name for verdict in local for promise in verdict.promises}
+    violated = {
+        p.name for verdict in distributed for p in verdict.promises if p.verdict == "violated"
+    }
+    assert violated == asked == set(recount.ASKED)
+
+
+def test_where_the_two_evaluations_of_a_promise_differ_nothing_holds(tmp_path: Path) -> None:
+    broken = BROKEN["other_order"]("r1")
+    write_trace(tmp_path, broken.trace, broken.killed)
+    verdicts = checker.check_paths([tmp_path])
+    same = {("r1", name) for name in broken.promises}
+    assert recount.compared(verdicts, same) == verdicts
+
+    for told in (set(), same | {("r1", "Fifo")}):
+        (doubted,) = recount.compared(verdicts, told)
+
+        differing = {p.name for p in doubted.promises if "two evaluations" in p.reason}
+        assert differing == {name for _, name in told ^ same}
+        assert {p.verdict for p in doubted.promises if p.name in differing} == {"inconclusive"}
+        assert {f.reason for f in doubted.findings} == {
+            p.reason for p in doubted.promises if p.name in differing
+        }
+        assert (verdicts[0].verdict, doubted.verdict) == ("holds", "inconclusive")
 
 
 @spark
