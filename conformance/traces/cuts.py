@@ -57,7 +57,7 @@ class Change:
 def changes(summaries: Summaries) -> tuple[list[Change], dict[Address, int]]:
     """The changes of virtually synchronous views, in order, and what coordinators lost by them.
 
-    That is, of a coordinator that lost its role, how many of its multicasts were cut off.
+    That is, of one that lost its role but is still a member, how many multicasts were cut off.
     """
     members: dict[int, tuple[Address, ...]] = {}
     found: dict[int, Change] = {}
@@ -80,7 +80,8 @@ def changes(summaries: Summaries) -> tuple[list[Change], dict[Address, int]]:
             multicast = change.cuts[c][0].multicast
             change.whole = multicast - lost.get(c, 0)
             read = [change.cuts[who][1].get(c, 0) for who in change.went_on()]
-            if read and not change.keeps_role:
+            # Who is gone from the new view stopped before it was decided, or never did.
+            if read and not change.keeps_role and c in change.new:
                 lost[c] = max(0, multicast - max(read))
     return ordered, lost
 

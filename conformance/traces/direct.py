@@ -269,9 +269,9 @@ class Direct:
         }
 
     def _changed_view(self, number: int, old: Members, new: Members) -> set[Numbered]:
-        """Whoever goes on to a view has read the same of the old one; what nobody had is lost.
+        """Whoever goes on to a view has read the same of the old one.
 
-        Nothing is lost while its coordinator keeps its role.
+        What nobody had of a coordinator that is one no longer is lost to it; return that.
         """
         behind = {w: had for (w, view), had in self.behind.items() if view == number - 1}
         going = [who for who in behind if (who, number - 1) in self.went_on]
@@ -286,7 +286,8 @@ class Direct:
         for who in going:
             if wanted - behind[who]:
                 self.violated.append((who, 0, f"it left view {number - 1} with messages unread"))
-        if old[0] == new[0] or not going:
+        demoted = old[0] != new[0] and old[0] in new
+        if not demoted or not going:
             return set()
         return self._stream(old[0]) - set[Numbered]().union(*(behind[who] for who in going))
 
