@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import UNSET
 
 from raincheck.conformance.mapping.sequencer_records import rules_of
 from raincheck.conformance.traces.batches import Problem
@@ -192,6 +193,20 @@ def test_what_a_member_that_is_gone_had_of_one_that_stays_must_be_read(tmp_path:
     [finding] = [finding for finding in result.findings if finding.verdict == VIOLATED]
 
     assert (finding.node, unread(finding)[0]["known"]) == ("c", "read by b.0")
+
+
+def test_what_anybody_read_of_a_stream_that_is_not_cut_must_be_read(tmp_path: Path) -> None:
+    story = Story(joiners=(D,)).send(A).read(A, A, B, C).install(2, (B, C, A))
+    story.install(3, (B, C, A, D)).do("Join", D).do("Crash", A, B, C).install(4, (D,))
+    trace = story.files()
+    event = trace[D][1]
+    assert isinstance(event, Event)
+    event.args.digest, event.changed.position = (), UNSET
+    del trace[B]  # nobody knows which digest it sent
+    result = judged(tmp_path, trace, crashed=(B,))
+    [finding] = [finding for finding in result.findings if finding.verdict == VIOLATED]
+
+    assert (finding.node, unread(finding)[0]["c"]) == ("d", ["a", 0])
 
 
 def demoted() -> Story:
