@@ -16,7 +16,7 @@ from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
 from raincheck.conformance.traces.broken import BROKEN
-from raincheck.conformance.traces.damage import damage
+from raincheck.conformance.traces.damage import FAULTS, damage
 from raincheck.conformance.traces.events import Event
 from raincheck.conformance.traces.properties import NAMES
 from raincheck.conformance.traces.steady import write_steady
@@ -61,6 +61,9 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     for name, made in BROKEN.items():
         broken = made(name)
         write_trace(tmp_path / name, broken.trace, broken.killed)
+    behind = Walk(1, Shape(steps=80, synchronous=True), run="behind").run().files()
+    FAULTS["leave a message unread"](random.Random(1), behind)
+    write_trace(tmp_path / "behind", behind)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
     local = checker.check_paths([tmp_path])
 
@@ -77,6 +80,9 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     )
     assert conjunct.text == "ViewTag => d.view <= view[n]"
     assert conjunct.values["d.view"] == 99
+    [unread] = [verdict.first for verdict in distributed if verdict.run == "behind"]
+    assert unread is not None
+    assert unread.reason.endswith("with messages of an earlier view unread")
     # Each promise is broken somewhere, and SQL, which was asked as well, has found the same.
     asked = {promise.name for verdict in local for promise in verdict.promises}
     violated = {
