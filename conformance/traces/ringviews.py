@@ -100,7 +100,7 @@ def _in_order(commits: list[Commit]) -> dict[int, View]:
     found: dict[int, View] = {}
     highest = 0
     for each in commits:
-        if each.place in found or each.place < highest:
+        if each.place < highest:
             found[each.place] = ()
         else:
             found[each.place] = each.members
@@ -172,7 +172,7 @@ def _lacking(run: Run, committed: Committed) -> Iterator[Witness]:
 
 def last_agreed(run: Run, committed: Committed) -> Iterator[tuple[Address, int, View, bool]]:
     """Who is in the last view at the last time at which all agreed, and whether it lacked it."""
-    cut = _agreement(run)
+    running, cut = _agreement(run)
     there = [
         (place, commit.members)
         for place, commits in committed.items()
@@ -182,22 +182,21 @@ def last_agreed(run: Run, committed: Committed) -> Iterator[tuple[Address, int, 
     last = max((place for place, _ in there), default=0)
     for view in sorted({members for place, members in there if place == last}):
         for who in view:
-            agreed = run.seen[who].agreed if who in cut else None
-            if agreed is not None and who in agreed.members:
+            if who in running:
                 has = [c for c in run.seen[who].commits if c.place == last and c.index <= cut[who]]
                 yield who, last, view, not has or has[-1].members != view
 
 
-def _agreement(run: Run) -> dict[Address, int]:
-    """A time, if there is one, at which all who ran agreed on the list of all who ran.
+def _agreement(run: Run) -> tuple[View, dict[Address, int]]:
+    """The list of all who ran, and a time at which all of them agreed on it, if there was one.
 
-    It has an event of each member: the last one before that time.
+    The time has an event of each member: the last one before.
     """
     for members in sorted({each.agreed.members for each in run.seen.values() if each.agreed}):
         cut = _time_of(run, members)
         if cut:
-            return cut
-    return {}
+            return members, cut
+    return (), {}
 
 
 def _time_of(run: Run, members: View) -> dict[Address, int]:

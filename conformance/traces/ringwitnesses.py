@@ -67,7 +67,7 @@ def one_lock(run: Run) -> Iterator[Witness]:
         living = [each for each in locks if not died(run, *each)]
         # If each has ended before the next one began, so it is with all.
         for one, two in pairwise(living):
-            if one[0] != two[0] and not _let_go(run, one, two):
+            if not _let_go(run, one, two):
                 yield _two_locks(one, two)
         for dead in (each for each in locks if died(run, *each)):
             for other in locks:

@@ -243,7 +243,9 @@ def test_as_written_the_same_is_a_finding() -> None:
     assert result.figures["holes"] == AGREEMENT
 
 
-@pytest.mark.parametrize("how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}])
+@pytest.mark.parametrize(
+    "how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}, {"failure": "boom"}]
+)
 def test_what_went_wrong_around_it_leaves_a_run_undecided(how: dict[str, Any]) -> None:
     found = judged_run(**how)
 
@@ -337,6 +339,14 @@ def test_what_is_broken_counts_for_more_than_what_nobody_can_tell() -> None:
     run.violates("OneLock", None, {})
 
     assert run.verdict == "violated"
+
+
+def test_the_soonest_time_and_the_first_witness_are_kept() -> None:
+    run = judged_run()
+    for at, witness in ((2.0, "first"), (1.0, "second"), (3.0, "third"), (None, "fourth")):
+        run.violates("OneLock", at, witness)
+
+    assert (run.soonest, run.witnesses) == ({"OneLock": 1.0}, {"OneLock": "first"})
 
 
 def test_as_written_only_the_trace_is_owed() -> None:

@@ -102,6 +102,14 @@ def test_a_lock_held_over_several_events_is_one_lock(good: Path) -> None:
         saw = [(lock.start, lock.end) for lock in seen(path_of(good, member)).locks if lock.end]
         assert saw == locks_of(lines)
 
+        told = [
+            (told[1][1], each["index"])
+            for each in telling(lines, "Eats")
+            for told in each["told"]
+            if told[0] == "Eats"
+        ]
+        assert [(each.fence[3], each.index) for each in seen(path_of(good, member)).eaten] == told
+
     lines = records(path_of(good, "b.0"))
     multicast = doing(lines, "Multicast")[0]["index"]
     lock = next(each for each in seen(path_of(good, "b.0")).locks if each.start == multicast - 1)
@@ -127,6 +135,8 @@ def test_a_lock_that_is_not_let_go_is_one_whatever_numbers_it_has(traces: Path) 
 
     assert (start, end) in saw
     assert [each for each in saw if start < each[0] < end] == []
+    ate = [(each.index, each.fence[3]) for each in seen(path).eaten if start <= each.index < end]
+    assert ate == [(start, 11), (start + 2, 14), (start + 4, 17), (start + 6, 20)]
 
 
 def test_the_same_lock_in_another_epoch_is_another_one(traces: Path) -> None:
@@ -202,6 +212,34 @@ def test_what_a_file_says_of_its_member_is_seen(good: Path) -> None:
     assert left.up == "left"
     assert left.agreed is not None
     assert 0 < left.agreed.end <= left.last
+
+
+def test_that_a_member_lost_its_state_is_seen(traces: Path) -> None:
+    path = path_of(traces, "b.0")
+    lines = records(path)
+    (back,) = doing(lines, "Recover")
+    back |= {"action": "Forget", "changed": {"up": "new"}, "sent": []}
+    rewritten(path, lines)
+
+    assert seen(path).forgot == [back["index"]]
+
+
+def test_agreement_ends_with_its_list_and_with_its_member(traces: Path) -> None:
+    path = path_of(traces, "b.0")
+    lines = records(path)
+    (crash,) = doing(lines, "Crash")
+    last = lines[-3]
+    last["changed"]["last_token"][4] = [["b", 0]]
+    del lines[-2]["changed"]["last_token"]
+    rewritten(path, lines)
+    agreed = seen(path).agreed
+    assert agreed is not None
+    assert (agreed.members, agreed.start, agreed.end) == ((("b", 0),), last["index"], 0)
+
+    rewritten(path, lines[: crash["index"] + 1])
+    agreed = seen(path).agreed
+    assert agreed is not None
+    assert agreed.end == crash["index"]
 
 
 # ---------------------------------------------------------------- planted faults

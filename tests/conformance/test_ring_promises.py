@@ -336,7 +336,7 @@ def test_what_was_filled_before_another_committed_it_was_no_hole() -> None:
     seen, origins = good(), dict(PASSES)
     filled(seen, origins)
     seen[A].commits[0].index = 6
-    seen[C].commits.pop()
+    seen[C].commits[0].members = (C,)  # another view at the same index does not ask for this one
 
     assert "NoHoles" not in broken(judged(seen, origins))
 
@@ -352,6 +352,41 @@ def test_the_next_view_is_the_next_that_was_committed_by_then() -> None:
     assert broken(judged(seen, {**origins, (B, 6): [(A, 5)]})) == set()
     del origins[B, 3]  # b has not heard of it
     assert broken(judged(seen, {**origins, (C, 3): [(A, 5)]})) >= {"NoHoles"}
+
+
+def test_what_comes_between_counts_if_who_committed_the_first_knew_of_it() -> None:
+    seen, origins = good(), {**PASSES, (C, 3): [(A, 5)]}
+    del origins[B, 3]
+    for who in ABC:
+        seen[who].agreed = None
+    seen[A].commits = [Commit(2, (A, C), 5, 0.5)]
+    seen[B].commits = [Commit(3, (B,), 6, 0.6)]
+    seen[C].commits = [Commit(1, (B, C), 4, 0.4)]
+
+    assert "NoHoles" not in broken(judged(seen, origins))
+    del origins[C, 3]
+    assert "NoHoles" in broken(judged(seen, origins))
+
+
+def test_a_hole_is_found_whoever_came_last_is_named_first() -> None:
+    seen = {
+        A: RingSeen(commits=[Commit(3, (A, B), 9)]),
+        B: RingSeen(commits=[Commit(2, (B,), 8), Commit(3, (A, B), 9)]),
+        C: RingSeen(commits=[Commit(1, (B, C), 1)]),
+    }
+
+    assert judged(seen, {})["NoHoles"].witness["members"] == [["b", 0]]
+
+
+def test_what_is_lost_again_asks_for_nothing() -> None:
+    """b had 2, and lost it before c had 1."""
+    seen = {
+        B: RingSeen(commits=[Commit(2, (B,), 5), Commit(2, (), 6)]),
+        C: RingSeen(commits=[Commit(1, (B, C), 2)]),
+    }
+
+    assert "NoHoles" not in broken(judged(seen, {(C, 1): [(B, 6)]}))
+    assert "NoHoles" in broken(judged(seen, {(C, 1): [(B, 5)]}))
 
 
 def test_a_view_that_was_lost_again_is_a_hole() -> None:
@@ -401,7 +436,14 @@ def never(seen: Seen) -> None:
     seen[A].agreed = None
 
 
-@pytest.mark.parametrize("how", [another_list, somebody_else_runs, not_at_one_time, never])
+def one_without_a_file(seen: Seen) -> None:
+    for who in ABC:
+        seen[who].agreed = Agreed((*ABC, ("z", 0)), 4)
+
+
+@pytest.mark.parametrize(
+    "how", [another_list, somebody_else_runs, not_at_one_time, never, one_without_a_file]
+)
 def test_where_not_all_agree_the_last_view_is_not_asked_for(how: Callable[[Seen], None]) -> None:
     seen = good()
     lacks_the_last(seen)
@@ -434,6 +476,21 @@ def test_agreement_that_ended_later_was_one() -> None:
 
     origins = {**PASSES, (B, 3): [(A, 4)]}
     assert judged(seen, origins)["NoHoles"].verdict == "violated"
+    seen[B].commits = [Commit(1, ABC, 6, 0.6)]  # too late
+    seen[A].commits.append(Commit(2, (A,), 6, 0.6))  # after that time
+    assert judged(seen, origins)["NoHoles"].witness["index"] == 1
+    seen[B].commits = [Commit(1, ABC, 2, 0.2), Commit(1, (), 3, 0.3)]  # not any more
+    seen[A].commits.pop()
+    assert judged(seen, origins)["NoHoles"].witness["index"] == 1
+
+
+def test_who_was_in_the_last_view_and_does_not_run_any_more_may_lack_it() -> None:
+    seen, gone = good(), ("d", 0)
+    for who in ABC:
+        seen[who].commits[0].members = (*ABC, gone)
+    seen[gone] = RingSeen(up="left", agreed=Agreed((gone,), 1, 2), eaten=[Eaten(fence(0), 0)])
+
+    assert broken(judged(seen)) == set()
 
 
 def test_the_earliest_witness_is_told() -> None:
@@ -616,6 +673,68 @@ def test_what_a_member_has_forgotten_it_has_not_held() -> None:
     assert "HeldByAll" not in broken(judged(seen))
 
 
+def test_of_several_lives_the_last_one_counts() -> None:
+    seen = good()
+    seen[B].forgot = [2, 3]
+    seen[B].eaten.append(Eaten(fence(9), 3))
+
+    assert "HeldByAll" in broken(judged(seen))
+
+
+def test_whoever_has_no_file_has_not_held_the_token() -> None:
+    seen = good()
+    seen[A].commits.append(Commit(2, (A, ("z", 0)), 5, 0.5))
+
+    assert judged(seen)["HeldByAll"].witness["lacking"] == "z.0 had not held the token"
+
+
+def test_how_a_member_began_is_known_to_all() -> None:
+    """a had the token when the ring was formed, and has said nothing since."""
+    seen = {
+        A: RingSeen(eaten=[Eaten(fence(1), 0)]),
+        B: RingSeen(eaten=[Eaten(fence(2), 1)], commits=[Commit(1, (A, B), 2)]),
+    }
+
+    assert broken(judged(seen, {})) == set()
+    seen[A].eaten[0].index = 1
+    assert broken(judged(seen, {})) == {"HeldByAll"}
+
+
+def test_two_lives_of_one_name_are_two_holders() -> None:
+    seen = good()
+    seen["b", 1] = RingSeen(eaten=[Eaten(fence(2), 9, 5.0)])
+
+    assert judged(seen)["FenceUnique"].witness["members"] == [["b", 0], ["b", 1]]
+
+
+def test_who_has_the_lock_in_the_end_has_it_whether_or_not_anybody_knows() -> None:
+    seen = {
+        who: RingSeen(locks=[Lock(fence(place), 1)], last=3) for place, who in enumerate((A, B))
+    }
+
+    assert broken(judged(seen, {})) == {"OneLock"}
+    assert judged(seen, {})["OneLock"].judged == {"members": 2, "locks": 2}
+    seen[B].locks[0].first = fence(1, 0, "b")  # an epoch of its own
+    assert broken(judged(seen, {})) == set()
+
+
+def test_how_soon_it_was_is_said_only_where_both_records_say() -> None:
+    seen = good()
+    other_view(seen)
+    seen[C].commits[0].at = None
+
+    assert "at" not in judged(seen)["ConsistentHistory"].witness
+
+
+def test_a_message_that_is_delivered_again_was_delivered_the_first_time() -> None:
+    seen = good()
+    inverted(seen)
+    before = judged(seen)["AgreedOrder"].witness
+    seen[C].delivered.append(Delivered(A, 1, 6, 7.5))
+
+    assert judged(seen)["AgreedOrder"].witness == before
+
+
 def test_a_state_is_judged_after_its_member_has_left() -> None:
     seen = good()
     seen[C].states.append(State("starving", "agreement", 7, 0.7, up=False))
@@ -653,7 +772,7 @@ def test_order_comes_from_messages_alone() -> None:
 
 
 def test_a_circle_is_noticed_and_what_comes_before_it_is_known() -> None:
-    happened = Happened({(B, 1): [(A, 1)], (A, 5): [(B, 7)], (B, 6): [(A, 6)]})
+    happened = Happened({(B, 1): [(A, 1)], (A, 5): [(B, 7)], (B, 6): [(A, 6)], (C, 1): [(B, 1)]})
 
     assert not happened.whole
     assert happened.before(A, 1, B, 1)
