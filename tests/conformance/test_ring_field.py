@@ -462,6 +462,7 @@ def test_what_the_traces_say_is_broken_is_broken(tmp_path: Path) -> None:
 
     assert (run.verdict, run.verdicts[TRACE]) == ("violated", "violated")
     assert run.violated == ["SevenStates"]
+    assert run.judged.keys() == set(NAMES) <= run.verdicts.keys()
     assert run.soonest == {"SevenStates": turn["at"]}
     assert run.witnesses["SevenStates"]["state"] == "starving-reserve"
     assert any(reason.startswith("SevenStates is violated: {") for reason in run.reasons)
