@@ -17,7 +17,7 @@ from raincheck.conformance.traces.ringpromises import NAMES
 
 from .fence import judged as judged_writes
 from .ringrecord import PROTOCOL, RingRecord
-from .tally import add, damaged, explained, summed
+from .tally import add, damaged, explained, judged_sum, summed
 
 TRACE = "Trace"
 """Each member's events are what the model does, and what arrived was sent."""
@@ -29,6 +29,8 @@ DELIVERED = "Delivered"
 """In the end everybody's last message comes to everybody."""
 PROMISED = (*NAMES, FENCED, AGREEMENT, DELIVERED)
 AS_WRITTEN = "the protocol as written"
+NOT_JUDGED = "not judged"
+"""As written: no run could have broken that promise."""
 
 
 @dataclass(slots=True)
@@ -44,6 +46,8 @@ class RingJudged:
     soonest: dict[str, float] = field(default_factory=dict)
     """Per property that is violated, after how many seconds it was."""
     witnesses: dict[str, Any] = field(default_factory=dict)
+    judged: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Per promise that traces tell of, over how many members, views, messages it was judged."""
     events: int = 0
 
     @property
@@ -88,6 +92,7 @@ class RingJudged:
             "damaged": damaged(record.lives),
             "seconds": round(record.seconds, 1),
             "properties": dict(self.verdicts),
+            "judged": dict(self.judged),
             "plan": record.plan,
         }
         reasons = list(self.reasons)
@@ -151,6 +156,7 @@ def _judge_traces(judged: RingJudged, folder: Path) -> None:
         add(judged.verdicts, TRACE, verdict.verdict)
         judged.reasons += explained(verdict)
         for promise in verdict.promises:
+            judged.judged[promise.name] = promise.judged
             if promise.verdict == VIOLATED:
                 judged.violates(promise.name, promise.witness.get("at"), promise.witness)
                 judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
@@ -169,9 +175,13 @@ def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result,
         if over_all is None:
             continue
         verdict, figures = over_all
+        if any(name in judged.judged for judged in runs):
+            figures["judged"] = judged_sum(judged.judged.get(name, {}) for judged in runs)
         figures |= _how_soon(runs, name)
         if as_written and name != TRACE:
-            verdict = VIOLATED if verdict == VIOLATED else HOLDS
+            if verdict == INCONCLUSIVE:
+                kept = any(judged.verdicts.get(name) == HOLDS for judged in runs)
+                verdict = HOLDS if kept else NOT_JUDGED
             found.append(Result(name, PROTOCOL, verdict, verdict, figures))
         else:
             found.append(Result(name, PROTOCOL, verdict, HOLDS, figures))

@@ -45,6 +45,15 @@ def summed(runs: Iterable[Mapping[str, str]], name: str) -> tuple[str, dict[str,
     return max(counts, key=_ORDER.index), figures
 
 
+def judged_sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    """Over how much a property was judged in all runs: of members, views, messages each the sum."""
+    total: dict[str, int] = {}
+    for each in counts:
+        for name, count in each.items():
+            total[name] = total.get(name, 0) + count
+    return total
+
+
 def explained(verdict: RunVerdict) -> list[str]:
     """The first findings of a run's traces, in words."""
     found = [

@@ -27,9 +27,13 @@ class Happened(Generic[Who]):
         """Whether event `index` of `who` happened before event `later` of `other`, or is it."""
         if who == other:
             return index <= later
-        return self._known(other, later).get(who, -1) >= index
+        return self.known(other, later).get(who, -1) >= index
 
-    def _known(self, who: Who, index: int) -> Mapping[Who, int]:
+    def place(self, who: Who, index: int) -> int:
+        """A number that is larger at every event that this one happened before."""
+        return index + sum(self.known(who, index).values())
+
+    def known(self, who: Who, index: int) -> Mapping[Who, int]:
         """The last event of each other process that this one could know of."""
         at = bisect_right(self._places.get(who, ()), index)
         return self._clocks[who][at - 1] if at else {}
@@ -70,9 +74,9 @@ class Happened(Generic[Who]):
         return None
 
     def _learn(self, who: Who, index: int, senders: Iterable[tuple[Who, int]]) -> None:
-        clock = dict(self._known(who, index))
+        clock = dict(self.known(who, index))
         for sender, sent in senders:
-            known = self._known(sender, sent)
+            known = self.known(sender, sent)
             for other, last in (*known.items(), (sender, sent)):
                 if other != who and last > clock.get(other, -1):
                     clock[other] = last

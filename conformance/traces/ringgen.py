@@ -68,6 +68,7 @@ def record_ring(folder: Path, run: str = "sim-1", **how: Any) -> None:
     ring.recover("b")
     ring.run_until(lambda: ring.in_one_view("a", "b", "c", "d"))
     ring.multicast("d", [b"three"])
+    ring.multicast("b", [b"four"])
     ring.crash("c")
     ring.forget("c", contacts=["a"])
     ring.run_until(lambda: len(ring.up) == 4 and ring.in_one_view("a", "b", "c", "d"))

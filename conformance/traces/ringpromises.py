@@ -6,38 +6,79 @@ kept or broken is another.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
+from . import ringjudged, ringviews, ringwitnesses
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 from .happened import Happened
-from .ringseen import Address, RingSeen
-from .ringwitnesses import (
-    Run,
-    Seen,
-    Witness,
-    agreed_order,
-    consistent_history,
-    fence_unique,
-    fifo,
-    held_by_all,
-    integrity,
-    no_holes,
-    one_lock,
-    seven_states,
-)
+from .ringknown import Run, Seen, Witness
+from .ringseen import Address
 
-NAMES = (
-    "ConsistentHistory",
-    "FenceUnique",
-    "OneLock",
-    "SevenStates",
-    "HeldByAll",
-    "NoHoles",
-    "AgreedOrder",
-    "Integrity",
-    "Fifo",
-)
+
+class Judge(NamedTuple):
+    """How one promise is judged."""
+
+    against: Callable[[Run], Iterable[Witness]]
+    asked: Callable[[Run], dict[str, int]]
+    nothing: str
+    """Why it could not have come out otherwise, where nothing was asked."""
+    ordered: bool = False
+    """It asks what happened before what: all records are needed, and an order of the events."""
+
+
+JUDGES = {
+    "ConsistentHistory": Judge(
+        ringviews.consistent_history,
+        ringjudged.consistent_history,
+        "no two members have committed a view at the same index",
+    ),
+    "FenceUnique": Judge(
+        ringwitnesses.fence_unique,
+        ringjudged.fence_unique,
+        "no two members held the token",
+    ),
+    "OneLock": Judge(
+        ringwitnesses.one_lock,
+        ringjudged.one_lock,
+        "no two members had the lock in the same epoch and lived to let it go",
+        ordered=True,
+    ),
+    "SevenStates": Judge(
+        ringwitnesses.seven_states,
+        ringjudged.seven_states,
+        "no member that was up went from one state to another",
+    ),
+    "HeldByAll": Judge(
+        ringviews.held_by_all,
+        ringjudged.held_by_all,
+        "no view was committed by an event",
+        ordered=True,
+    ),
+    "NoHoles": Judge(
+        ringviews.no_holes,
+        ringjudged.no_holes,
+        "nobody is in a view and has the next one, and never did all agree in the end",
+        ordered=True,
+    ),
+    "AgreedOrder": Judge(
+        ringwitnesses.agreed_order,
+        ringjudged.agreed_order,
+        "no two members delivered the same two messages",
+    ),
+    "Integrity": Judge(
+        ringwitnesses.integrity,
+        ringjudged.integrity,
+        "nothing was delivered",
+        ordered=True,
+    ),
+    "Fifo": Judge(
+        ringwitnesses.fifo,
+        ringjudged.fifo,
+        "nobody delivered two messages of one sender",
+    ),
+}
+NAMES = tuple(JUDGES)
 """What is promised, by the specification's names."""
 
 
@@ -53,63 +94,25 @@ def ring_promises(
 
     `complete`: every record was checked; `whole`: none is missing, of no message either end.
     """
-    run = Run(dict(sorted(seen.items())), happened, frozenset(crashed))
-    return [_judged(name, run, complete, whole) for name in NAMES]
+    run = Run(dict(sorted(seen.items())), happened, frozenset(crashed), whole)
+    return [_judged(name, judge, run, complete) for name, judge in JUDGES.items()]
 
 
-def _judged(name: str, run: Run, complete: bool, whole: bool) -> Promise:
-    witness = min(_WITNESSES[name](run), key=_when, default=None)
-    if witness is not None and (whole or name not in _NEEDS_ALL):
+def _judged(name: str, judge: Judge, run: Run, complete: bool) -> Promise:
+    asked = judge.asked(run)
+    witness = min(judge.against(run), key=_when, default=None)
+    if witness is not None:
         at = {} if witness.at is None else {"at": witness.at}
-        return Promise(name, VIOLATED, witness.facts | at)
-    if not any(_SUBJECTS[name](each) for each in run.seen.values()):
-        return Promise(name, INCONCLUSIVE, reason=_NOTHING[name])
-    if not complete:
-        return Promise(name, INCONCLUSIVE, reason="not every record was checked")
-    if name in _ORDERED and not run.happened.whole:
-        return Promise(name, INCONCLUSIVE, reason="no order of the events is possible")
-    return Promise(name, HOLDS)
+        return Promise(name, VIOLATED, witness.facts | at, judged=asked)
+    reason = ""
+    if not all(asked.values()):
+        reason = judge.nothing
+    elif not complete:
+        reason = "not every record was checked"
+    elif judge.ordered and not run.ordered:
+        reason = "no order of the events is possible"
+    return Promise(name, INCONCLUSIVE if reason else HOLDS, reason=reason, judged=asked)
 
 
 def _when(witness: Witness) -> tuple[bool, float]:
     return (witness.at is None, witness.at or 0.0)
-
-
-_WITNESSES: Mapping[str, Callable[[Run], Iterable[Witness]]] = {
-    "ConsistentHistory": consistent_history,
-    "FenceUnique": fence_unique,
-    "OneLock": one_lock,
-    "SevenStates": seven_states,
-    "HeldByAll": held_by_all,
-    "NoHoles": no_holes,
-    "AgreedOrder": agreed_order,
-    "Integrity": integrity,
-    "Fifo": fifo,
-}
-_SUBJECTS: Mapping[str, Callable[[RingSeen], Any]] = {
-    "ConsistentHistory": lambda seen: seen.commits,
-    "FenceUnique": lambda seen: seen.eaten,
-    "OneLock": lambda seen: seen.locks,
-    "SevenStates": lambda seen: seen.states,
-    "HeldByAll": lambda seen: seen.commits,
-    "NoHoles": lambda seen: seen.commits,
-    "AgreedOrder": lambda seen: seen.delivered,
-    "Integrity": lambda seen: seen.delivered,
-    "Fifo": lambda seen: seen.delivered,
-}
-"""What there must be some of, for a promise to have been kept."""
-_NOTHING: Mapping[str, str] = {
-    "ConsistentHistory": "no view was committed",
-    "FenceUnique": "nobody held the token",
-    "OneLock": "nobody had the lock",
-    "SevenStates": "nobody was up",
-    "HeldByAll": "no view was committed",
-    "NoHoles": "no view was committed",
-    "AgreedOrder": "nothing was delivered",
-    "Integrity": "nothing was delivered",
-    "Fifo": "nothing was delivered",
-}
-_ORDERED = frozenset({"OneLock", "HeldByAll"})
-"""These ask what happened before what."""
-_NEEDS_ALL = _ORDERED | {"NoHoles"}
-"""What seems to be against these may only be a record that is missing."""

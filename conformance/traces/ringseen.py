@@ -6,6 +6,8 @@ what the model does. It judges nothing; `ringpromises.py` compares members.
 
 from __future__ import annotations
 
+from contextlib import suppress
+from itertools import zip_longest
 from typing import Any, TypeAlias
 
 import msgspec
@@ -16,6 +18,7 @@ Fence: TypeAlias = tuple[int, str, int, int]
 
 CRASHED = "crashed"
 OPEN = "open"
+TRUSTS = "agreement"
 
 
 class Lock(msgspec.Struct, array_like=True):
@@ -32,12 +35,20 @@ class Lock(msgspec.Struct, array_like=True):
 
 
 class Commit(msgspec.Struct, array_like=True):
-    """A view that is at an index of the history."""
+    """What an event put at an index of the history: a view, or NULL where there was one."""
 
     place: int
     members: tuple[Address, ...]
+    """None for NULL."""
     index: int
     at: float | None = None
+
+
+class Said(msgspec.Struct, array_like=True):
+    """How many multicasts the member had sent from that event on."""
+
+    count: int
+    index: int
 
 
 class Delivered(msgspec.Struct, array_like=True):
@@ -64,13 +75,18 @@ class State(msgspec.Struct, array_like=True):
     view: str
     index: int
     at: float | None = None
+    up: bool = True
+    """Whether it was up then: who is down or has left keeps its states."""
 
 
-class Entry(msgspec.Struct, array_like=True):
-    """What is at an index of the history in the end; no members for NULL."""
+class Agreed(msgspec.Struct, array_like=True):
+    """A time in which the member was up, and agreed on this list."""
 
-    place: int
     members: tuple[Address, ...]
+    start: int
+    end: int = 0
+    """0 while it goes on."""
+    at: float | None = None
 
 
 class RingSeen(msgspec.Struct, kw_only=True):
@@ -81,11 +97,15 @@ class RingSeen(msgspec.Struct, kw_only=True):
     commits: list[Commit] = []
     delivered: list[Delivered] = []
     states: list[State] = []
-    history: list[Entry] = []
-    """Its history in the end, from index 1."""
-    said: int = 0
-    """How many multicasts it has sent."""
-    last_at: float | None = None
+    said: list[Said] = []
+    forgot: list[int] = []
+    """The events by which it lost its state, and kept its name."""
+    agreed: Agreed | None = None
+    """The last time in which it agreed with the others."""
+    up: str = ""
+    """In the end."""
+    last: int = 0
+    """Its last event."""
 
 
 class RingObserver:
@@ -93,7 +113,7 @@ class RingObserver:
 
     def __init__(self, initial: Any) -> None:
         self.seen = RingSeen()
-        self._states: set[tuple[str, str]] = set()
+        self._states: set[tuple[str, str, bool]] = set()
         self._lock: Lock | None = None
         self._eats: Fence | None = None
         self._local = initial
@@ -105,56 +125,66 @@ class RingObserver:
         self._note(before, after, record.index, record.at)
         for name, fields in record.told:
             if name == "Deliver":
-                (node, incarnation), k = fields
-                self.seen.delivered.append(
-                    Delivered((node, incarnation), k, record.index, record.at)
-                )
+                # What cannot be read is a finding already: it is not what the model tells.
+                with suppress(msgspec.ValidationError):
+                    origin, k = msgspec.convert(fields, tuple[Address, int])
+                    self.seen.delivered.append(Delivered(origin, k, record.index, record.at))
 
     def done(self) -> RingSeen:
         """All that was seen."""
-        seen = self.seen
-        history = enumerate(self._local.global_view, 1)
-        seen.history = [Entry(place, _list(view)) for place, view in history]
-        return seen
+        return self.seen
 
     def _note(self, before: Any, after: Any, index: int, at: float | None) -> None:
         seen = self.seen
-        if at is not None:
-            seen.last_at = at
-        self._commits(before, after, index, at)
-        seen.said = max(seen.said, after.said)
+        seen.up, seen.last = after.up, index
         up = after.up == "up"
-        if up:
-            pair = (after.token_state, after.view_state)
-            if pair not in self._states:
-                self._states.add(pair)
-                seen.states.append(State(*pair, index, at))
-        eats = up and after.token_state == "eating"
-        self._holds(after, eats, index, at, crashed=not up)
+        self._commits(before, after, index, at)
+        if after.said > (seen.said[-1].count if seen.said else 0):
+            seen.said.append(Said(after.said, index))
+        if before is not None and before.up != "new" and after.up == "new":
+            seen.forgot.append(index)
+        pair = (after.token_state, after.view_state, up)
+        if pair not in self._states:
+            self._states.add(pair)
+            seen.states.append(State(after.token_state, after.view_state, index, at, up))
+        agrees = up and after.view_state == TRUSTS
+        self._agrees(_list(after.last_token.nodelist) if agrees else None, index, at)
+        fence = _fence(after.last_token) if up and after.token_state == "eating" else None
+        if fence is not None and fence != self._eats:
+            seen.eaten.append(Eaten(fence, index, at))
+        self._eats = fence
+        locked = fence if after.view_state != "chaos" else None
+        self._locks(locked, index, at, crashed=after.up == "down")
 
     def _commits(self, before: Any, after: Any, index: int, at: float | None) -> None:
-        if before is not None and after.global_view == before.global_view:
-            return
         known = before.global_view if before is not None else ()
-        for place, view in enumerate(after.global_view, 1):
-            same = place <= len(known) and known[place - 1] == view
-            if view and not same:
-                self.seen.commits.append(Commit(place, _list(view), index, at))
+        if after.global_view == known:
+            return
+        entries = zip_longest(known, after.global_view, fillvalue=())
+        for place, (old, new) in enumerate(entries, 1):
+            if new != old:
+                self.seen.commits.append(Commit(place, _list(new), index, at))
 
-    def _holds(
-        self, after: Any, eats: bool, index: int, at: float | None, *, crashed: bool
-    ) -> None:
-        fence = _fence(after.last_token) if eats else None
-        if fence is not None and fence != self._eats:
-            self.seen.eaten.append(Eaten(fence, index, at))
-        self._eats = fence
-        locked = fence is not None and after.view_state != "chaos"
-        if fence is not None and locked and self._lock is None:
+    def _agrees(self, members: tuple[Address, ...] | None, index: int, at: float | None) -> None:
+        agreed = self.seen.agreed
+        if agreed is not None and not agreed.end:
+            if agreed.members == members:
+                return
+            agreed.end = index
+        if members is not None:
+            self.seen.agreed = Agreed(members, index, at=at)
+
+    def _locks(self, fence: Fence | None, index: int, at: float | None, *, crashed: bool) -> None:
+        """Whether it has the lock now, and with which token; another epoch is another lock."""
+        lock = self._lock
+        if lock is not None:
+            if fence is not None and fence[:3] == lock.first[:3]:
+                return
+            lock.end, lock.how = index, CRASHED if crashed else ""
+            self._lock = None
+        if fence is not None:
             self._lock = Lock(fence, index, at=at)
             self.seen.locks.append(self._lock)
-        elif not locked and self._lock is not None:
-            self._lock.end, self._lock.how = index, CRASHED if crashed else ""
-            self._lock = None
 
 
 def _fence(token: Any) -> Fence:

@@ -1,4 +1,4 @@
-"""What speaks against each promise of the token ring, in what the members of a run were seen to do.
+"""What speaks against the promises on the token and on multicasts, in what members were seen to do.
 
 Each function yields the witnesses against one promise; `ringpromises.py` tells the earliest.
 Clocks decide nothing; where the records have them, they say how soon it was.
@@ -6,102 +6,19 @@ Clocks decide nothing; where the records have them, they say how soon it was.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
-from .happened import Happened
-from .ringseen import CRASHED, OPEN, Address, Commit, Fence, Lock, RingSeen
+from .ringknown import Run, Witness, later, message, number
+from .ringseen import CRASHED, OPEN, Address, Delivered, Fence, Lock
 
 IMPOSSIBLE = {("starving", "agreement"), ("starving", "reserve")}
 """Of the nine pairs of states those that no member is ever in."""
 
-Seen: TypeAlias = Mapping[Address, RingSeen]
-
-
-class Witness(NamedTuple):
-    """Something against a promise, and when it had come true."""
-
-    at: float | None
-    facts: dict[str, Any]
-
-
-class Run(NamedTuple):
-    """What is known of a run."""
-
-    seen: Seen
-    happened: Happened[Address]
-    crashed: frozenset[Address]
-
-
-def _later(*times: float | None) -> float | None:
-    """When both were true."""
-    known = [each for each in times if each is not None]
-    return max(known) if len(known) == len(times) else None
-
-
-# ---------------------------------------------------------------- views
-
-
-def consistent_history(run: Run) -> Iterator[Witness]:
-    """Entries that are not NULL are the same at all members, in all lives."""
-    by_place: dict[int, list[tuple[Address, Commit]]] = {}
-    for who, seen in run.seen.items():
-        for commit in seen.commits:
-            by_place.setdefault(commit.place, []).append((who, commit))
-    for place, commits in sorted(by_place.items()):
-        commits.sort(key=lambda each: (each[1].at is None, each[1].at or 0.0))
-        first, one = commits[0]
-        for who, other in commits:
-            if other.members != one.members:
-                facts = {
-                    "index": place,
-                    "members": [list(first), list(who)],
-                    "events": [one.index, other.index],
-                    "views": [_names(one.members), _names(other.members)],
-                }
-                yield Witness(_later(one.at, other.at), facts)
-                break
-
-
-def held_by_all(run: Run) -> Iterator[Witness]:
-    """No view is committed with a member that has never held the token before."""
-    first = {who: seen.eaten[0].index for who, seen in run.seen.items() if seen.eaten}
-    for who, seen in run.seen.items():
-        for commit in seen.commits:
-            if not commit.index:
-                continue  # the view that the trace begins in
-            for member in commit.members:
-                held = first.get(member)
-                if held is None or not run.happened.before(member, held, who, commit.index):
-                    facts = {
-                        "index": commit.place,
-                        "members": [list(who)],
-                        "events": [commit.index],
-                        "view": _names(commit.members),
-                        "lacking": f"{_name(member)} had not held the token",
-                    }
-                    yield Witness(commit.at, facts)
-
-
-def no_holes(run: Run) -> Iterator[Witness]:
-    """Who is in a view, and has the next one that anybody has committed, has both."""
-    committed: dict[int, set[tuple[Address, ...]]] = {}
-    for seen in run.seen.values():
-        for commit in seen.commits:
-            committed.setdefault(commit.place, set()).add(commit.members)
-    for place, following in pairwise(sorted(committed)):
-        for who, seen in run.seen.items():
-            own = {entry.place: entry.members for entry in seen.history}
-            for members in sorted(committed[place]):
-                if who in members and own.get(following) and own.get(place) != members:
-                    facts = {
-                        "index": place,
-                        "members": [list(who)],
-                        "view": _names(members),
-                        "lacking": f"{_name(who)} has the one at {following}, and not this one",
-                    }
-                    yield Witness(seen.last_at, facts)
+Epoch: TypeAlias = tuple[int, str, int]
+Message: TypeAlias = tuple[Address, int]
 
 
 # ---------------------------------------------------------------- the token
@@ -115,11 +32,27 @@ def fence_unique(run: Run) -> Iterator[Witness]:
             other, index, at = known.setdefault(each.fence, (who, each.index, each.at))
             if other != who:
                 facts = {
-                    "fence": _number(each.fence),
+                    "fence": number(each.fence),
                     "members": [list(other), list(who)],
                     "events": [index, each.index],
                 }
-                yield Witness(_later(at, each.at), facts)
+                yield Witness(later(at, each.at), facts)
+
+
+def epochs(run: Run) -> dict[Epoch, list[tuple[Address, Lock]]]:
+    """All locks of each epoch, in an order that what happened before what allows."""
+    found: dict[Epoch, list[tuple[Address, Lock]]] = {}
+    for who, seen in run.seen.items():
+        for lock in seen.locks:
+            found.setdefault(lock.first[:3], []).append((who, lock))
+    for locks in found.values():
+        locks.sort(key=lambda each: (run.happened.place(each[0], each[1].start), each[1].first))
+    return found
+
+
+def died(run: Run, who: Address, lock: Lock) -> bool:
+    """Whether the holder died with the lock: of such a one nobody can tell how long it did what."""
+    return lock.how == CRASHED or (lock.how == OPEN and who in run.crashed)
 
 
 def one_lock(run: Run) -> Iterator[Witness]:
@@ -128,32 +61,51 @@ def one_lock(run: Run) -> Iterator[Witness]:
     Between epochs no order of events can be asked for, as nobody knows of a late holder what it
     still does: there the fences decide, and whoever guards the resource compares them.
     """
-    epochs: dict[tuple[int, str, int], list[tuple[Address, Lock]]] = {}
-    for who, seen in run.seen.items():
-        for lock in seen.locks:
-            # Of a holder that died nobody can tell how long it did what.
-            if lock.how == CRASHED or (lock.how == OPEN and who in run.crashed):
-                continue
-            epochs.setdefault(lock.first[:3], []).append((who, lock))
-    for locks in epochs.values():
-        locks.sort(key=lambda each: (each[1].first, each[0], each[1].start))
-        for (who, one), (other, two) in pairwise(locks):
-            if who == other or _apart(run, who, one, other, two):
-                continue
-            facts = {
-                "fences": [_number(one.first), _number(two.first)],
-                "members": [list(who), list(other)],
-                "events": [one.start, two.start],
-            }
-            yield Witness(_later(one.at, two.at), facts)
+    if not run.ordered:
+        return
+    for locks in epochs(run).values():
+        living = [each for each in locks if not died(run, *each)]
+        # If each has ended before the next one began, so it is with all.
+        for one, two in pairwise(living):
+            if not _let_go(run, one, two):
+                yield _two_locks(one, two)
+        for dead in (each for each in locks if died(run, *each)):
+            for other in locks:
+                if other[0] != dead[0] and _both(run, dead, other):
+                    yield _two_locks(*sorted((other, dead), key=lambda each: each[1].first))
 
 
-def _apart(run: Run, who: Address, one: Lock, other: Address, two: Lock) -> bool:
-    """Whether one of them ended before the other began."""
-    before = run.happened.before
-    return (one.how != OPEN and before(who, one.end, other, two.start)) or (
-        two.how != OPEN and before(other, two.end, who, one.start)
-    )
+def _let_go(run: Run, one: tuple[Address, Lock], two: tuple[Address, Lock]) -> bool:
+    (who, lock), (other, following) = one, two
+    return lock.how != OPEN and run.before(who, lock.end, other, following.start)
+
+
+def _both(run: Run, dead: tuple[Address, Lock], other: tuple[Address, Lock]) -> bool:
+    """Whether a holder that died had the lock, for all that is known of it, while another had it.
+
+    The other had begun when the dead one did something for the last time; and it had not ended
+    when that one began, or, if it died as well, knew of that one.
+    """
+    last = _last(run, *dead)
+    if not run.before(other[0], other[1].start, dead[0], last):
+        return False
+    if died(run, *other):
+        return run.before(dead[0], dead[1].start, other[0], _last(run, *other))
+    return not _let_go(run, other, dead)
+
+
+def _last(run: Run, who: Address, lock: Lock) -> int:
+    """The last event of a member that died with the lock."""
+    return lock.end - 1 if lock.how == CRASHED else run.seen[who].last
+
+
+def _two_locks(one: tuple[Address, Lock], two: tuple[Address, Lock]) -> Witness:
+    facts = {
+        "fences": [number(one[1].first), number(two[1].first)],
+        "members": [list(one[0]), list(two[0])],
+        "events": [one[1].start, two[1].start],
+    }
+    return Witness(later(one[1].at, two[1].at), facts)
 
 
 def seven_states(run: Run) -> Iterator[Witness]:
@@ -169,42 +121,59 @@ def seven_states(run: Run) -> Iterator[Witness]:
 # ---------------------------------------------------------------- multicast
 
 
+def logs(run: Run) -> dict[Address, dict[Message, Delivered]]:
+    """What each member delivered, in order; what is delivered again has its first place."""
+    found: dict[Address, dict[Message, Delivered]] = {}
+    for who, seen in run.seen.items():
+        mine = found.setdefault(who, {})
+        for each in seen.delivered:
+            mine.setdefault((each.origin, each.k), each)
+    return found
+
+
 def agreed_order(run: Run) -> Iterator[Witness]:
     """Two members deliver the messages that both deliver in the same order."""
-    logs = {
-        who: {(each.origin, each.k): each for each in reversed(seen.delivered)}
-        for who, seen in run.seen.items()
-    }
-    for who, mine in logs.items():
-        place = {message: at for at, message in enumerate(reversed(mine))}
-        for other, theirs in logs.items():
+    known = logs(run)
+    for who, mine in known.items():
+        place = {sent: at for at, sent in enumerate(mine)}
+        for other, theirs in known.items():
             if other <= who:
                 continue
-            common = [message for message in reversed(theirs) if message in place]
+            common = [sent for sent in theirs if sent in place]
             for one, two in pairwise(common):
                 if place[one] > place[two]:
                     facts = {
                         "members": [list(other), list(who)],
-                        "messages": [_message(one), _message(two)],
+                        "messages": [message(one), message(two)],
                         "order": f"{other[0]} delivered them in this order, {who[0]} in the other",
                     }
-                    yield Witness(_later(theirs[two].at, mine[one].at), facts)
+                    yield Witness(later(theirs[two].at, mine[one].at), facts)
                     break
 
 
 def integrity(run: Run) -> Iterator[Witness]:
-    """Nothing is delivered twice, and nothing that its sender did not send."""
+    """Nothing is delivered twice, or unless its sender has sent it before."""
     for who, seen in run.seen.items():
-        known: set[tuple[Address, int]] = set()
+        known: set[Message] = set()
         for each in seen.delivered:
-            message = (each.origin, each.k)
-            sender = run.seen.get(each.origin)
-            facts: dict[str, Any] = {"members": [list(who)], "messages": [_message(message)]}
-            if message in known:
+            sent = (each.origin, each.k)
+            facts: dict[str, Any] = {"members": [list(who)], "messages": [message(sent)]}
+            if sent in known:
                 yield Witness(each.at, facts | {"twice": True})
-            elif sender is not None and each.k > sender.said:
-                yield Witness(each.at, facts | {"never_sent": True})
-            known.add(message)
+            elif (wrong := _unsent(run, who, each)) is not None:
+                yield Witness(each.at, facts | {wrong: True})
+            known.add(sent)
+
+
+def _unsent(run: Run, who: Address, each: Delivered) -> str | None:
+    """What is wrong with its sending; nobody is blamed for a record that is missing."""
+    sender = run.seen.get(each.origin)
+    said = sender.said if sender is not None else []
+    at = bisect_left(said, each.k, key=lambda step: step.count)
+    if at == len(said):
+        return "never_sent" if run.whole else None
+    sent = run.before(each.origin, said[at].index, who, each.index)
+    return "before_it_was_sent" if run.ordered and not sent else None
 
 
 def fifo(run: Run) -> Iterator[Witness]:
@@ -213,28 +182,7 @@ def fifo(run: Run) -> Iterator[Witness]:
         last: dict[Address, int] = {}
         for each in seen.delivered:
             before = last.get(each.origin, 0)
-            if each.k < before:
-                pair = [_message((each.origin, before)), _message((each.origin, each.k))]
+            if each.k <= before:
+                pair = [message((each.origin, before)), message((each.origin, each.k))]
                 yield Witness(each.at, {"members": [list(who)], "messages": pair})
             last[each.origin] = each.k
-
-
-# ---------------------------------------------------------------- in words
-
-
-def _name(who: Address) -> str:
-    node, incarnation = who
-    return f"{node}.{incarnation}"
-
-
-def _names(members: Iterable[Address]) -> list[str]:
-    return [_name(each) for each in members]
-
-
-def _number(fence: Fence) -> list[Any]:
-    return list(fence)
-
-
-def _message(message: tuple[Address, int]) -> list[Any]:
-    (node, incarnation), k = message
-    return [node, incarnation, k]

@@ -1,6 +1,7 @@
 """The harness of the ring without its processes: plans, fences, verdicts."""
 
 import asyncio
+import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,14 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence import Outcome
 from raincheck.conformance.field.fence import NO_FENCE, Access, Fence, Resource, Write, judged
 from raincheck.conformance.field.ringchecks import (
     AGREEMENT,
     AS_WRITTEN,
     DELIVERED,
     FENCED,
+    NOT_JUDGED,
     PROMISED,
     TRACE,
     RingJudged,
@@ -33,6 +36,9 @@ from raincheck.conformance.field.ringfaults import (
 from raincheck.conformance.field.ringmembers import RingMember, settled
 from raincheck.conformance.field.ringrecord import RingRecord
 from raincheck.conformance.field.ringstatus import Status
+from raincheck.conformance.field.tally import judged_sum
+from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
+from raincheck.conformance.traces.ringpromises import NAMES
 
 # ---------------------------------------------------------------- plans
 
@@ -237,7 +243,9 @@ def test_as_written_the_same_is_a_finding() -> None:
     assert result.figures["holes"] == AGREEMENT
 
 
-@pytest.mark.parametrize("how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}])
+@pytest.mark.parametrize(
+    "how", [{"defects": ["a.0 wrote to stderr: boom"]}, {"writes": []}, {"failure": "boom"}]
+)
 def test_what_went_wrong_around_it_leaves_a_run_undecided(how: dict[str, Any]) -> None:
     found = judged_run(**how)
 
@@ -289,6 +297,214 @@ def test_as_implemented_a_broken_promise_fails_the_campaign() -> None:
     assert not found["ring-1"].as_expected
     assert found["ring-1"].detail.endswith("Again: raincheck again")
     assert AS_WRITTEN not in found
+
+
+# ---------------------------------------------------------------- what is owed
+
+
+@pytest.mark.parametrize("as_written", [False, True])
+@pytest.mark.parametrize("trace", ["violated", "inconclusive"])
+def test_a_trace_that_is_not_the_models_is_never_expected(trace: str, as_written: bool) -> None:
+    """Not even as written, where broken promises are."""
+    run = judged_run(as_written)
+    run.verdicts[TRACE] = trace
+    run.violates("OneLock", 1.0, {})
+
+    result = run.result("raincheck again")
+
+    broken = trace == "violated" or not as_written
+    assert run.verdict == result.verdict == ("violated" if broken else "inconclusive")
+    assert (result.expected, result.as_expected) == ("holds", False)
+    assert result.detail.endswith("Again: raincheck again")
+    over_all = {each.name: each for each in ring_results([run], {1: "raincheck again"})}
+    assert (over_all[TRACE].verdict, over_all[TRACE].as_expected) == (trace, False)
+
+
+def test_all_that_is_promised_is_owed() -> None:
+    assert (*NAMES, FENCED, AGREEMENT, DELIVERED) == PROMISED
+    for name in (TRACE, *PROMISED):
+        for verdict in ("violated", "inconclusive"):
+            run = judged_run()
+            run.verdicts[name] = verdict
+            assert run.verdict == verdict, name
+            assert not run.result("").as_expected
+        run = judged_run()
+        del run.verdicts[name]
+        assert run.verdict == "inconclusive", name
+
+
+def test_what_is_broken_counts_for_more_than_what_nobody_can_tell() -> None:
+    run = judged_run(failure="it took too long")
+    run.verdicts["Fifo"] = "inconclusive"
+    run.violates("OneLock", None, {})
+
+    assert run.verdict == "violated"
+
+
+def test_the_soonest_time_and_the_first_witness_are_kept() -> None:
+    run = judged_run()
+    for at, witness in ((2.0, "first"), (1.0, "second"), (3.0, "third"), (None, "fourth")):
+        run.violates("OneLock", at, witness)
+
+    assert (run.soonest, run.witnesses) == ({"OneLock": 1.0}, {"OneLock": "first"})
+
+
+def test_as_written_only_the_trace_is_owed() -> None:
+    run = judged_run(as_written=True)
+    for name in PROMISED:
+        run.verdicts[name] = "inconclusive"
+
+    assert run.verdict == "holds"
+    result = run.result("again")
+    assert (result.verdict, result.expected, result.detail) == ("holds", "holds", "")
+    assert result.figures["holes"] == "none"
+    run.record.defects.append("a.0 wrote to stderr: boom")
+    assert run.result("again").verdict == "inconclusive"
+
+
+def outcome(*runs: RingJudged) -> str:
+    return Outcome("run", ring_results(list(runs), {1: "again"}), "again").verdict
+
+
+def test_one_run_decides_over_all() -> None:
+    broken, undecided = judged_run(), judged_run()
+    broken.violates("Integrity", 0.1, {})
+    undecided.verdicts["Fifo"] = "inconclusive"
+
+    assert outcome(judged_run(), judged_run()) == "holds"
+    assert outcome(judged_run(), undecided, judged_run()) == "inconclusive"
+    assert outcome(judged_run(), broken, undecided) == "violated"
+
+
+def test_as_written_the_outcome_is_that_some_promise_is_broken() -> None:
+    kept, broken, wrong = (judged_run(as_written=True) for _ in range(3))
+    broken.violates("OneLock", 0.1, {})
+    wrong.verdicts[TRACE] = "violated"
+
+    assert outcome(kept, broken) == "holds"
+    assert outcome(kept) == "violated"  # a surprise
+    assert outcome(broken, wrong) == "violated"
+    wrong.verdicts[TRACE] = "inconclusive"
+    assert outcome(broken, wrong) == "inconclusive"
+
+
+def test_as_written_a_promise_that_no_run_judged_was_not_kept() -> None:
+    runs = [judged_run(as_written=True) for _ in range(2)]
+    for run in runs:
+        run.verdicts["Fifo"] = "inconclusive"
+    runs[0].verdicts["OneLock"] = "inconclusive"
+    runs[0].violates("FenceUnique", 0.1, {})
+
+    found = {each.name: each for each in ring_results(runs, {1: "again"})}
+
+    assert found["Fifo"].verdict == found["Fifo"].expected == NOT_JUDGED
+    assert found["Fifo"].figures == {"runs": 2, "inconclusive": 2}
+    assert found["OneLock"].verdict == "holds"
+    assert found["OneLock"].figures == {"runs": 2, "inconclusive": 1}
+    assert found["FenceUnique"].verdict == "violated"
+
+
+# ---------------------------------------------------------------- over how much
+
+
+def recorded(tmp_path: Path) -> Path:
+    """A folder such as a run leaves it, with the traces of a ring in virtual time."""
+    (tmp_path / "traces").mkdir()
+    record_ring(tmp_path / "traces", "ring-1")
+    return tmp_path
+
+
+def test_results_say_over_how_much_each_promise_was_judged(tmp_path: Path) -> None:
+    run = judge_ring(record(), recorded(tmp_path))
+
+    assert run.verdict == "holds", run.reasons
+    assert list(run.judged) == list(NAMES)
+    assert run.judged["Fifo"] == {"members": 2, "messages": 2}
+    assert run.judged["SevenStates"] == {"members": 5, "states": 7}
+    assert run.result("again").figures["judged"] == run.judged
+    found = {each.name: each for each in ring_results([run, run], {1: "again"})}
+    assert found["Fifo"].figures == {"runs": 2, "judged": {"members": 4, "messages": 4}}
+    assert found["SevenStates"].figures["judged"] == {"members": 10, "states": 14}
+    assert "judged" not in found[AGREEMENT].figures
+    assert "judged" not in found[TRACE].figures
+
+
+def test_a_promise_of_which_nothing_was_asked_leaves_the_run_undecided(tmp_path: Path) -> None:
+    (tmp_path / "traces").mkdir()
+    ring = RecordedRing(tmp_path / "traces", "ring-1")
+    ring.found("a", "b", "c")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    ring.multicast("a", [b"one"])
+    ring.run(0.5)
+    ring.close()
+
+    run = judge_ring(record(), tmp_path)
+
+    assert run.verdict == "inconclusive"
+    undecided = {name for name, verdict in run.verdicts.items() if verdict != "holds"}
+    assert undecided == {"Fifo", "AgreedOrder"}
+    assert run.judged["Fifo"] == {"members": 0, "messages": 0}
+    assert "Fifo: nobody delivered two messages of one sender" in run.reasons
+    assert "AgreedOrder: no two members delivered the same two messages" in run.reasons
+    assert not any(reason.startswith("OneLock") for reason in run.reasons)
+    assert run.judged["NoHoles"] == {"members": 3, "views": 1}  # all agree in the end
+
+
+def test_what_the_traces_say_is_broken_is_broken(tmp_path: Path) -> None:
+    """With its first time, its witness and the reason, and whatever the log of writes says."""
+    path = recorded(tmp_path) / "traces" / "ring-1.b.0.raincore.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    turn = next(each for each in lines if each.get("changed", {}).get("reserved") == 4)
+    turn["changed"]["token_state"] = "starving"
+    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
+
+    run = judge_ring(record(), tmp_path)
+
+    assert (run.verdict, run.verdicts[TRACE]) == ("violated", "violated")
+    assert run.violated == ["SevenStates"]
+    assert run.judged.keys() == set(NAMES) <= run.verdicts.keys()
+    assert run.soonest == {"SevenStates": turn["at"]}
+    assert run.witnesses["SevenStates"]["state"] == "starving-reserve"
+    assert any(reason.startswith("SevenStates is violated: {") for reason in run.reasons)
+    assert any(
+        reason.startswith("violated: not what the model does (b.0") for reason in run.reasons
+    )
+    assert run.events > 100
+
+
+def test_without_a_trace_nothing_is_known_of_any_event(tmp_path: Path) -> None:
+    run = judge_ring(record(), tmp_path)
+
+    assert (run.verdicts[TRACE], run.events, run.judged) == ("inconclusive", 0, {})
+    assert run.reasons == ["no member has written a trace"]
+
+
+def test_counts_of_all_runs_are_added_by_name() -> None:
+    assert judged_sum([]) == {}
+    runs = [{"members": 2, "views": 1}, {}, {"members": 3, "messages": 5}]
+    assert judged_sum(runs) == {"members": 5, "views": 1, "messages": 5}
+
+
+@pytest.mark.parametrize(
+    ("how", "verdicts"),
+    [
+        ({}, ("holds", "holds")),
+        ({"heard": False}, ("holds", "inconclusive")),
+        ({"agreed": False, "heard": False}, ("inconclusive", "inconclusive")),
+    ],
+)
+def test_who_waits_too_long_can_say_nothing(how: dict[str, Any], verdicts: tuple[str, str]) -> None:
+    run = judged_run(**how)
+
+    assert (run.verdicts[AGREEMENT], run.verdicts[DELIVERED]) == verdicts
+    assert run.violated == []
+
+
+def test_as_written_who_agrees_and_does_not_hear_has_broken_its_promise() -> None:
+    run = judged_run(as_written=True, heard=False, failure="b lacks a message")
+
+    assert run.violated == [DELIVERED]
+    assert (run.soonest, run.witnesses) == ({DELIVERED: 5.0}, {DELIVERED: "b lacks a message"})
 
 
 # ---------------------------------------------------------------- the command line
