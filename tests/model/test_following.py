@@ -94,7 +94,7 @@ def test_a_run_is_followed_step_by_step_and_each_time_anew() -> None:
             "step 2, Fill(2,): the guard of Fill(1,) is false",
         ),
         (
-            {"transitions": (replace(FILL, updates=lambda s, n: {"level": lambda: n + 1}),)},
+            {"transitions": (replace(FILL, updates=lambda _, n: {"level": lambda: n + 1}),)},
             "step 2, Fill(2,): level differs",
         ),
         (
