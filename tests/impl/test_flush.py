@@ -103,6 +103,8 @@ def test_a_flush_blocks_all_and_lets_all_go_on() -> None:
     suspended = ev.Suspended(FID, ((A, ()), (B, ()), (C, ())))
     assert group.all_effects(ev.Suspended) == [(A, suspended)]
     assert [m for m, _ in group.all_effects(ev.Block)] == [A, B, C]
+    stop = {A: "to stop the flush"}
+    assert [core.waiting() for core in group.cores.values()] == [{}, stop, stop]
 
     group.do(A, ev.Resume())
     assert group.blocked() == []
@@ -122,6 +124,36 @@ def test_who_lacks_something_fetches_it_before_suspend_returns() -> None:
     assert group.has[B][C] == 2
     order = [type(effect) for _, effect in group.seen]
     assert order.index(ev.FetchStreams) < order.index(ev.Suspended)
+
+
+def test_the_flush_is_done_when_the_last_one_has_fetched_what_it_lacked() -> None:
+    core = Flush(A)
+    core.begin(1, (A, B, C))
+    core.handle(ev.Suspend((A, B, C)))
+    fetches = (Fetch(A, 2, A),)
+    for member, has in ((A, 2), (B, 1)):
+        core.handle(ev.ReceiveCompleted(member, FID, Digest(((A, has), (B, 0), (C, 0)))))
+    told = core.handle(ev.ReceiveCompleted(C, FID, Digest(((A, 0), (B, 0), (C, 0)))))
+    assert told == [ev.Control(member, Reconcile(FID, fetches)) for member in (B, C)]
+
+    words = "to fetch the multicasts that it lacks"
+    assert core.waiting() == {B: words, C: words}
+    assert core.handle(ev.ReceiveReconciled(C, FID)) == []
+    assert core.handle(ev.ReceiveReconciled(C, FID)) == [], "it has said so twice"
+    assert not core.suspended
+    assert core.waiting() == {B: words}
+    suspended = ev.Suspended(FID, ((A, ()), (B, ()), (C, ())))
+    assert core.handle(ev.ReceiveReconciled(B, FID)) == [suspended]
+    assert core.waiting() == {}
+
+
+def test_who_was_told_to_fetch_nothing_has_not_fetched_it() -> None:
+    core = Flush(B)
+    core.begin(1, (A, B))
+    core.handle(ev.ReceiveStart(A, FID, (A, B)))
+    core.handle(ev.BlockOk(Digest()))
+    with pytest.raises(NotEnabled, match="fetching"):
+        core.handle(ev.Reconciled())
 
 
 def test_what_a_dead_member_sent_is_fetched_from_whoever_has_it() -> None:
