@@ -25,7 +25,7 @@ FILL = Transition(
     "Fill",
     "",
     (("amount", "number"),),
-    lambda s, amount: s.level() + amount <= s.rim() and s.ordered(),
+    lambda s, amount: s.level() + amount <= s.rim(),
     lambda s, amount: {
         "level": lambda: s.level() + amount,
         "poured": lambda: s.poured() + amount,
@@ -65,10 +65,6 @@ class Run(Following[int]):
     def differs(self, tables: Tables, state: int) -> str | None:
         """The level is all that the model shows."""
         return None if self.frame.world(tables).level() == state else "level"
-
-    def ready(self, number: int, tables: Tables) -> Tables:
-        """Who fills it has been told to: the theory leaves that open."""
-        return {**tables, "ordered": {(): self.moves[number].action == "Fill"}}
 
 
 def test_a_run_is_followed_step_by_step_and_each_time_anew() -> None:
@@ -136,3 +132,15 @@ def test_a_step_of_no_consequence_must_leave_all_as_it_is() -> None:
 
     assert Silent([1, 2, 2]).difference() == ""
     assert Silent([1, 2, 3]).difference() == "step 2, Fill(1,): level differs"
+
+
+def test_what_the_theory_leaves_open_until_a_step_is_settled_then() -> None:
+    """Who fills it must have been told to: nothing in the model's states shows that before."""
+
+    class Ordered(Run):
+        def ready(self, number: int, tables: Tables) -> Tables:
+            return {**tables, "ordered": {(): self.moves[number].action == "Fill"}}
+
+    asking = replace(TANK, transitions=(replace(FILL, guard=lambda s, _: s.ordered()),))
+    assert Ordered([1, 2, 2, 4], asking).difference() == ""
+    assert Run([1, 2], asking).difference() == "step 1, Fill(1,): the guard of Fill(1,) is false"
