@@ -327,6 +327,12 @@ def test_less_is_promised_of_who_crashed() -> None:
     group["c"].sent = 9
     check(logs(group))
 
+    lacks_the_very_last(group)
+    with pytest.raises(Broken, match=r"^virtual synchrony: in view 4"):
+        check(logs(group))
+    group.crash("b")  # and nobody has noticed yet
+    check(logs(group))
+
 
 def test_what_a_joiner_sent_before_its_state_is_in_that() -> None:
     group = rested()

@@ -147,6 +147,44 @@ def test_an_application_with_a_block_is_waited_for() -> None:
     assert below.drain() == []
 
 
+def test_each_flush_waits_for_a_block_of_its_own() -> None:
+    made, below = layer(B)
+    made.asks = True
+    made.handle(A, StartFlush(FID, (A, B, C)), 0.0)
+    made.block_ok(0.1)
+    made.handle(A, StopFlush(FID), 0.2)
+    assert made.poll() == [Block(), Unblock()]
+    below.drain()
+
+    made.handle(A, StartFlush(LATER, (A, B, C)), 0.3)
+    assert made.poll() == [Block()]
+    assert below.drain() == []
+    assert made.missing() == {B: "to return from block()"}
+    made.block_ok(0.4)
+    assert below.drain() == [(A, FlushCompleted(LATER, DIGEST))]
+
+
+def test_who_takes_part_in_the_flush_of_another_answers_that_at_once() -> None:
+    made, below = layer(A)
+    made.suspend((A, B, C), 0.0)
+    assert made.open, "its own waits for the others"
+    below.drain()
+    theirs = Fid(1, B, 1)
+    made.handle(B, StartFlush(theirs, (A, B, C)), 0.1)
+    assert below.drain() == [(B, FlushCompleted(theirs, DIGEST))]
+    assert not made.open
+
+
+def test_a_requester_whose_latch_has_opened_still_runs_its_flush() -> None:
+    made, _ = layer(A, open_latch_after=1.0)
+    made.suspend((A,), 0.0)
+    made.handle_timer(1.0)
+    assert made.open
+    assert not made.quiet
+    made.resume(1.5)
+    assert made.quiet
+
+
 def test_a_requester_whose_block_has_returned_waits_for_the_others_only() -> None:
     made, _ = layer(A)
     made.asks = True
