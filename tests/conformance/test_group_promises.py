@@ -28,19 +28,19 @@ def rested() -> Simulator:
     group.run(0.05)
     for name in "abc":
         group.send(name, [b"1", b"2", b"3"])
-    group.run(1.0)
+    group.run(0.1)
     group.start("z")
     group.run_until(lambda: group.in_one_view(*"abcz"))
     for name in "bca":
         group.send(name, [b"4"])
-        group.run(0.5)
+        group.run(0.1)
     group.crash("c")
     group.run_until(lambda: group.in_one_view(*"abz"))
     group.start("y")
     group.run_until(lambda: group.in_one_view(*"abyz"))
     for name in "ba":
         group.send(name, [b"5"])
-        group.run(3.0)
+        group.run(1.0)
     return group
 
 
@@ -288,6 +288,10 @@ LOGS: dict[str, tuple[Plant, str]] = {
         delivers_in_another_order,
         "total order: in view 2 a.0 delivered b.0's 4 where c.0 delivered c.0's 4",
     ),
+    "not from the beginning": (
+        lambda group: group["c"].delivered.pop(0),
+        "total order: in view 1 a.0 delivered a.0's 1 where c.0 delivered b.0's 1",
+    ),
     "less than who goes on": (
         lacks_the_last_of_a_view,
         "virtual synchrony: in view 1 a.0 delivered 2 messages more than b.0, the first c.0's 2",
@@ -331,6 +335,14 @@ def test_less_is_promised_of_who_crashed() -> None:
     with pytest.raises(Broken, match=r"^virtual synchrony: in view 4"):
         check(logs(group))
     group.crash("b")  # and nobody has noticed yet
+    check(logs(group))
+
+
+def test_nothing_is_promised_of_who_was_not_let_in() -> None:
+    group = rested()
+    begins_to_join(group)
+    group.send("n", [b"early"])
+    assert (group["n"].sent, group["n"].views) == (1, [])
     check(logs(group))
 
 
