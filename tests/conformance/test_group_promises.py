@@ -296,6 +296,10 @@ LOGS: dict[str, tuple[Plant, str]] = {
         lacks_the_last_of_a_view,
         "virtual synchrony: in view 1 a.0 delivered 2 messages more than b.0, the first c.0's 2",
     ),
+    "less, though it went on before it died": (
+        lambda group: group["c"].delivered.remove((Run(C, 1, 3), 1)),
+        "virtual synchrony: in view 1 a.0 delivered 3 messages more than c.0, the first c.0's 1",
+    ),
     "less than who stays": (
         lacks_the_very_last,
         "virtual synchrony: in view 4 a.0 delivered 1 messages more than b.0, the first a.0's 5",
