@@ -203,12 +203,13 @@ def test_a_place_that_cannot_be_is_refused(place, read):
         refused(body)
 
 
-def test_no_more_are_named_than_can_be_members():
+def test_no_more_are_named_than_the_wire_format_allows():
     many = [Address("m", number) for number in range(MAX_NAMED + 1)]
 
     def named(count):
         return CODEC.encode(QUIET._replace(nodelist=tuple(many[:count]), pending=(), seen=()))
 
+    assert MAX_NAMED == 1024  # any other would be another wire format
     held = len({*QUIET.settled.nodelist, *QUIET.before.nodelist, C, A})
     assert len(decode(named(MAX_NAMED - held)).roster) == MAX_NAMED
     refused(named(MAX_NAMED - held + 1))
