@@ -208,6 +208,18 @@ def test_a_message_for_an_earlier_life_fails_soon():
 
     assert told(later) == []
     assert told(a) == [Undelivered(B, "one")]
+    assert a.deadline() == NEVER
+    assert a.under_way() == []
+
+
+def test_an_answer_to_an_earlier_life_is_counted_and_not_answered():
+    later = manager(Address("b", 5))
+    for kind in (ACK, GONE):
+        later.receive(FRAMES.make(kind, A, B, 0), AT_A, 0.0)
+
+    assert later.counters == Counter({"for_old_life": 2})
+    assert later.poll_datagrams() == []
+    assert told(later) == []
 
 
 def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
@@ -341,6 +353,34 @@ def test_members_answer_hello_and_others_do_not():
     carry(b, a)
 
     assert told(a) == [Found(B, AT_B, 7)]
+
+
+def test_who_answers_a_greeting_is_found_where_it_answers():
+    a, b = TransportManager(A, CONFIG, read), manager(B)
+    b.answers_hello = True
+    for place in (AT_B, ("10.0.0.9", 9)):
+        a.hello(AT_B)
+        carry(a, b)
+        carry(b, a, place=place)
+        assert a.peers.endpoint_of(B) == place
+
+
+def test_the_first_pause_follows_the_round_trips_of_what_was_sent_once():
+    def pause(answered, tries):
+        """How long it waits for the second message, the first being answered then."""
+        a, b = manager(A), manager(B)
+        send(a, B, "one")
+        for _ in range(tries - 1):
+            a.tick(a.deadline())
+        carry(a, b)
+        carry(b, a, answered)
+        assert told(a) == [Acknowledged(B, "one")]
+        send(a, B, "two", 1.0)
+        return a.deadline() - 1.0
+
+    assert pause(0.04, 1) == pytest.approx(3 * 0.04)  # the trip, and four times half of it
+    assert pause(0.001, 1) == pytest.approx(0.05)
+    assert pause(0.1, 2) == pytest.approx(0.05), "nobody knows which of the two was answered"
 
 
 FRAMES = Frames("r", CONFIG.max_datagram)
