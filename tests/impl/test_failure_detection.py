@@ -45,11 +45,20 @@ def test_a_silent_member_is_asked_and_then_suspected():
     asked = [(at, header) for at, header, _ in sent if isinstance(header, AreYouAlive)]
     assert {header.to for _, header in asked} == {C}
     assert len(asked) >= 2
+    assert made.counters["are_you_alive"] == len(asked)
     assert made.take() == []
 
     run(made, outbox, 1.3, heard=[B], since=1.15)
     assert made.take() == [Suspect(C)]
     assert made.take() == []
+
+
+def test_signs_of_life_are_given_at_an_even_pace_also_while_somebody_is_asked():
+    made, outbox = detection()
+    sent = run(made, outbox, 1.45)
+    assert any(isinstance(header, AreYouAlive) for _, header, _ in sent)
+    beats = [round(at, 3) for at, header, to in sent if isinstance(header, Alive) if len(to) == 2]
+    assert beats == [round(0.1 * n, 3) for n in range(15)]
 
 
 def test_whoever_answers_the_question_is_not_suspected():
