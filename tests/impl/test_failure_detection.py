@@ -163,3 +163,11 @@ def test_of_many_who_were_taken_out_only_so_many_are_told():
     assert set(told.values()) == {2}
     assert sum(made.was_member(m, outbox.endpoints[m]) for m in many) == _FORMER
     assert not any(made.was_member(m, ("10.0.1.2", 1)) for m in many)
+
+
+def test_a_few_signs_of_life_are_missed_before_somebody_is_called_silent():
+    made, _ = detection()
+    made.heard(B, 0.1)
+    assert made.silence(0.29) == {}
+    assert made.silence(0.31) == {C: 0.31}
+    assert made.silence(0.41) == {B: pytest.approx(0.31), C: 0.41}

@@ -146,6 +146,48 @@ def test_who_has_been_acknowledged_has_nothing_to_announce():
     assert net.ends[A].deadline() == float("inf")
 
 
+def test_who_lags_is_told_again_only_so_long_after_the_last_progress():
+    net = Net(A, B, retransmit_after=0.05)
+    net.multicast(A, 2)
+    first, second = net.outboxes[A].drain()
+    net.now = 0.03
+    net.receive(B, first.data)
+    net.deliver(B)
+    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
+    assert net.ends[A].lagging() == [B]
+    assert net.ends[A].deadline() == pytest.approx(0.08)
+
+    net.receive(B, second.data)
+    net.deliver(B)
+    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
+    assert net.ends[A].deadline() == float("inf")
+
+
+def test_who_lacks_nothing_asks_for_nothing():
+    net = Net(A, B)
+    net.multicast(A)
+    net.carry()
+    net.pass_time(0.1)
+    net.outboxes[B].drain()
+    net.ends[B].ask(A, A, 1.0)
+    assert net.outboxes[B].drain() == []
+    assert net.ends[B].deadline() == float("inf")
+
+
+def test_who_is_alone_keeps_nothing_of_those_who_are_gone():
+    net = Net(A, B, C)
+    net.multicast(B)
+    net.carry(lost=lambda _s, to: to == C)
+    nak = Nak(C, B, ((1, 1),))
+    for members, again in (((A, C), 1), ((A,), 0)):
+        net.ends[A].install_view(view(2, *members), 1.0)
+        net.outboxes[A].drain()
+        net.ends[A].receive_nak(nak, 1.0)
+        assert len(net.outboxes[A].drain()) == again
+        assert net.ends[A].counters["multicast_retransmitted"] == 1
+    assert sum(net.ends[A].buffered()) == 0
+
+
 def test_a_duplicate_is_counted_and_delivered_once():
     net = Net(A, B)
     net.multicast(A)

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from raincheck.impl.bundling import SendBuffer
-from raincheck.impl.effects import Data, Deliver, InstallView
-from raincheck.impl.headers import FORWARDS, ForwardBody, UnicastHeader
+from raincheck.impl.effects import Data, Deliver, InstallView, SendJoinRsp
+from raincheck.impl.headers import FORWARDS, Fid, ForwardBody, StopFlush, UnicastHeader
 from raincheck.impl.messages import Address, Payloads, Run, View, ViewId
 from raincheck.impl.ordering import Ordering
 from raincheck.impl.reports import Report
@@ -38,6 +38,7 @@ class Below:
         """NAKACK's window."""
         self.latch = Latch(self)
         self.forwarded: list[Run] = []
+        self.welcomed: list[SendJoinRsp] = []
         self.multicasts: list[object] = []
 
     def consume(self, lane: int, _now: float) -> tuple[UnicastHeader, Payloads | None] | None:
@@ -66,9 +67,8 @@ def ordering(me: Address, *members: Address, **config: Any) -> tuple[Ordering, A
     sequencer = Sequencer(me)
     sequencer.found(View(ViewId(1, members[0]), members))
     reports: list[Report] = []
-    made = Ordering(
-        StackConfig(**config), sequencer, below, below, below, below.latch, reports, lambda _: None
-    )
+    settings, latch, welcome = StackConfig(**config), below.latch, below.welcomed.append
+    made = Ordering(settings, sequencer, below, below, below, latch, reports, welcome)
     return made, below
 
 
@@ -126,7 +126,8 @@ def test_nothing_is_taken_nor_is_it_anybodys_turn_while_the_window_or_the_latch_
 def test_what_is_no_forward_takes_no_turn() -> None:
     made, below = ordering(A, A, B)
     header, _ = forward(B, 1)
-    below.forwards = [(header, None), forward(B, 1), forward(B, 2)]
+    other = UnicastHeader(B, A, FORWARDS, 1, 1, StopFlush(Fid(1, B, 1)))
+    below.forwards = [(header, None), (other, Payloads.pack([b"x"])), forward(B, 1), forward(B, 2)]
     assert made.take_forwards(0.0)
     assert len(below.forwards) == 1
     assert made.sequencer.received_table.get(B, 0) == 0, "it is multicast first"
@@ -229,3 +230,10 @@ def test_what_is_discarded_is_counted_and_not_reported() -> None:
     made.discarding = lambda: False
     made.apply([Deliver(Run(B, 4, 1), 1, Payloads.pack([b"x"]))], 0.0)
     assert [(each.first, each.count) for each in made._reports] == [(4, 1)]  # type: ignore[union-attr]
+
+
+def test_joiners_are_welcomed_with_the_view_that_admits_them() -> None:
+    made, below = ordering(A, A, B)
+    made.install(View(ViewId(2, A), (A, B, C), (C,)), 0.0)
+    assert [each.to for each in below.welcomed] == [C]
+    assert below.forwarded == []
