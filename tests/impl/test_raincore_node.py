@@ -263,6 +263,18 @@ def test_who_would_be_one_too_many_is_not_let_in():
     assert set(ring["c"].node.missing(ring.now).values()) == {"to let it into the ring"}
 
 
+def test_a_stranger_with_a_copy_of_the_token_is_no_member_of_a_full_ring():
+    """Only who has this member on its list may have a later copy than this one."""
+    stranger = Address("z", 0)
+    for nodelist, in_ring in (((stranger,), False), ((stranger, A), True)):
+        ring = formed("a", "b", max_members=2)
+        late = ring["a"].core.last_token.seq + 1000
+        call = Call911(A, stranger, stranger, nodelist, ZERO, late, attempt=1)
+        assert ring["a"].node._lets_in(call) is in_ring
+        assert ring["a"].node.counters["ring_full"] == (0 if in_ring else 1)
+        assert not ring["a"].node._lets_in(call._replace(seq=0))
+
+
 def test_a_joiner_asks_until_somebody_is_there():
     ring = RingSimulator(1)
     ring.found("a")
