@@ -165,7 +165,9 @@ class TransportManager(Generic[M, B]):
                 self._outgoing.append((here, endpoint))
         elif sender != self.me:
             if sender.node != self.me.node:
-                self.peers.heard(self.peers.latest(sender), endpoint)
+                peer = self.peers.latest(sender)
+                if peer.address == sender:  # else it is of an old life: the latest is elsewhere
+                    self.peers.heard(peer, endpoint)
             self._notices.append(Found(sender, endpoint, frame.number))
 
     def _message(self, frame: Frame, endpoint: Endpoint) -> None:

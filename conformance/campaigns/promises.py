@@ -159,8 +159,9 @@ def check_quiet(group: Simulator) -> None:
         view = stack.view
         if view is None:
             raise Broken(f"progress: {node.name} has no view")
-        if stack.pending or node.backlog:
-            raise Broken(f"progress: {node.name} has {stack.pending} messages under way")
+        under_way = stack.pending + len(node.backlog)
+        if under_way:
+            raise Broken(f"progress: {node.name} has {under_way} messages under way")
         if stack.blocked or node.app.blocked:
             raise Broken(f"progress: {node.name} is blocked")
         holders = [m.node for m in view.members if group[m.node].app.transferred is not False]

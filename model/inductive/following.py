@@ -58,6 +58,9 @@ class Following(ABC, Generic[S]):
                 return f"{axiom.name} is false"
         if not self.theory.initial(world)[0]:
             return "no initial state"
+        differs = self.differs(tables, self.states[0])
+        if differs:
+            return f"the first state: {differs} differs"
         for number, move in enumerate(self.moves):
             where = f"step {number + 1}, {move.action}{move.args}"
             told = list(self.told(number))

@@ -1,6 +1,10 @@
 """Failure detection: a suspicion counts only when a direct question was not answered either."""
 
-from raincheck.impl.failure_detection import FailureDetection
+from collections import Counter
+
+import pytest
+
+from raincheck.impl.failure_detection import _FORMER, FailureDetection
 from raincheck.impl.gms_events import Suspect, Trust
 from raincheck.impl.headers import Alive, AreYouAlive
 from raincheck.impl.messages import Address, Digest
@@ -41,11 +45,20 @@ def test_a_silent_member_is_asked_and_then_suspected():
     asked = [(at, header) for at, header, _ in sent if isinstance(header, AreYouAlive)]
     assert {header.to for _, header in asked} == {C}
     assert len(asked) >= 2
+    assert made.counters["are_you_alive"] == len(asked)
     assert made.take() == []
 
     run(made, outbox, 1.3, heard=[B], since=1.15)
     assert made.take() == [Suspect(C)]
     assert made.take() == []
+
+
+def test_signs_of_life_are_given_at_an_even_pace_also_while_somebody_is_asked():
+    made, outbox = detection()
+    sent = run(made, outbox, 1.45)
+    assert any(isinstance(header, AreYouAlive) for _, header, _ in sent)
+    beats = [round(at, 3) for at, header, to in sent if isinstance(header, Alive) if len(to) == 2]
+    assert beats == [round(0.1 * n, 3) for n in range(15)]
 
 
 def test_whoever_answers_the_question_is_not_suspected():
@@ -113,3 +126,48 @@ def test_whoever_left_is_not_bothered():
     sent = run(made, outbox, 4.0, heard=[B], since=0.5)
 
     assert not any(to == (("10.0.0.3", 1),) for _, _, to in sent)
+
+
+def test_a_new_view_does_not_hide_the_silence_of_who_stays():
+    made, outbox = detection()
+    run(made, outbox, 0.9, heard=[B])
+    made.watch((A, B, C), (), 0.9)
+    assert made.silence(0.9) == {C: 0.9}
+    run(made, outbox, 1.3, heard=[B], since=0.9)
+    assert made.take() == [Suspect(C)]
+
+    made.watch((A, B, C), (C,), 1.3)  # it is admitted again, and begins to speak now
+    assert made.silence(1.5) == {}
+    assert made.suspected == set()
+
+
+def test_who_comes_into_view_begins_to_be_silent_then():
+    made, _ = detection()
+    stranger = Address("d", 0)
+    made.watch((A, B, stranger), (), 5.0)
+    assert made.silence(5.4) == {B: 5.4, stranger: pytest.approx(0.4)}
+
+
+def test_of_many_who_were_taken_out_only_so_many_are_told():
+    outbox = Outbox(CODEC)
+    many = [Address(f"m{n}", 0) for n in range(_FORMER + 10)]
+    outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}
+    made = FailureDetection(A, CONFIG, outbox, lambda: Alive(A, 1, 0, False, Digest()))
+    made.watch((A, *many), (), 0.0)
+    run(made, outbox, 1.5)
+    assert made.suspected == set(many)
+    made.watch((A,), (), 1.5)
+
+    told = Counter(to for _, _, to in run(made, outbox, 3.6, since=1.5))
+    assert len(told) == _FORMER == 64
+    assert set(told.values()) == {2}
+    assert sum(made.was_member(m, outbox.endpoints[m]) for m in many) == _FORMER
+    assert not any(made.was_member(m, ("10.0.1.2", 1)) for m in many)
+
+
+def test_a_few_signs_of_life_are_missed_before_somebody_is_called_silent():
+    made, _ = detection()
+    made.heard(B, 0.1)
+    assert made.silence(0.29) == {}
+    assert made.silence(0.31) == {C: 0.31}
+    assert made.silence(0.41) == {B: pytest.approx(0.31), C: 0.41}

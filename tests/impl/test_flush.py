@@ -103,11 +103,17 @@ def test_a_flush_blocks_all_and_lets_all_go_on() -> None:
     suspended = ev.Suspended(FID, ((A, ()), (B, ()), (C, ())))
     assert group.all_effects(ev.Suspended) == [(A, suspended)]
     assert [m for m, _ in group.all_effects(ev.Block)] == [A, B, C]
+    stop = {A: "to stop the flush"}
+    assert [core.waiting() for core in group.cores.values()] == [{}, stop, stop]
 
     group.do(A, ev.Resume())
     assert group.blocked() == []
     assert [m for m, _ in group.all_effects(ev.Unblock)] == [A, B, C]
     assert all(core.open and core.waiting() == {} for core in group.cores.values())
+
+    group.seen.clear()
+    group.do(A, ev.Suspend((A, B, C)))
+    assert [m for m, _ in group.all_effects(ev.Block)] == [A, B, C], "each flush calls block()"
 
 
 def test_who_lacks_something_fetches_it_before_suspend_returns() -> None:
@@ -122,6 +128,58 @@ def test_who_lacks_something_fetches_it_before_suspend_returns() -> None:
     assert group.has[B][C] == 2
     order = [type(effect) for _, effect in group.seen]
     assert order.index(ev.FetchStreams) < order.index(ev.Suspended)
+
+
+def test_the_flush_is_done_when_the_last_one_has_fetched_what_it_lacked() -> None:
+    core = Flush(A)
+    core.begin(1, (A, B, C))
+    core.handle(ev.Suspend((A, B, C)))
+    fetches = (Fetch(A, 2, A),)
+    for member, has in ((A, 2), (B, 1)):
+        core.handle(ev.ReceiveCompleted(member, FID, Digest(((A, has), (B, 0), (C, 0)))))
+    told = core.handle(ev.ReceiveCompleted(C, FID, Digest(((A, 0), (B, 0), (C, 0)))))
+    assert told == [ev.Control(member, Reconcile(FID, fetches)) for member in (B, C)]
+
+    words = "to fetch the multicasts that it lacks"
+    assert core.waiting() == {B: words, C: words}
+    assert core.handle(ev.ReceiveReconciled(C, FID)) == []
+    assert core.handle(ev.ReceiveReconciled(C, FID)) == [], "it has said so twice"
+    assert not core.suspended
+    assert core.waiting() == {B: words}
+    suspended = ev.Suspended(FID, ((A, ()), (B, ()), (C, ())))
+    assert core.handle(ev.ReceiveReconciled(B, FID)) == [suspended]
+    assert core.waiting() == {}
+
+
+@pytest.mark.parametrize(
+    ("sender", "fid"),
+    [(B, Fid(1, A, 2)), (B, Fid(1, B, 1)), (Address("d", 0), FID)],
+    ids=["a later flush", "somebody else's", "no participant"],
+)
+def test_only_a_participant_of_this_flush_answers_for_it(sender: Address, fid: Fid) -> None:
+    core = Flush(A)
+    core.begin(1, (A, B))
+    core.handle(ev.Suspend((A, B)))
+    has, lacks = (Digest(((A, at), (B, 0))) for at in (2, 0))
+    core.handle(ev.ReceiveCompleted(A, FID, has))
+    before = state_of(core)
+    assert core.handle(ev.ReceiveCompleted(sender, fid, has)) == []
+    assert core.handle(ev.ReceiveReconciled(B, FID)) == [], "nobody was told to fetch yet"
+    assert state_of(core) == before
+
+    core.handle(ev.ReceiveCompleted(B, FID, lacks))
+    before = state_of(core)
+    assert core.handle(ev.ReceiveReconciled(sender, fid)) == []
+    assert state_of(core) == before
+
+
+def test_who_was_told_to_fetch_nothing_has_not_fetched_it() -> None:
+    core = Flush(B)
+    core.begin(1, (A, B))
+    core.handle(ev.ReceiveStart(A, FID, (A, B)))
+    core.handle(ev.BlockOk(Digest()))
+    with pytest.raises(NotEnabled, match="fetching"):
+        core.handle(ev.Reconciled())
 
 
 def test_what_a_dead_member_sent_is_fetched_from_whoever_has_it() -> None:
@@ -148,6 +206,17 @@ def test_a_participant_that_dies_is_left_out_and_all_answer_anew() -> None:
     assert group.cores[B].flush == Fid(1, A, 2)
     assert [m for m, _ in group.all_effects(ev.Block)] == [A, B], "block() is called once"
     assert [m for m, _ in group.all_effects(ev.TakeDigest)] == [A, B]
+
+
+def test_without_the_restart_a_flush_ends_with_the_answers_that_it_has() -> None:
+    group = Members(A, B, C, repairs=Repairs(restart=False))
+    group.crash(C)
+    group.do(A, ev.Suspend((A, B, C)))
+    group.do(A, ev.Suspect(C))
+
+    assert group.all_effects(ev.Suspended) == [(A, ev.Suspended(FID, ((A, ()), (B, ()))))]
+    group.do(A, ev.Suspect(B))
+    assert len(group.all_effects(ev.Suspended)) == 1, "it is done already"
 
 
 def test_after_suspend_a_suspect_is_only_not_waited_for() -> None:

@@ -111,7 +111,106 @@ def test_every_member_delivers_every_stream_in_order_in_spite_of_losses(seed):
     assert all(end.deadline() == float("inf") for end in net.ends.values())
 
 
-def test_the_loss_of_the_last_multicast_is_found_by_announcements():
+def test_announcements_alone_find_the_loss_of_the_last_multicast_and_end_with_it():
+    net = Net(A, B, C, retransmit_after=0.05, retransmit_max=0.2)
+    net.multicast(A)
+    net.carry(lost=lambda _s, _t: True)
+    assert net.ends[A].deadline() == pytest.approx(0.05)
+
+    sent = []
+    while net.now < 0.6:
+        net.now = net.ends[A].deadline()
+        net.ends[A].handle_timer(net.now)
+        for out in net.outboxes[A].drain():
+            header, _ = CODEC.decode(out.data)
+            assert (header.asking, header.highest) == (True, 1)
+            sent.append((round(net.now, 3), len(out.to)))
+    assert sent == [(0.05, 2), (0.15, 2), (0.35, 2), (0.55, 2), (0.75, 2)]
+
+    while (due := net.ends[A].deadline()) < float("inf") or net.numbers(C, A) != [1]:
+        net.pass_time(max(0.0, min(end.deadline() for end in net.ends.values()) - net.now))
+        assert due < 5.0
+    assert net.numbers(B, A) == net.numbers(C, A) == [1]
+
+
+def test_who_has_been_acknowledged_has_nothing_to_announce():
+    net = Net(A, B)
+    net.multicast(A)
+    net.carry()
+    net.carry()
+    net.pass_time(0.1)
+    assert net.ends[A].lagging() == []
+
+    net.ends[A].announce(net.now)
+    assert net.outboxes[A].drain() == []
+    assert net.ends[A].deadline() == float("inf")
+
+
+def test_who_lags_is_told_again_only_so_long_after_the_last_progress():
+    net = Net(A, B, retransmit_after=0.05)
+    net.multicast(A, 2)
+    first, second = net.outboxes[A].drain()
+    net.now = 0.03
+    net.receive(B, first.data)
+    net.deliver(B)
+    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
+    assert net.ends[A].lagging() == [B]
+    assert net.ends[A].deadline() == pytest.approx(0.08)
+
+    net.receive(B, second.data)
+    net.deliver(B)
+    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
+    assert net.ends[A].deadline() == float("inf")
+
+
+def test_who_lacks_nothing_asks_for_nothing():
+    net = Net(A, B)
+    net.multicast(A)
+    net.carry()
+    net.pass_time(0.1)
+    net.outboxes[B].drain()
+    net.ends[B].ask(A, A, 1.0)
+    assert net.outboxes[B].drain() == []
+    assert net.ends[B].deadline() == float("inf")
+
+
+def test_who_is_alone_keeps_nothing_of_those_who_are_gone():
+    net = Net(A, B, C)
+    net.multicast(B)
+    net.carry(lost=lambda _s, to: to == C)
+    nak = Nak(C, B, ((1, 1),))
+    for members, again in (((A, C), 1), ((A,), 0)):
+        net.ends[A].install_view(view(2, *members), 1.0)
+        net.outboxes[A].drain()
+        net.ends[A].receive_nak(nak, 1.0)
+        assert len(net.outboxes[A].drain()) == again
+        assert net.ends[A].counters["multicast_retransmitted"] == 1
+    assert sum(net.ends[A].buffered()) == 0
+
+
+def test_a_duplicate_is_counted_and_delivered_once():
+    net = Net(A, B)
+    net.multicast(A)
+    [out] = net.outboxes[A].drain()
+    for _ in range(3):
+        net.receive(B, out.data)
+        net.deliver(B)
+
+    assert net.numbers(B, A) == [1]
+    assert net.ends[B].counters["multicast_duplicate"] == 2
+
+
+def test_neither_strangers_nor_oneself_can_be_frozen():
+    net = Net(A, B)
+    net.multicast(A)
+    assert net.ends[A].freeze([A, Address("x", 0)]) == Digest()
+
+    net.multicast(A)
+    net.deliver(A)
+    assert net.numbers(A, A) == [1, 2]
+
+
+def test_the_loss_of_the_last_multicast_is_found_by_signs_of_life():
     net = Net(A, B)
     net.multicast(A)
 

@@ -5,8 +5,15 @@ from itertools import pairwise
 import pytest
 
 from raincheck.impl.errors import ConfigError, NotMember, WouldBlock
-from raincheck.impl.messages import Address
-from raincheck.impl.raincore_events import ZERO, Call911, EatingTimeout, Eats
+from raincheck.impl.messages import Address, Payloads
+from raincheck.impl.raincore_bodies import Letter
+from raincheck.impl.raincore_events import (
+    ZERO,
+    Call911,
+    EatingTimeout,
+    Eats,
+    StarvingTimeout,
+)
 from raincheck.impl.raincore_node import RingNode
 from raincheck.impl.raincore_simulator import Link, RingSimulator
 from raincheck.impl.raincore_wire import RaincoreCodec
@@ -256,6 +263,18 @@ def test_who_would_be_one_too_many_is_not_let_in():
     assert set(ring["c"].node.missing(ring.now).values()) == {"to let it into the ring"}
 
 
+def test_a_stranger_with_a_copy_of_the_token_is_no_member_of_a_full_ring():
+    """Only who has this member on its list may have a later copy than this one."""
+    stranger = Address("z", 0)
+    for nodelist, in_ring in (((stranger,), False), ((stranger, A), True)):
+        ring = formed("a", "b", max_members=2)
+        late = ring["a"].core.last_token.seq + 1000
+        call = Call911(A, stranger, stranger, nodelist, ZERO, late, attempt=1)
+        assert ring["a"].node._lets_in(call) is in_ring
+        assert ring["a"].node.counters["ring_full"] == (0 if in_ring else 1)
+        assert not ring["a"].node._lets_in(call._replace(seq=0))
+
+
 def test_a_joiner_asks_until_somebody_is_there():
     ring = RingSimulator(1)
     ring.found("a")
@@ -297,6 +316,78 @@ def test_a_name_that_is_taken_is_told_to_both():
         ring.inject("a", data, ("10.9.9.9", 9))
     ring.run_until(lambda: ring["b"].left is not None)
     assert ring["b"].left == "another process has taken its name, as b.7"
+
+
+def test_what_others_have_put_onto_the_token_is_counted_with_all_that_it_takes():
+    """Many small batches take more room beside their messages than with them."""
+    config = RingConfig()
+    box = Mailbox(A, config)
+    one = Letter(1, Payloads.pack([b"x"]))
+    count = config.mail // one.size
+    assert count * one.payloads.size < config.mail / 5
+    box.letters = {(B, k): one for k in range(count)}
+    box.put(b"x" * 100)
+    assert not box.pack(1, (A, B))
+    assert box.reserve.member == A
+
+    box.letters = {(B, k): one for k in range(count // 2)}
+    assert box.pack(1, (A, B))
+
+
+def test_the_token_is_passed_on_when_it_goes_and_not_before():
+    ring = formed("a", "b", "c", eating=0.1)
+    here, kept = {}, []
+
+    def told(name, report):
+        if isinstance(report, Eats):
+            here[name] = ring.now
+        elif isinstance(report, PassedOn) and name in here:
+            kept.append(ring.now - here.pop(name))
+
+    ring.on_report = told
+    ring.run(3.0)
+
+    assert len(kept) >= 25
+    assert kept == pytest.approx([0.1] * len(kept))
+    assert len(here) <= 1
+
+
+def test_who_starves_alone_asks_ever_more_seldom_until_it_has_the_token_again():
+    ring = formed("a", "b", "c")
+    asked = []
+    ring.on_event = lambda name, _core, event: (
+        asked.append(ring.now) if name == "a" and isinstance(event, StarvingTimeout) else None
+    )
+    for name in "bc":
+        ring.crash(name)
+    ring.run(60.0)
+    pauses = [later - one for one, later in pairwise(asked)]
+    assert len(pauses) >= 4
+    assert all(8.0 <= pause <= 13.0 for pause in pauses[1:])  # 2 ** 3 times, and half as much again
+
+    for name in "bc":
+        ring.recover(name)
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    ring.run_until(lambda: ring["b"].core.token_state == "eating")
+    asked.clear()
+    for name in "bc":
+        ring.crash(name)
+    ring.run(30.0)
+    assert asked[1] - asked[0] < 7.0, "it begins anew"
+
+
+def test_what_a_member_hands_on_for_a_joiner_is_not_foreign():
+    """A joiner's call names no member; b hands it on."""
+    ring = formed("a", "b")
+    joiner, b = Address("z", 0), ring["b"].node
+    call = Call911(A, joiner, B, (), ZERO, 0)
+    b.manager.send(A, call, b._codec.encode(call), ring.now)
+    [(data, to)] = b.poll_datagrams()
+    assert to == ring["a"].endpoint
+    ring.inject("a", data, ring["b"].endpoint)
+
+    assert ring["a"].node.counters["foreign"] == 0
+    assert joiner in ring["a"].core.new_nodes
 
 
 # ------------------------------------------------------------------ what is kept

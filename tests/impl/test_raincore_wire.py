@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Payloads
-from raincheck.impl.raincore_bodies import Letter, Named, Reserve
+from raincheck.impl.raincore_bodies import LETTER_OVERHEAD, MAX_NAMED, Letter, Named, Reserve
 from raincheck.impl.raincore_events import (
     LIMIT,
     NO_TOKEN,
@@ -184,6 +184,51 @@ def test_what_no_member_sends_is_refused(message):
     except (KeyError, ValueError):
         return  # refused even before
     refused(body)
+
+
+@pytest.mark.parametrize(
+    ("place", "read"),
+    [
+        (("h" * 64, 65_535), True),
+        (("h" * 65, 1), False),
+        (("h", 65_536), False),
+        (("h", -1), False),
+    ],
+)
+def test_a_place_that_cannot_be_is_refused(place, read):
+    body = RaincoreCodec(lambda _: place, lambda: 0).encode(QUIET)
+    if read:
+        assert {each[2:] for each in decode(body).roster} == {place}
+    else:
+        refused(body)
+
+
+def test_no_more_are_named_than_the_wire_format_allows():
+    many = [Address("m", number) for number in range(MAX_NAMED + 1)]
+
+    def named(count):
+        return CODEC.encode(QUIET._replace(nodelist=tuple(many[:count]), pending=(), seen=()))
+
+    assert MAX_NAMED == 1024  # any other would be another wire format
+    held = len({*QUIET.settled.nodelist, *QUIET.before.nodelist, C, A})
+    assert len(decode(named(MAX_NAMED - held)).roster) == MAX_NAMED
+    refused(named(MAX_NAMED - held + 1))
+
+
+def test_a_batch_takes_no_more_of_a_token_than_is_counted_for_it():
+    """However large its numbers are, and however many members there are; beside its origin."""
+    nodelist = tuple(Address("m", number) for number in range(256))
+    empty = FIRST._replace(nodelist=nodelist, top=LIMIT, acks=())
+    for size in (1, 300, 13_000):
+        payloads = Payloads.pack([b"x"] * size)
+        letters = {(nodelist[-1], LIMIT - k): Letter(LIMIT, payloads) for k in range(20)}
+        mail = tuple(Mail(LIMIT - 20 + n, *key) for n, key in enumerate(letters))
+        body = CODEC.encode(empty._replace(mail=mail), letters)
+
+        assert decode(body).message.mail == mail
+        needed = len(body) - len(CODEC.encode(empty))
+        counted = sum(letter.size for letter in letters.values())
+        assert needed <= counted <= needed + 20 * LETTER_OVERHEAD
 
 
 @pytest.mark.parametrize("body", BODIES)

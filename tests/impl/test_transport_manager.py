@@ -11,7 +11,7 @@ from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
 from raincheck.impl.protocol import NEVER
 from raincheck.impl.ring_config import RingConfig
-from raincheck.impl.ring_frames import HELLO, MESSAGE, REASONS, WINDOW, Frames
+from raincheck.impl.ring_frames import ACK, GONE, HELLO, HERE, MESSAGE, REASONS, WINDOW, Frames
 from raincheck.impl.transport_manager import MAX_UNDER_WAY, TransportManager
 from raincheck.impl.transport_peers import (
     MAX_PEERS,
@@ -23,8 +23,8 @@ from raincheck.impl.transport_peers import (
 )
 
 A, B = Address("a", 0), Address("b", 0)
-HERE, THERE = ("10.0.0.1", 1), ("10.0.0.2", 2)
-PLACES = {A: HERE, B: THERE}
+AT_A, AT_B = ("10.0.0.1", 1), ("10.0.0.2", 2)
+PLACES = {A: AT_A, B: AT_B}
 CONFIG = RingConfig(ring="r", retransmit_after=0.05, retransmit_max=0.2, give_up=0.8)
 
 
@@ -51,7 +51,7 @@ def carry(sender, receiver, now=0.0, place=None):
     """All datagrams of one reach the other."""
     data = sender.poll_datagrams()
     for datagram, _ in data:
-        receiver.receive(datagram, place or PLACES.get(sender.me, HERE), now)
+        receiver.receive(datagram, place or PLACES.get(sender.me, AT_A), now)
     return len(data)
 
 
@@ -108,7 +108,7 @@ def test_a_duplicate_is_not_taken_again_and_acknowledged_again():
     send(a, B, "one")
     [(datagram, _)] = a.poll_datagrams()
     for _ in range(3):
-        b.receive(datagram, HERE, 0.0)
+        b.receive(datagram, AT_A, 0.0)
 
     assert told(b) == [Arrived(A, "one")]
     assert b.counters["duplicate"] == 2
@@ -169,7 +169,7 @@ def test_what_is_too_old_to_be_remembered_is_neither_taken_nor_acknowledged():
         carry(b, a)
     told(b)
 
-    b.receive(old, HERE, 99.0)
+    b.receive(old, AT_A, 99.0)
 
     assert told(b) == []
     assert b.poll_datagrams() == []
@@ -183,7 +183,7 @@ def test_messages_out_of_order_are_all_taken():
     datagrams = a.poll_datagrams()
     random.Random(3).shuffle(datagrams)
     for datagram, _ in datagrams:
-        b.receive(datagram, HERE, 0.0)
+        b.receive(datagram, AT_A, 0.0)
 
     assert sorted(int(n.body) for n in told(b)) == list(range(MAX_UNDER_WAY))
 
@@ -204,10 +204,22 @@ def test_a_message_for_an_earlier_life_fails_soon():
     a, later = manager(A), manager(Address("b", 5))
     send(a, B, "one")
     carry(a, later)
-    carry(later, a, place=THERE)
+    carry(later, a, place=AT_B)
 
     assert told(later) == []
     assert told(a) == [Undelivered(B, "one")]
+    assert a.deadline() == NEVER
+    assert a.under_way() == []
+
+
+def test_an_answer_to_an_earlier_life_is_counted_and_not_answered():
+    later = manager(Address("b", 5))
+    for kind in (ACK, GONE):
+        later.receive(FRAMES.make(kind, A, B, 0), AT_A, 0.0)
+
+    assert later.counters == Counter({"for_old_life": 2})
+    assert later.poll_datagrams() == []
+    assert told(later) == []
 
 
 def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
@@ -215,7 +227,7 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
     a, later = manager(A), manager(Address("b", 5))
     send(a, B, "one")
     carry(a, later)
-    carry(later, a, place=THERE)
+    carry(later, a, place=AT_B)
     told(a)
 
     send(a, B, "two")
@@ -234,7 +246,7 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
 def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
     a, b, later = manager(A), manager(B), manager(Address("b", 5))
     send(later, A, "new")
-    carry(later, a, place=THERE)
+    carry(later, a, place=AT_B)
     a.poll_datagrams()
     told(a)
 
@@ -246,16 +258,63 @@ def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
     assert told(b) == [Replaced(Address("b", 5))]
 
 
+@pytest.mark.parametrize(
+    "frame",
+    [(ACK, A, 1, 1), (GONE, A, 0, 0), (HERE, None, 7, 0)],
+    ids=["an acknowledgement", "it is gone", "an answer to a greeting"],
+)
+def test_what_an_earlier_life_has_sent_says_nothing_of_the_latest_one(frame):
+    kind, to, number, mask = frame
+    a, later = manager(A), Address("b", 5)
+    a.peers.place(a.peers.latest(later), AT_B)
+    send(a, later, "one")
+    while a.under_way():
+        a.tick(a.deadline())
+    send(a, later, "two", 10.0)
+    told(a)
+
+    a.receive(FRAMES.make(kind, B, to, number, mask), ("10.0.0.9", 9), 10.0)
+
+    assert [to for to, _ in a.under_way()] == [later]
+    assert a.peers.endpoint_of(later) == AT_B
+    assert a.peers.has_failed(later)
+    assert not any(isinstance(n, Acknowledged) for n in told(a))
+    if to is not None:
+        assert a.counters["stale"] == 1
+
+
+def test_who_acknowledges_is_heard_of_again_and_from_where_it_is():
+    a, b = manager(A), manager(B)
+    send(a, B, "one")
+    while a.under_way():
+        a.tick(a.deadline())
+    assert a.peers.has_failed(B)
+
+    carry(a, b, 5.0)
+    carry(b, a, 5.0, place=("10.0.0.9", 9))
+
+    assert not a.peers.has_failed(B)
+    assert a.peers.endpoint_of(B) == ("10.0.0.9", 9)
+
+
+def test_an_acknowledgement_of_what_was_never_sent_is_not_taken():
+    a = manager(A)
+    send(a, B, "one")
+    a.receive(FRAMES.make(ACK, B, A, 2, 3), AT_B, 0.0)
+    assert a.counters["stale"] == 1
+    assert [message for _, message in a.under_way()] == ["one"]
+
+
 def test_a_life_that_comes_back_with_its_state_takes_nothing_twice_and_is_heard():
     a, b = manager(A), manager(B)
     send(a, B, "one")
     [(datagram, _)] = a.poll_datagrams()
-    b.receive(datagram, HERE, 0.0)
+    b.receive(datagram, AT_A, 0.0)
     send(b, A, "mine")
     carry(b, a)
 
     again = manager(B, b.kept())
-    again.receive(datagram, HERE, 1.0)
+    again.receive(datagram, AT_A, 1.0)
     send(again, A, "mine, later", 1.0)
     carry(again, a)
 
@@ -267,13 +326,13 @@ def test_who_is_closed_takes_nothing_new_and_acknowledges_what_it_had():
     a, b = manager(A), manager(B)
     send(a, B, "one")
     [(one, _)] = a.poll_datagrams()
-    b.receive(one, HERE, 0.0)
+    b.receive(one, AT_A, 0.0)
     b.poll_datagrams()
     b.closed = True
     send(a, B, "two")
     carry(a, b)
     assert b.poll_datagrams() == []
-    b.receive(one, HERE, 0.0)
+    b.receive(one, AT_A, 0.0)
 
     assert len(b.poll_datagrams()) == 1
     assert told(b) == [Arrived(A, "one")]
@@ -285,15 +344,43 @@ def test_who_is_closed_takes_nothing_new_and_acknowledges_what_it_had():
 def test_members_answer_hello_and_others_do_not():
     a, b = manager(A), manager(B)
     b.epoch = 7
-    a.hello(THERE)
+    a.hello(AT_B)
     carry(a, b)
     assert b.poll_datagrams() == []
     b.answers_hello = True
-    a.hello(THERE)
+    a.hello(AT_B)
     carry(a, b)
     carry(b, a)
 
-    assert told(a) == [Found(B, THERE, 7)]
+    assert told(a) == [Found(B, AT_B, 7)]
+
+
+def test_who_answers_a_greeting_is_found_where_it_answers():
+    a, b = TransportManager(A, CONFIG, read), manager(B)
+    b.answers_hello = True
+    for place in (AT_B, ("10.0.0.9", 9)):
+        a.hello(AT_B)
+        carry(a, b)
+        carry(b, a, place=place)
+        assert a.peers.endpoint_of(B) == place
+
+
+def test_the_first_pause_follows_the_round_trips_of_what_was_sent_once():
+    def pause(answered, tries):
+        """How long it waits for the second message, the first being answered then."""
+        a, b = manager(A), manager(B)
+        send(a, B, "one")
+        for _ in range(tries - 1):
+            a.tick(a.deadline())
+        carry(a, b)
+        carry(b, a, answered)
+        assert told(a) == [Acknowledged(B, "one")]
+        send(a, B, "two", 1.0)
+        return a.deadline() - 1.0
+
+    assert pause(0.04, 1) == pytest.approx(3 * 0.04)  # the trip, and four times half of it
+    assert pause(0.001, 1) == pytest.approx(0.05)
+    assert pause(0.1, 2) == pytest.approx(0.05), "nobody knows which of the two was answered"
 
 
 FRAMES = Frames("r", CONFIG.max_datagram)
@@ -343,8 +430,8 @@ def test_numbers_out_of_range_are_refused_before_they_are_sent():
 @given(st.binary(max_size=120))
 def test_random_bytes_never_raise(junk):
     b = manager(B)
-    b.receive(junk, HERE, 0.0)
-    b.receive(GOOD[:33] + junk, HERE, 0.0)
+    b.receive(junk, AT_A, 0.0)
+    b.receive(GOOD[:33] + junk, AT_A, 0.0)
     assert told(b) == []
 
 
@@ -354,7 +441,7 @@ def test_a_flipped_bit_never_raises():
         damaged = bytearray(GOOD)
         damaged[flip.randrange(len(damaged))] ^= 1 << flip.randrange(8)
         b = manager(B)
-        b.receive(bytes(damaged), HERE, 0.0)
+        b.receive(bytes(damaged), AT_A, 0.0)
         told(b)
         assert set(b.counters) <= {*REASONS, "not_for_me", "received", "stale", "for_old_life"}
 
@@ -363,9 +450,9 @@ def test_memory_is_bounded_whatever_strangers_send():
     b = manager(B)
     for number in range(3 * MAX_PEERS):
         stranger = Address(f"s{number}", 0)
-        b.receive(FRAMES.make(MESSAGE, stranger, B, 1, 0, b"=x"), HERE, 0.0)
-        b.receive(FRAMES.make(MESSAGE, Address(f"t{number}", 0), B, 1, 0, b"junk"), HERE, 0.0)
-        b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), HERE, 0.0)
+        b.receive(FRAMES.make(MESSAGE, stranger, B, 1, 0, b"=x"), AT_A, 0.0)
+        b.receive(FRAMES.make(MESSAGE, Address(f"t{number}", 0), B, 1, 0, b"junk"), AT_A, 0.0)
+        b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), AT_A, 0.0)
         b.poll_datagrams()
     assert len(b.peers) == MAX_PEERS
     assert len(told(b)) == 3 * MAX_PEERS
@@ -378,9 +465,9 @@ def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
         carry(a, b)
         carry(b, a)
     for number in range(MAX_PEERS + 1):
-        a.peers.learn(Address(f"s{number}", 0), HERE)
+        a.peers.learn(Address(f"s{number}", 0), AT_A)
     assert a.peers.endpoint_of(B) is None
-    a.peers.learn(B, THERE)
+    a.peers.learn(B, AT_B)
     send(a, B, "three")
     carry(a, b)
 

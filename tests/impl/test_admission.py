@@ -1,0 +1,130 @@
+"""The leader's door: who is refused and why, who is let in, and who gets in line for the state."""
+
+from typing import Any
+
+import pytest
+
+from raincheck.impl import admission
+from raincheck.impl.admission import Admission
+from raincheck.impl.gms import Gms
+from raincheck.impl.gms_events import ReceiveLeave
+from raincheck.impl.messages import Address, Endpoint, View, ViewId
+
+A, B, Y, Z = (Address(name, 0) for name in "abyz")
+AT_A, AT_B, AT_Z, ELSEWHERE = (("10.0.0.1", port) for port in (1, 2, 3, 4))
+FIRST = View(ViewId(1, A), (A, B))
+
+
+class Line:
+    """Stands for the layer of the state: who was put in line, in order."""
+
+    def __init__(self) -> None:
+        self.there: list[Address] = []
+
+    def asked(self, who: Address) -> None:
+        """That member wants the state."""
+        self.there.append(who)
+
+
+class Door:
+    """An admission at a, who leads a and b."""
+
+    def __init__(self) -> None:
+        self.core = Gms(A)
+        self.core.begin(FIRST)
+        self.endpoints: dict[Address, Endpoint] = {A: AT_A, B: AT_B}
+        self.line = Line()
+        line: Any = self.line
+        self.admission = Admission(self.core, self.endpoints, line)
+
+    def admit(self, view: View) -> None:
+        """GMS has installed a view, which has those in it that wanted to join."""
+        self.core.joining -= set(view.members)
+        self.admission.admitted(view)
+
+
+def test_a_stranger_is_let_in_and_asks_again_from_where_it_is() -> None:
+    door = Door()
+    assert door.admission.refuses(Z, AT_Z) == ""
+    door.admission.request(Z, AT_Z, state=False)
+
+    assert door.core.joining == {Z}
+    assert door.endpoints[Z] == AT_Z
+    assert door.admission.refuses(Z, AT_Z) == ""
+
+
+def test_a_name_that_somebody_has_is_refused_and_its_own_place_is_not() -> None:
+    door = Door()
+    door.admission.request(Z, AT_Z, state=False)
+
+    said = "z.0 is joining already, from 10.0.0.1:3; choose another name"
+    assert door.admission.refuses(Z, ELSEWHERE) == said
+    said = "b.0 is a member already, at 10.0.0.1:2; choose another name"
+    assert door.admission.refuses(B, ELSEWHERE) == said
+    assert door.admission.refuses(B, AT_B) == ""
+
+
+def test_the_name_of_who_has_left_is_free_and_that_of_a_later_life_is_not() -> None:
+    door = Door()
+    earlier, later = B, Address("b", 3)
+    door.core.begin(FIRST._replace(members=(A, later)))
+    said = "b.3 is a member, a later incarnation of b"
+    assert door.admission.refuses(earlier, AT_B) == said
+    assert door.admission.refuses(Address("b", 4), ELSEWHERE) == ""
+
+    door.core.begin(FIRST)
+    door.core.handle(ReceiveLeave(B))
+    assert door.core.gone == {B}
+    assert door.admission.refuses(B, ELSEWHERE) == ""
+
+
+def test_who_was_known_once_and_asks_from_elsewhere_is_let_in() -> None:
+    door = Door()
+    door.endpoints[Z] = AT_Z
+    assert door.admission.refuses(Z, ELSEWHERE) == ""
+
+
+def test_more_than_can_join_at_once_have_to_ask_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert admission._MAX_JOINING == 256
+    monkeypatch.setattr(admission, "_MAX_JOINING", 2)
+    door = Door()
+    for number, who in enumerate((Y, Z, Address("x", 0))):
+        door.admission.request(who, ("10.0.0.9", number), state=True)
+
+    assert door.core.joining == {Y, Z}
+    assert door.admission.wants_state == {Y, Z}
+    assert Address("x", 0) not in door.endpoints
+
+
+def test_joiners_that_asked_for_the_state_get_in_line_in_the_order_of_the_view() -> None:
+    door = Door()
+    door.admission.request(Z, AT_Z, state=True)
+    door.admission.request(Y, ELSEWHERE, state=False)
+    assert door.admission.wants_state == {Z}
+    assert door.line.there == []
+
+    door.admit(View(ViewId(2, A), (A, B, Y, Z), (Y, Z)))
+    assert door.line.there == [Z]
+    assert door.admission.wants_state == set()
+
+
+def test_who_is_not_admitted_yet_keeps_its_wish() -> None:
+    door = Door()
+    for who, place in ((Y, ELSEWHERE), (Z, AT_Z)):
+        door.admission.request(who, place, state=True)
+
+    door.admit(View(ViewId(2, A), (A, B, Y), (Y,)))
+    assert door.line.there == [Y]
+    assert door.admission.wants_state == {Z}
+    door.admit(View(ViewId(3, A), (A, B, Y, Z), (Z,)))
+    assert door.line.there == [Y, Z]
+
+
+def test_only_who_coordinates_the_view_puts_its_joiners_in_line() -> None:
+    door = Door()
+    door.admission.request(Z, AT_Z, state=True)
+
+    door.admit(View(ViewId(2, B), (B, A, Z), (Z,)))
+
+    assert door.line.there == []
+    assert door.admission.wants_state == set()
