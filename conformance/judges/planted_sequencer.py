@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 from msgspec import UNSET
@@ -12,7 +11,7 @@ from raincheck.conformance.traces.events import Changed, Delivered, Event, Sent
 from raincheck.conformance.traces.tracegen import Trace
 
 from .planting import Plant, Planted
-from .sequencer_story import A, B, C, D, Story, event, judged, on, plant, sets, told_until
+from .sequencer_story import A, B, C, D, Story, event, on, plant, sets, story_plant, told_until
 
 _DATA = "SequencerTrace._receive_data: "
 _SEND = "SequencerTrace._send: "
@@ -76,16 +75,6 @@ def _lacks(prefix: str, who: Any, action: str, words: str, **names: str) -> dict
         )
         for text, name in names.items()
     }
-
-
-def _story(words: str, make: Callable[[bool], Trace], **more: Any) -> Plant:
-    """A run of its own, with the fault in it or not."""
-    return Plant(
-        good=lambda folder: judged(folder, make(False)),
-        bad=lambda folder: judged(folder, make(True)),
-        words=words,
-        **more,
-    )
 
 
 def _late_forward(bad: bool) -> Trace:
@@ -215,7 +204,7 @@ PLANTED: Final[dict[str, Planted]] = {
             then="it read its channel out of order",
             why=_NO_CHANNEL,
         ),
-        f"{_DATA}position != reader.at + 1": _story(
+        f"{_DATA}position != reader.at + 1": story_plant(
             "it read its channel out of order; false: the channel is read in order", _skipped_data
         ),
         f"{_DATA}args.position != position": _data(
@@ -301,7 +290,7 @@ PLANTED: Final[dict[str, Planted]] = {
             'received: ["DATA","a",0,1], not null', received=("DATA", "a", 0, 1)
         ),
         **_surplus(_SEND, B, "Send", "from_ view position members table digest"),
-        f"{_SEND}wrong = self.outbox.compare(event, me, new, outputs, ())": _story(
+        f"{_SEND}wrong = self.outbox.compare(event, me, new, outputs, ())": story_plant(
             "sent: [], not", _not_sent
         ),
         **_lacks(
@@ -319,13 +308,13 @@ PLANTED: Final[dict[str, Planted]] = {
             then="it read its channel out of order",
             why=_NO_CHANNEL,
         ),
-        f"{_FORWARD}not wanted": _story(
+        f"{_FORWARD}not wanted": story_plant(
             'received: ["FORWARD","c",0,"b",0,1], not ["FORWARD","from",0,"d",0,0]', _for_another
         ),
-        f"{_FORWARD}a FORWARD of an earlier life comes after one of a later life": _story(
+        f"{_FORWARD}a FORWARD of an earlier life comes after one of a later life": story_plant(
             "a FORWARD of an earlier life comes after one of a later life", _late_forward
         ),
-        f"{_FORWARD}return self._out_of_order(reader, event, position)": _story(
+        f"{_FORWARD}return self._out_of_order(reader, event, position)": story_plant(
             "it read its channel out of order", _skipped_forward
         ),
         f"{_FORWARD}return differs('args.from', reader.plain, args.from_)": plant(
@@ -337,7 +326,7 @@ PLANTED: Final[dict[str, Planted]] = {
             breaks=TypeError,
             why="what the handler refuses has no next state",
         ),
-        f"{_FORWARD}answer[0] is not self.me": _story(
+        f"{_FORWARD}answer[0] is not self.me": story_plant(
             'early: "unchanged", not [[2,"b",0,1,1]]', _early_in_silence
         ),
         f"{_FORWARD}event.changed != UNCHANGED": plant(
@@ -345,7 +334,7 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         **_surplus(_FORWARD, A, "ReceiveForward", "position members table digest"),
         f"{_FORWARD}wrong = self.outbox.compare(event, self.me, self.me, answer[1], "
-        "(args.crc,))": _story("sent: [], not", _kept_to_itself),
+        "(args.crc,))": story_plant("sent: [], not", _kept_to_itself),
         "intervals_changed: not changed.forward_table is UNSET": _data(
             f'{_TABLE}"unchanged"', changed__forward_table=((9, 9),)
         ),

@@ -221,6 +221,14 @@ class _Finder:
             return
         yield f"{'not ' * wanted}{ast.unparse(test)}", lambda: put(ast.Constant(wanted))
 
+    def _ends_with(self, statement: ast.Assign) -> bool:
+        """Whether a reason is told as soon as it is set, with no question whether there is one."""
+        asked = any(
+            isinstance(node, ast.If) and ast.unparse(node.test) == "reason"
+            for node in ast.walk(self.function)
+        )
+        return self.function.name in self.source.reasons and _sets_reason(statement) and not asked
+
     def _pairs(self, test: ast.expr) -> list[tuple[str, Callable[[], None]]]:
         """The pairs of two tuples that are compared as a whole."""
         if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)):
@@ -285,7 +293,9 @@ class _Finder:
             return
 
         def mute() -> None:
-            if isinstance(statement, ast.Assign) and not self._assigns(
+            if isinstance(statement, ast.Assign) and self._ends_with(statement):
+                site.block[site.place] = ast.Return(ast.Constant(None))
+            elif isinstance(statement, ast.Assign) and not self._assigns(
                 statement.targets[0], statement.value
             ):
                 statement.value = _nothing(statement.value)

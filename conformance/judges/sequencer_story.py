@@ -49,10 +49,10 @@ class Story:
             while self.world.next_data(who, coordinator) is not None:
                 self.do(who, "ReceiveData", coordinator)
 
-    def install(self, view: int, *members: Address) -> None:
+    def install(self, view: int, *members: Address, of: tuple[Address, ...] = ()) -> None:
         """Let them install a view."""
         for who in members:
-            self.do(who, "InstallView", (view, VIEWS[view]))
+            self.do(who, "InstallView", (view, of or VIEWS[view]))
 
     def files(self) -> Trace:
         """The run so far as files that end well."""
@@ -173,6 +173,16 @@ def plant(
 def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
     """One of the events of that kind, the first if nothing else is said."""
     return [e for e in trace[who] if isinstance(e, Event) and e.action == action][number]
+
+
+def story_plant(words: str, make: Callable[[bool], Trace], **more: Any) -> Plant:
+    """A run of its own, with the fault in it or not."""
+    return Plant(
+        good=lambda folder: judged(folder, make(False)),
+        bad=lambda folder: judged(folder, make(True)),
+        words=words,
+        **more,
+    )
 
 
 def on(
