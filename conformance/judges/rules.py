@@ -293,7 +293,9 @@ class _Finder:
             return
 
         def mute() -> None:
-            if isinstance(statement, ast.Assign) and self._ends_with(statement):
+            if self.predicate and isinstance(statement, ast.Return) and site.guard is None:
+                statement.value = ast.Constant(True)
+            elif isinstance(statement, ast.Assign) and self._ends_with(statement):
                 site.block[site.place] = ast.Return(ast.Constant(None))
             elif isinstance(statement, ast.Assign) and not self._assigns(
                 statement.targets[0], statement.value
