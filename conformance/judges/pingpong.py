@@ -146,17 +146,13 @@ FACES: Final = replace(
     real=replace(
         _SPEC,
         parts=lambda before, after: {
-            name: value
-            for name, value in after._asdict().items()
-            if value != getattr(before, name)
+            name: value for name, value in after._asdict().items() if value != getattr(before, name)
         },
     ),
 )
 
 
-def event(
-    node: str, action: str, number: int | None = None, **more: Any
-) -> dict[str, Any]:
+def event(node: str, action: str, number: int | None = None, **more: Any) -> dict[str, Any]:
     """An event's record, not numbered yet."""
     return {
         "kind": "event",
@@ -308,7 +304,7 @@ def at(node: str, place: int, /, **values: Any) -> Change:
 
     def change(records: Records) -> None:
         for name, value in values.items():
-            target = records[node][place]
+            target: Any = records[node][place]
             *path, last = name.split("__")
             for each in path:
                 target = target[int(each) if each.isdigit() else each]

@@ -80,9 +80,7 @@ def _alone(words: str, text: bytes, then: str = "", why: str = "") -> Plant:
         (path, *_) = write_trace(folder, trace_of(1))
         return told(folder, path.read_bytes())
 
-    return Plant(
-        good=good, bad=lambda folder: told(folder, text), words=words, then=then, why=why
-    )
+    return Plant(good=good, bad=lambda folder: told(folder, text), words=words, then=then, why=why)
 
 
 _TOO_MUCH: Final = 'violated local, a.0 event 13 Stop: args is not what the model expects; args: {"'

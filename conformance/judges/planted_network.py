@@ -105,11 +105,13 @@ def _follows(new: tuple[Address, ...]) -> Plant:
     """a, b and c were in a view, and that one comes next."""
 
     def told(members: tuple[Address, ...]) -> Told:
-        summaries = {}
+        summaries: dict[tuple[str, int], Summary] = {}
         for who in (A, B, C):
-            made = summaries[tuple(who)] = Summary(path="", run="r1", node=who[0], incarnation=0)
+            made = summaries[who.node, who.incarnation] = Summary(
+                path="", run="r1", node=who[0], incarnation=0
+            )
             made.views.append(Installed(1, (A, B, C), 0, 0))
-        summaries[A].views.append(Installed(2, members, 1, 1))
+        summaries[A.node, 0].views.append(Installed(2, members, 1, 1))
         return [sentence(found) for found in check_views(summaries).findings]
 
     return Plant(
@@ -147,7 +149,7 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         f"{_CHANNEL}it received other contents than were sent": plant(_CONTENTS, _FIRST_READ),
         f"{_CHANNEL}it received a message before it was sent": plant(
-            "it received a message before it was sent; clock: 1, not \"greater than 1\"",
+            'it received a message before it was sent; clock: 1, not "greater than 1"',
             on(C, "ReceiveData", sets(clock=1)),
         ),
         f"{_CHANNEL}return Finding(verdict=VIOLATED, part='network', reason=reason, run=mine.run, "

@@ -168,7 +168,7 @@ _NO_CHANNEL = "an id that names no message has no place in a channel either"
 _SENT: Final = (Sent(("DATA", "c", 0, 1), None, 1, ("c", 0, 1, 1), 1),)
 _OTHER_LIFE = sets(args__from_=("a", 1), changed__received_table=(("a", 1, 2),))
 _OTHER_NODE = sets(args__from_=("b", 0), changed__received_table=(("b", 0, 2),))
-_TABLE = 'forwardTable: [[9,9]], not '
+_TABLE = "forwardTable: [[9,9]], not "
 _RESEND = 'resend: [[9,9]], not "unchanged"'
 
 
@@ -338,9 +338,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "intervals_changed: not changed.forward_table is UNSET": _data(
             f'{_TABLE}"unchanged"', changed__forward_table=((9, 9),)
         ),
-        "intervals_changed: not changed.resend is UNSET": _data(
-            _RESEND, changed__resend=((9, 9),)
-        ),
+        "intervals_changed: not changed.resend is UNSET": _data(_RESEND, changed__resend=((9, 9),)),
         "intervals_changed: not changed.forward_table == (UNSET if table == was else table)": _send(
             f"{_TABLE}[[1,2]]", changed__forward_table=((9, 9),)
         ),

@@ -18,7 +18,7 @@ _JOIN_NEEDS: Final = "Join needs received, args.view, args.members, args.table, 
 _GOES_ON: Final = "the value that is missing is needed to go on"
 _NAMED: Final = "the message's id names it too"
 _RECEIVED: Final = "received is not what the model expects"
-_WHICH: Final = 'violated local, a.0 event 12 Leave: '
+_WHICH: Final = "violated local, a.0 event 12 Leave: "
 _TOO_MUCH: Final = plant(
     f'{_WHICH}args is not what the model expects; args: {{"view":1}}, not {{}}',
     on(A, "Leave", sets(args__view=1)),

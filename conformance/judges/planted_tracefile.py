@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.traces import tracefile
 from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.events import Event, Footer, encode_lines
+from raincheck.conformance.traces.events import Footer, encode_lines
 from raincheck.conformance.traces.tracegen import Trace
 
 from .planting import Plant, Planted, Told

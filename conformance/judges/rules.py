@@ -9,16 +9,14 @@ A rule's key does not depend on its line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+
+from .sites import Finder, Function, Mute
 
 PACKAGE = "raincheck.conformance"
-_Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-_SIMPLE = (ast.Return, ast.Raise, ast.Expr, ast.Assign, ast.AugAssign)
-_LONGEST = 90
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +34,7 @@ class Source:
     predicates: frozenset[str] = frozenset()
     """Functions that answer False for what is wrong."""
     witnesses: frozenset[str] = frozenset()
-    """Functions in which whatever is returned, but for nothing, is a complaint."""
+    """Functions in which whatever is returned or yielded, but for nothing, is a complaint."""
     reasons: frozenset[str] = frozenset()
     """Functions in which setting `reason` to some words is a complaint."""
     tables: frozenset[str] = frozenset()
@@ -89,7 +87,7 @@ class Found:
     text: str
     top: ast.stmt
     """The statement of the module in which it stands."""
-    mute: Callable[[], None]
+    mute: Mute
 
 
 def rules_of(source: Source) -> list[Rule]:
@@ -106,7 +104,7 @@ def find(tree: ast.Module, source: Source) -> list[Found]:
         for qualname, function in _functions(top, ""):
             if function.name in source.builders:
                 continue
-            for text, mute in _Finder(source, function).rules():
+            for text, mute in Finder(source, function).rules():
                 text = " ".join(text.split())
                 count = seen[qualname, text] = seen.get((qualname, text), 0) + 1
                 told = text if count == 1 else f"{text} #{count}"
@@ -114,283 +112,11 @@ def find(tree: ast.Module, source: Source) -> list[Found]:
     return found
 
 
-def _functions(node: ast.AST, inside: str) -> Iterator[tuple[str, _Function]]:
-    if isinstance(node, _Function):
+def _functions(node: ast.AST, inside: str) -> Iterator[tuple[str, Function]]:
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield f"{inside}{node.name}", node
         inside = f"{inside}{node.name}.<locals>."
     elif isinstance(node, ast.ClassDef):
         inside = f"{inside}{node.name}."
     for child in ast.iter_child_nodes(node):
         yield from _functions(child, inside)
-
-
-@dataclass(frozen=True, slots=True)
-class _Site:
-    block: list[ast.stmt]
-    place: int
-    guard: ast.If | None
-
-    @property
-    def statement(self) -> ast.stmt:
-        return self.block[self.place]
-
-
-class _Finder:
-    """The rules of one function, those of functions inside it left out."""
-
-    def __init__(self, source: Source, function: _Function) -> None:
-        self.source, self.function = source, function
-        self.predicate = function.name in source.predicates
-
-    def rules(self) -> Iterator[tuple[str, Callable[[], None]]]:
-        """Yield each rule's text and how to take it out."""
-        told: set[int] = set()
-        for site in list(_simple(self.function.body, None)):
-            if not self._complains(site.statement):
-                continue
-            parts = [] if site.guard is None else self._parts_of(site.guard)
-            if len(parts) > 1:
-                if id(site.guard) not in told:
-                    told.add(id(site.guard))
-                    yield from parts
-            else:
-                yield from self._statement(site)
-
-    def _complains(self, statement: ast.stmt) -> bool:
-        value = getattr(statement, "value", None)
-        if isinstance(statement, ast.Return):
-            if self.predicate:
-                return not (isinstance(value, ast.Constant) and value.value is True)
-            if self.function.name in self.source.witnesses:
-                return not (value is None or isinstance(value, ast.Constant) and not value.value)
-        if self.function.name in self.source.reasons and _sets_reason(statement):
-            return True
-        if isinstance(statement, ast.Assign) and self._assigns(statement.targets[0], value):
-            return True
-        nodes = list(_inside(statement))
-        names = {node.id for node in nodes if isinstance(node, ast.Name)}
-        if "HOLDS" in names and not names & {"VIOLATED", "INCONCLUSIVE"}:
-            return False
-        return any(isinstance(node, ast.Call) and self._is_complaint(node) for node in nodes)
-
-    def _assigns(self, target: ast.expr, value: ast.AST | None) -> bool:
-        """Whether setting that is a complaint: a verdict, an entry of a table, a flag."""
-        if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
-            return target.value.attr in self.source.tables
-        if not isinstance(target, ast.Name):
-            return False
-        bad = isinstance(value, ast.Name) and value.id in ("VIOLATED", "INCONCLUSIVE")
-        return target.id in self.source.flags or (target.id == "verdict" and bad)
-
-    def _is_complaint(self, call: ast.Call) -> bool:
-        called = ast.unparse(call.func).split(".")
-        return bool({called[-1], ".".join(called[-2:])} & self.source.complaints)
-
-    def _parts_of(self, guard: ast.If) -> list[tuple[str, Callable[[], None]]]:
-        def put(made: ast.expr) -> None:
-            guard.test = made
-
-        return list(self._operands(guard.test, put, wanted=False))
-
-    def _operands(
-        self, test: ast.expr, put: Callable[[ast.expr], None], *, wanted: bool
-    ) -> Iterator[tuple[str, Callable[[], None]]]:
-        """The parts of a condition of which each alone makes it true, or for `wanted`, false."""
-        joint = ast.And if wanted else ast.Or
-        if isinstance(test, ast.BoolOp) and isinstance(test.op, joint):
-            for place, value in enumerate(test.values):
-                yield from self._operands(value, _into(test.values, place), wanted=wanted)
-            return
-        if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            yield from self._operands(test.operand, _field(test), wanted=not wanted)
-            return
-        if isinstance(test, ast.BoolOp):  # a restriction; only what is joint within it counts
-            within = [
-                part
-                for place, value in enumerate(test.values)
-                for part in [list(self._operands(value, _into(test.values, place), wanted=wanted))]
-                if len(part) > 1
-            ]
-            if within:
-                for part in within:
-                    yield from part
-                return
-        pairs = self._pairs(test) if not wanted else []
-        if len(pairs) > 1:
-            yield from pairs
-            return
-        yield f"{'not ' * wanted}{ast.unparse(test)}", lambda: put(ast.Constant(wanted))
-
-    def _ends_with(self, statement: ast.Assign) -> bool:
-        """Whether a reason is told as soon as it is set, with no question whether there is one."""
-        asked = any(
-            isinstance(node, ast.If) and ast.unparse(node.test) == "reason"
-            for node in ast.walk(self.function)
-        )
-        return self.function.name in self.source.reasons and _sets_reason(statement) and not asked
-
-    def _pairs(self, test: ast.expr) -> list[tuple[str, Callable[[], None]]]:
-        """The pairs of two tuples that are compared as a whole."""
-        if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)):
-            return []
-        left, right = self._tuple(test.left), self._tuple(test.comparators[0])
-        if left is None or right is None or len(left.elts) != len(right.elts):
-            return []
-
-        def drop(place: int) -> Callable[[], None]:
-            def mute() -> None:
-                left.elts[place] = right.elts[place] = ast.Constant(None)
-
-            return mute
-
-        return [
-            (f"{ast.unparse(one)} != {ast.unparse(other)}", drop(place))
-            for place, (one, other) in enumerate(zip(left.elts, right.elts, strict=True))
-        ]
-
-    def _tuple(self, value: ast.expr) -> ast.Tuple | None:
-        """The tuple that is written there, or that the name there was set to."""
-        if isinstance(value, ast.Tuple):
-            return value
-        made: list[ast.expr] = []
-        if isinstance(value, ast.Name):
-            for node in ast.walk(self.function):
-                if isinstance(node, ast.Assign) and len(node.targets) == 1:
-                    target = node.targets[0]
-                    if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
-                        pairs = list(zip(target.elts, node.value.elts, strict=False))
-                    else:
-                        pairs = [(target, node.value)]
-                    made += [v for t, v in pairs if isinstance(t, ast.Name) and t.id == value.id]
-        return made[0] if len(made) == 1 and isinstance(made[0], ast.Tuple) else None
-
-    def _statement(self, site: _Site) -> Iterator[tuple[str, Callable[[], None]]]:
-        """The rule, or rules, that the statement is as a whole."""
-        statement = site.statement
-        value = getattr(statement, "value", None)
-        if self.predicate and isinstance(statement, ast.Return) and value is not None:
-            if not isinstance(value, ast.Constant):
-
-                def put(made: ast.expr) -> None:
-                    statement.value = made
-
-                yield from self._operands(value, put, wanted=True)
-                return
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(target, ast.Name) and target.id in self.source.flags:
-            assert isinstance(statement, ast.Assign)
-
-            def set_to(made: ast.expr) -> None:
-                statement.value = made
-
-            yield from self._operands(statement.value, set_to, wanted=False)
-            return
-        if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
-            for place, each in enumerate(value.values):
-                if any(isinstance(n, ast.Call) and self._is_complaint(n) for n in _inside(each)):
-                    into = _into(value.values, place)
-                    yield ast.unparse(each), lambda into=into: into(ast.Constant(None))
-            return
-
-        def mute() -> None:
-            if self.predicate and isinstance(statement, ast.Return) and site.guard is None:
-                statement.value = ast.Constant(True)
-            elif isinstance(statement, ast.Assign) and self._ends_with(statement):
-                site.block[site.place] = ast.Return(ast.Constant(None))
-            elif isinstance(statement, ast.Assign) and not self._assigns(
-                statement.targets[0], statement.value
-            ):
-                statement.value = _nothing(statement.value)
-            else:
-                site.block[site.place] = ast.If(ast.Constant(False), [statement], [])
-
-        yield _words(site), mute
-
-
-def _simple(block: list[ast.stmt], guard: ast.If | None) -> Iterator[_Site]:
-    """Every simple statement, with the condition right around it."""
-    for place, statement in enumerate(block):
-        if isinstance(statement, _SIMPLE):
-            yield _Site(block, place, guard)
-        elif isinstance(statement, ast.If):
-            yield from _simple(statement.body, statement)
-            yield from _simple(statement.orelse, None)
-        elif isinstance(statement, ast.For | ast.AsyncFor | ast.While):
-            yield from _simple(statement.body, None)
-            yield from _simple(statement.orelse, None)
-        elif isinstance(statement, ast.With | ast.AsyncWith):
-            yield from _simple(statement.body, guard)
-        elif isinstance(statement, ast.Try):
-            yield from _simple(statement.body, guard)
-            for handler in statement.handlers:
-                yield from _simple(handler.body, None)
-            yield from _simple(statement.orelse, guard)
-            yield from _simple(statement.finalbody, guard)
-        elif isinstance(statement, ast.Match):
-            for case in statement.cases:
-                yield from _simple(case.body, None)
-
-
-def _inside(statement: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, but for those of a lambda."""
-    yield statement
-    for child in ast.iter_child_nodes(statement):
-        if not isinstance(child, ast.Lambda):
-            yield from _inside(child)
-
-
-def _into(values: list[ast.expr], place: int) -> Callable[[ast.expr], None]:
-    def put(made: ast.expr) -> None:
-        values[place] = made
-
-    return put
-
-
-def _field(node: ast.UnaryOp) -> Callable[[ast.expr], None]:
-    def put(made: ast.expr) -> None:
-        node.operand = made
-
-    return put
-
-
-def _nothing(value: ast.expr) -> ast.expr:
-    """What there is instead of a complaint of that kind."""
-    if isinstance(value, ast.ListComp):
-        return ast.List([], ast.Load())
-    return ast.Constant("" if _literal(value) is not None else None)
-
-
-def _sets_reason(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Return):
-        return bool(statement.value and _literal(statement.value))
-    return (
-        isinstance(statement, ast.Assign)
-        and ast.unparse(statement.targets[0]) == "reason"
-        and bool(_literal(statement.value))
-    )
-
-
-def _words(site: _Site) -> str:
-    """The words of the complaint: those in the statement, or the reason given right before."""
-    for node in _inside(site.statement):
-        text = _literal(node)
-        if text and " " in text.strip():
-            return text
-    for before in reversed(site.block[: site.place]):
-        if isinstance(before, ast.Assign) and ast.unparse(before.targets[0]) in ("reason", "text"):
-            text = _literal(before.value)
-            if text:
-                return text
-    text = ast.unparse(site.statement)
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _literal(node: ast.AST) -> str | None:
-    """The text that is written there; what is filled in is left open."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
-        )
-    return None

@@ -165,9 +165,7 @@ def plant(
             change(trace)
         return judged(folder, trace, spoil)
 
-    return Plant(
-        good=good(chapter), bad=bad, words=words, then=then, breaks=breaks, why=why
-    )
+    return Plant(good=good(chapter), bad=bad, words=words, then=then, breaks=breaks, why=why)
 
 
 def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
@@ -186,7 +184,12 @@ def story_plant(words: str, make: Callable[[bool], Trace], **more: Any) -> Plant
 
 
 def on(
-    who: Address, action: str, change: Callable[[Event], Any], number: int = 0, *, last: bool = False
+    who: Address,
+    action: str,
+    change: Callable[[Event], Any],
+    number: int = 0,
+    *,
+    last: bool = False,
 ) -> Change:
     """A change of one event; behind the `last` one the file ends."""
 

@@ -1,24 +1,17 @@
 """Every rule of every checker has an input that it alone complains of, and is missed without it."""
 
-import ast
-import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
-from raincheck.conformance.judges import planting
-from raincheck.conformance.judges.muting import muted
 from raincheck.conformance.judges.planting import (
     Ask,
-    Plant,
     Told,
     planted_for,
     redundant_of,
     untold,
 )
-from raincheck.conformance.judges.rules import Rule, Source, find, rules_of
+from raincheck.conformance.judges.rules import Rule, Source, rules_of
 from raincheck.conformance.judges.sources import SOURCES
 
 RULES = [rule for source in SOURCES for rule in rules_of(source)]
