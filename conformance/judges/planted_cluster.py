@@ -23,6 +23,7 @@ from .sequencer_story import C, on, sets, trace_of
 _LOGS: Final = "_judge_logs: "
 _VERDICT: Final = "Judged.verdict: "
 _WHOLE: Final = "the run: "
+_VERDICT_IS: Final = "the verdict is the same"
 _REASON: Final = "the reason is told all the same"
 _SENT: Final = {"a": 2, "b": 2, "c": 0}
 _SAID: Final = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
@@ -209,12 +210,30 @@ PLANTED: Final[dict[str, Planted]] = {
             then=f"{_WHOLE}None",
             why="without it there is no verdict at all",
         ),
+        "judge: Incomplete: …": _plant(
+            "Incomplete: nobody came",
+            lambda run: setattr(run.record, "failure", "nobody came"),
+            then=f"{_WHOLE}inconclusive",
+            why=_VERDICT_IS,
+        ),
+        "judge: judged.reasons += record.defects": _plant(
+            "a trace stopped",
+            lambda run: run.record.defects.append("a trace stopped"),
+            then=f"{_WHOLE}inconclusive",
+            why=_VERDICT_IS,
+        ),
         "judge: judged.verdicts['Integrity'] = VIOLATED": _plant("Integrity: violated", _wrong),
         "_judge_states: add(judged.verdicts, 'SameCut', VIOLATED)": _plant(
             "SameCut: violated",
             lambda run: setattr(run.member("c"), "state", (4, 8)),
             then="SameCut is violated",
             why=_REASON,
+        ),
+        "_judge_states: SameCut is violated: messages and their checksum: …": _plant(
+            "SameCut is violated: messages and their checksum: a.0 4 00000007",
+            lambda run: setattr(run.member("c"), "state", (4, 8)),
+            then="SameCut: violated",
+            why=_VERDICT_IS,
         ),
         "_judge_by_logs_alone: add(judged.verdicts, 'Logs', INCONCLUSIVE)": _plant(
             "Logs: inconclusive",
@@ -227,6 +246,42 @@ PLANTED: Final[dict[str, Planted]] = {
             _other_logs(c=[("b", 1), ("b", 2), ("a", 1), ("a", 2)]),
             then="the delivery logs: total_order violated",
             why=_REASON,
+        ),
+        "_judge_by_logs_alone: the delivery logs: … …: …": _plant(
+            "the delivery logs: total_order violated",
+            _other_logs(c=[("b", 1), ("b", 2), ("a", 1), ("a", 2)]),
+            then="Logs: violated",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: no member has written a trace": _plant(
+            "no member has written a trace",
+            spoil=_no_traces,
+            then="Trace: inconclusive",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: no member has written a trace #2": _plant(
+            "no member has written a trace",
+            spoil=_only_crashes,
+            then="Trace: inconclusive",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: judged.reasons += explained(verdict)": _plant(
+            "violated: not what the model does (b.0, event 5 Say)",
+            spoil=_other_protocol,
+            then="Trace: violated",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: judged.reasons += explained(verdict) #2": _plant(
+            "violated: it received other contents than were sent (c.0, event 1 ReceiveData)",
+            _contents,
+            then="Trace: violated",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: … is violated: …": _plant(
+            "VirtualSynchrony is violated",
+            _two_views,
+            then="VirtualSynchrony: violated",
+            why=_VERDICT_IS,
         ),
         "_judge_traces: judged.verdicts['Trace'] = INCONCLUSIVE": _plant(
             "Trace: inconclusive",
@@ -268,6 +323,12 @@ PLANTED: Final[dict[str, Planted]] = {
             then="GapFree is violated",
             why=_REASON,
         ),
+        f"{_LOGS}GapFree is violated: …": _by_logs(
+            "GapFree is violated: c.0 delivered b.0 4 after 2",
+            _other_logs(c=[*_SAID, ("b", 4)]),
+            then="GapFree: violated",
+            why=_VERDICT_IS,
+        ),
         f"{_LOGS}bad": _by_logs("GapFree: inconclusive", spoil=_nonsense),
         f"{_LOGS}not judged.messages": _by_logs("GapFree: inconclusive", _nothing_delivered),
         f"{_LOGS}bool(record.failure)": _by_logs(
@@ -284,6 +345,12 @@ PLANTED: Final[dict[str, Planted]] = {
             _other_logs(c=_SAID[:3]),
             then="Validity is violated",
             why=_REASON,
+        ),
+        f"{_LOGS}Validity is violated: …": _by_logs(
+            f"{_UP_TO}1 of 2",
+            _other_logs(c=_SAID[:3]),
+            then="Validity: violated",
+            why=_VERDICT_IS,
         ),
         f"{_LOST}found is None": _by_logs(
             f"{_UP_TO}0 of 2",

@@ -28,7 +28,7 @@ def _told(make: Callable[[], Any]) -> Ask:
     def ask(_: Any) -> Told:
         try:
             make()
-        except ShapeError as error:
+        except (ShapeError, TypeError) as error:
             return [str(error)]
         return []
 
@@ -53,6 +53,13 @@ PLANTED: Final[dict[str, Planted]] = {
             good=_told(lambda: named(_Pair(1, 2))),
             bad=_told(lambda: named(3)),
             words="3 is no record",
+        ),
+        "_shaper: …: there is no shape for this type": Plant(
+            good=_told(lambda: shaped(3, int)),
+            bad=_told(lambda: shaped(3, 5)),
+            words="5: there is no shape for this type",
+            then="issubclass() arg 1 must be a class",
+            why="what is no type has no subclasses",
         ),
         "_atom.<locals>.shape: … is no …": _shape("'x' is no int", int, 3, "x"),
         "_bytes: … is not hexadecimal": _shape("'xyz' is not hexadecimal", bytes, "0a", "xyz"),
@@ -87,7 +94,7 @@ PLANTED: Final[dict[str, Planted]] = {
             dict[str, int],
             [["a", 1]],
             3,
-            breaks=TypeError,
+            then="'NoneType' object is not iterable",
             why="there are no pairs to go on with",
         ),
         f"{_NAMED}… is no …": _shape(

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.traces import tracefile
 from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.events import Footer, encode_lines
 from raincheck.conformance.traces.tracegen import Trace
+from raincheck.conformance.traces.traceparquet import write_parquet
 
 from .planting import Plant, Planted, Told
 from .sequencer_story import A, C, good, judged, plant, sets, trace_of
@@ -94,6 +98,38 @@ def _good_file(folder: Path) -> Path:
     return folder / "a.jsonl"
 
 
+def _cut_line(folder: Path) -> None:
+    path = folder / "r1.a.0.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _parquet(words: str, spoil: Callable[[Path], Any]) -> Plant:
+    """A file in the other format, and what happened to it."""
+
+    def written(folder: Path) -> Path:
+        write_parquet(folder / "a.parquet", trace_of(1)[A])
+        return folder / "a.parquet"
+
+    def spoilt(folder: Path) -> Path:
+        spoil(written(folder))
+        return folder / "a.parquet"
+
+    return Plant(good=_read(written), bad=_read(spoilt), words=words)
+
+
+def _other_column(name: str, value: Any) -> Callable[[Path], Any]:
+    """Each row has that value in that column."""
+
+    def spoil(path: Path) -> None:
+        rows = pq.read_table(path)
+        column = pa.array([value] * len(rows))
+        made = column.view(pa.string()) if isinstance(value, bytes) else column
+        place = rows.column_names.index(name)
+        pq.write_table(rows.set_column(place, name, made), path)
+
+    return spoil
+
+
 PLANTED: Final[dict[str, Planted]] = {
     "traces.tracefile": {
         "files_in: … holds no … (…): …": _paths("holds no trace file (.jsonl", lambda path: path),
@@ -129,8 +165,26 @@ PLANTED: Final[dict[str, Planted]] = {
         "_blocks: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
         ),
+        "_decode_block: truncated last line: …": plant(
+            "r1.a.0.jsonl line 15: truncated last line: not JSON", spoil=_cut_line
+        ),
         "_decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": plant(
             "r1.a.0.jsonl line 16: not JSON", spoil=_nonsense
+        ),
+    },
+    "traces.traceparquet": {
+        "read_parquet: not a Parquet file: …": _parquet(
+            "not a Parquet file", lambda path: path.write_text("nonsense, and more of it")
+        ),
+        "read_parquet: missing columns: …": _parquet(
+            "missing columns: run, protocol",
+            lambda path: pq.write_table(pa.table({"kind": ["header"]}), path),
+        ),
+        "read_parquet: cannot be read any further (…)": _parquet(
+            "cannot be read any further ('utf-8' codec can't decode", _other_column("run", b"\xff")
+        ),
+        "_records: not a trace record: …": _parquet(
+            "not a trace record: Expected `int` >= 0", _other_column("index", -1)
         ),
     },
 }

@@ -38,9 +38,12 @@ class Source:
     reasons: frozenset[str] = frozenset()
     """Functions in which setting `reason` to some words is a complaint."""
     tables: frozenset[str] = frozenset()
-    """Attributes in which setting an entry is a complaint."""
+    """Attributes in which setting an entry, or adding some, is a complaint."""
     flags: frozenset[str] = frozenset()
     """Names that are set to whether there is something to complain of."""
+
+    asides: frozenset[str] = frozenset()
+    """Functions that say something in words without complaining."""
 
     @property
     def name(self) -> str:
@@ -120,3 +123,19 @@ def _functions(node: ast.AST, inside: str) -> Iterator[tuple[str, Function]]:
         inside = f"{inside}{node.name}."
     for child in ast.iter_child_nodes(node):
         yield from _functions(child, inside)
+
+
+def unheard(source: Source) -> list[str]:
+    """Return the sentences in the module that are in no rule: complaints that nobody found.
+
+    A sentence has three words or more. What the functions that put complaints into words say is
+    their callers' affair, and what a rule's statement is set up with is the rule's.
+    """
+    tree = ast.parse(source.path.read_text(encoding="utf-8"))
+    found = []
+    for top in tree.body:
+        for qualname, function in _functions(top, ""):
+            if function.name not in source.builders | source.asides:
+                finder = Finder(source, function)
+                found += [f"{qualname}: {' '.join(text.split())}" for text in finder.unheard()]
+    return found

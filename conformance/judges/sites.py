@@ -64,6 +64,20 @@ class Finder:
             else:
                 yield from self._statement(site)
 
+    def unheard(self) -> Iterator[str]:
+        """Yield the sentences that stand in no statement that complains, nor right before one."""
+        sites = list(_simple(self.function.body, None))
+        heard = {id(site.statement) for site in sites if self._complains(site.statement)}
+        blocks = {id(site.block) for site in sites if id(site.statement) in heard}
+        for site in sites:
+            statement = site.statement
+            if id(statement) in heard or id(site.block) in blocks or _documents(statement):
+                continue
+            for node in _inside(statement):
+                text = _literal(node)
+                if text is not None and len(text.split()) > 2:
+                    yield text
+
     def _complains(self, statement: ast.stmt) -> bool:
         value = getattr(statement, "value", None)
         if isinstance(statement, ast.Return):
@@ -78,6 +92,8 @@ class Finder:
             return True
         if isinstance(statement, ast.Assign) and self._assigns(statement.targets[0], value):
             return True
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Attribute):
+            return statement.target.attr in self.source.tables
         nodes = list(_inside(statement))
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         if "HOLDS" in names and not names & {"VIOLATED", "INCONCLUSIVE"}:
@@ -232,10 +248,16 @@ def _simple(block: list[ast.stmt], guard: ast.If | None) -> Iterator[_Site]:
                 yield from _simple(case.body, None)
 
 
+def _documents(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
+
+
 def _inside(statement: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, but for those of a lambda."""
+    """The nodes of a statement, but for those of a lambda; a text counts as a whole."""
     yield statement
     for child in ast.iter_child_nodes(statement):
+        if isinstance(statement, ast.JoinedStr) and isinstance(child, ast.Constant):
+            continue
         if not isinstance(child, ast.Lambda):
             yield from _inside(child)
 
