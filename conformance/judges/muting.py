@@ -35,22 +35,31 @@ def muted(rule: Rule) -> Iterator[None]:
 def _without(rule: Rule, file: str, qualname: str) -> CodeType:
     """The code of the function with the rule taken out."""
     tree = ast.parse(rule.source.path.read_text(encoding="utf-8"))
+    _keep(tree, qualname.split("."))
     (found,) = (
         each
         for each in find(tree, rule.source)
         if (each.function, each.text) == (rule.function, rule.text)
     )
     found.mute()
-    future = [
-        each
-        for each in tree.body
-        if isinstance(each, ast.ImportFrom) and each.module == "__future__"
-    ]
-    part = ast.fix_missing_locations(ast.Module([*future, found.top], []))
+    part = ast.fix_missing_locations(tree)
     code = compile(part, file, "exec", dont_inherit=True)
     made = _named(code, qualname)
     assert made is not None
     return made
+
+
+def _keep(inside: ast.Module | ast.ClassDef, names: list[str]) -> None:
+    """Leave out what is not the function, nor around it, nor says how the module is compiled."""
+    inside.body = [
+        each
+        for each in inside.body
+        if getattr(each, "name", "") == names[0]
+        or (isinstance(each, ast.ImportFrom) and each.module == "__future__")
+    ]
+    for each in inside.body:
+        if isinstance(each, ast.ClassDef):
+            _keep(each, names[1:])
 
 
 def _named(code: CodeType, qualname: str) -> CodeType | None:

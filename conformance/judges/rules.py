@@ -88,8 +88,6 @@ class Found:
 
     function: str
     text: str
-    top: ast.stmt
-    """The statement of the module in which it stands."""
     mute: Mute
 
 
@@ -111,7 +109,7 @@ def find(tree: ast.Module, source: Source) -> list[Found]:
                 text = " ".join(text.split())
                 count = seen[qualname, text] = seen.get((qualname, text), 0) + 1
                 told = text if count == 1 else f"{text} #{count}"
-                found.append(Found(qualname, told, top, mute))
+                found.append(Found(qualname, told, mute))
     return found
 
 
