@@ -18,6 +18,7 @@ from unittest.mock import patch
 
 from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED
 from raincheck.model.machine import Accepted, Conjunct, Refused
 
 from .planting import Ask, Plant, Told, sentences
@@ -277,7 +278,9 @@ def good(crashed: str = "") -> Ask:
     return lambda folder: judged(folder, talk(), crashed)
 
 
-def plant(words: str, change: Change, *, crashed: str = "", **more: Any) -> Plant:
+def plant(
+    words: str, change: Change, *, crashed: str = "", verdict: str = VIOLATED, **more: Any
+) -> Plant:
     """A fault in the records of the good run."""
 
     def bad(folder: Path) -> Told:
@@ -285,7 +288,12 @@ def plant(words: str, change: Change, *, crashed: str = "", **more: Any) -> Plan
         change(records)
         return judged(folder, records, crashed)
 
-    return Plant(good=good(crashed), bad=bad, words=words, **more)
+    return Plant(good=good(crashed), bad=bad, words=words, verdict=verdict, **more)
+
+
+def unsure(words: str, change: Change, **more: Any) -> Plant:
+    """The same, of a fault with which nobody can tell whether the run was good."""
+    return plant(words, change, verdict=INCONCLUSIVE, **more)
 
 
 def insert(node: str, made: dict[str, Any]) -> Change:

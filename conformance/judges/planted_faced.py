@@ -9,7 +9,7 @@ from typing import Any, Final
 from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.faced import check_file
 
-from .pingpong import Change, Records, at, event, insert, judged, known, plant, talk
+from .pingpong import Change, Records, at, event, insert, judged, known, plant, talk, unsure
 from .planting import Plant, Planted, Told
 
 _TAKE: Final = "_Checker.take: "
@@ -90,7 +90,7 @@ def _in_parts() -> Plant:
 
 PLANTED: Final[dict[str, Planted]] = {
     "traces.faced": {
-        "check_file: report(Problem(str(path), line, str(problem)))": plant(
+        "check_file: report(Problem(str(path), line, str(problem)))": unsure(
             "index 1 came before", _again
         ),
         "_header: not isinstance(record, Header)": _alone(
@@ -102,19 +102,19 @@ PLANTED: Final[dict[str, Planted]] = {
         "_header: line != 1": _alone(
             _HEADLESS, "{", then="not JSON", why="the line that stands in the way is no record"
         ),
-        "_header: version …: this reader knows version …": plant(
+        "_header: version …: this reader knows version …": unsure(
             "version 9: this reader knows version 1", _header(version=9)
         ),
-        "_header: node … is not among the header's nodes": plant(
+        "_header: node … is not among the header's nodes": unsure(
             "node 'b' is not among the header's nodes", _header(nodes=["a"])
         ),
-        "_Checker.__init__: protocol …: this reader knows …": plant(
+        "_Checker.__init__: protocol …: this reader knows …": unsure(
             "protocol 'nothing': this reader knows sequencer, flush",
             _other_protocol,
             breaks=UnboundLocalError,
             why="nothing can be checked without the protocol's faces",
         ),
-        "_Checker.__init__: constants: …": plant(
+        "_Checker.__init__: constants: …": unsure(
             "constants: Rules.__init__() got an unexpected keyword argument 'luck'",
             _header(constants={"luck": 1}),
             breaks=AttributeError,
@@ -128,34 +128,34 @@ PLANTED: Final[dict[str, Planted]] = {
                 at("b", 5, changed__said=3)(records),
             ),
         ),
-        f"{_TAKE}a second header": plant(
+        f"{_TAKE}a second header": unsure(
             "a second header",
             lambda records: records["b"].insert(3, records["b"][0]),
             breaks=AttributeError,
             why="a header has no number",
         ),
         **{
-            f"{_TAKE}record.{name} != self.header.{name}": plant(
+            f"{_TAKE}record.{name} != self.header.{name}": unsure(
                 _STRANGER, at("b", 5, **{name: value})
             )
             for name, value in {"run": "r9", "node": "a", "incarnation": 5}.items()
         },
-        f"{_TAKE}a record after the footer": plant("a record after the footer", _footer_first),
-        f"{_TAKE}self._missing(self.last + 1, record.index, line)": plant(
+        f"{_TAKE}a record after the footer": unsure("a record after the footer", _footer_first),
+        f"{_TAKE}self._missing(self.last + 1, record.index, line)": unsure(
             "events 6 to 7 are missing", at("b", -1, index=7)
         ),
-        f"{_TAKE}an event of …": plant("an event of 'other'", at("b", 5, protocol="other")),
-        f"{_TAKE}index … came before": plant("index 1 came before", _again),
-        f"{_TAKE}… has no action …": plant(
+        f"{_TAKE}an event of …": unsure("an event of 'other'", at("b", 5, protocol="other")),
+        f"{_TAKE}index … came before": unsure("index 1 came before", _again),
+        f"{_TAKE}… has no action …": unsure(
             "pingpong has no action 'Fly'",
             at("a", 5, action="Fly"),
             then="args: {} is not null",
             why="an action that nobody knows takes no arguments",
         ),
-        f"{_TAKE}self._missing(self.last + 1, record.index - 1, line)": plant(
+        f"{_TAKE}self._missing(self.last + 1, record.index - 1, line)": unsure(
             "events 3 to 3 are missing", lambda records: records["a"].pop(3)
         ),
-        "_Checker._given: nobody but the core changes …": plant(
+        "_Checker._given: nobody but the core changes …": unsure(
             "given: nobody but the core changes said", at("a", 5, given={"said": 1})
         ),
         "_Checker._step: the model cannot answer: …: …": plant(
@@ -234,39 +234,39 @@ PLANTED: Final[dict[str, Planted]] = {
             f'{_OTHERWISE}sent[1]: ["Note",["a",0],{{"number":10,"half":"x"}}], not {_SAYS}',
             at("b", 5, sent__0__content__half="x"),
         ),
-        "_Checker._sent_end: channel is None": plant(
+        "_Checker._sent_end: channel is None": unsure(
             "sent: pingpong has no message 'Heard'",
             at("b", 5, sent__0__message="Heard"),
             breaks=KeyError,
             why="what goes by no channel arrives by no action",
         ),
-        f"{_RECEIVED}… consumes no message": plant(
+        f"{_RECEIVED}… consumes no message": unsure(
             "received: Rest consumes no message", at("a", 5, received=["fifo", "b", 0, "a", 0, 2])
         ),
-        f"{_RECEIVED}… consumes a message, and none is named": plant(
+        f"{_RECEIVED}… consumes a message, and none is named": unsure(
             "received: ReceiveNote consumes a message, and none is named",
             at("a", 4, received=None),
             breaks=TypeError,
             why="the name that is missing is needed to go on",
         ),
-        f"{_RECEIVED}… is no id of a message": plant(
+        f"{_RECEIVED}… is no id of a message": unsure(
             "received: ['fifo', 'b'] is no id of a message",
             at("a", 4, received=["fifo", "b"]),
             then="is not an id of channel 'fifo' between",
             why="no channel has an id like this either",
         ),
-        f"{_RECEIVED}it comes from …, and the sender is …": plant(
+        f"{_RECEIVED}it comes from …, and the sender is …": unsure(
             "received: it comes from ['b', 0], and the sender is c", at("a", 4, args__sender="c")
         ),
-        f"{_END}… is not the id of a … between …": plant(
+        f"{_END}… is not the id of a … between …": unsure(
             "sent: ['Hail', 'b', 5, 'a', 0] is not the id of a Hail between ('b', 0, 'a', 0)",
             at("b", 4, sent__0__id=["Hail", "b", 5, "a", 0]),
         ),
-        f"{_END}name[:5] != [channel, *ends]": plant(
+        f"{_END}name[:5] != [channel, *ends]": unsure(
             "sent: ['fifo', 'b', 5, 'a', 0, 1] is not an id of channel 'fifo' between",
             at("b", 5, sent__0__id=["fifo", "b", 5, "a", 0, 1]),
         ),
-        f"{_END}len(name) != 6": plant(
+        f"{_END}len(name) != 6": unsure(
             "sent: ['fifo', 'b', 0, 'a', 0, 2, 2] is not an id of channel 'fifo' between",
             at("b", 5, sent__0__id=["fifo", "b", 0, "a", 0, 2, 2]),
         ),
@@ -274,16 +274,16 @@ PLANTED: Final[dict[str, Planted]] = {
             "message 2 of the channel is next, and this is 5",
             at("b", 5, sent__0__id=["fifo", "b", 0, "a", 0, 5]),
         ),
-        f"{_INITIAL}initial: the header must say in which state the node begins": plant(
+        f"{_INITIAL}initial: the header must say in which state the node begins": unsure(
             "initial: the header must say in which state the node begins",
             _header(initial=None),
             breaks=TypeError,
             why="nothing can be checked without a state to begin in",
         ),
-        f"{_INITIAL}initial: … is missing": plant(
+        f"{_INITIAL}initial: … is missing": unsure(
             "initial: heard is missing", lambda records: records["b"][0]["initial"].pop("heard")
         ),
-        f"{_INITIAL}initial: there is no …": plant(
+        f"{_INITIAL}initial: there is no …": unsure(
             "initial: there is no colour", _header(initial__colour="red")
         ),
     },

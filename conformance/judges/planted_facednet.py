@@ -5,7 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from .pingpong import Records, at, files, good, heard, judged, judged_files, note, plant, talk
+from .pingpong import (
+    Records,
+    at,
+    files,
+    good,
+    heard,
+    judged,
+    judged_files,
+    note,
+    plant,
+    talk,
+    unsure,
+)
 from .planting import Plant, Planted, Told
 
 _JUDGE: Final = "judge: "
@@ -53,13 +65,13 @@ PLANTED: Final[dict[str, Planted]] = {
             then="not what the model does",
             why=_TOLD,
         ),
-        f"{_JUDGE}findings": plant(
+        f"{_JUDGE}findings": unsure(
             "r1: inconclusive",
             lambda records: records["b"].pop(),
             then="no footer",
             why=_TOLD,
         ),
-        f"{_JUDGE}problems": plant(
+        f"{_JUDGE}problems": unsure(
             "r1: inconclusive",
             lambda records: records["b"].append(records["b"][-1]),
             then="a record after the footer",
@@ -68,7 +80,7 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_JUDGE}not any((report.events for report in by_who.values()))": _only(
             "r1: inconclusive", talk(), files()
         ),
-        "_records: no footer: events may be missing at the end": plant(
+        "_records: no footer: events may be missing at the end": unsure(
             "no footer: events may be missing at the end", lambda records: records["b"].pop()
         ),
         "_records: there is no file of node …": _only(
@@ -82,7 +94,7 @@ PLANTED: Final[dict[str, Planted]] = {
             '["Hail","a",0,"b",0] was never sent',
             at("b", 2, args__number=9, told=[["Heard", [9]]]),
         ),
-        "_between: …: the records of ….… do not show its sending": plant(
+        "_between: …: the records of ….… do not show its sending": unsure(
             '["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             _unrecorded,
             crashed="a",

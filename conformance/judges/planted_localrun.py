@@ -12,7 +12,7 @@ from raincheck.conformance.traces.localrun import check_file
 from raincheck.conformance.traces.tracegen import Trace, write_trace
 
 from .planting import Plant, Planted, Told
-from .sequencer_story import A, Change, event, on, plant, sets, trace_of
+from .sequencer_story import A, Change, event, on, plant, sets, trace_of, unsure
 
 _FEED: Final = "LocalRun.feed: "
 _UNUSUAL: Final = "LocalRun._unusual: "
@@ -89,39 +89,39 @@ _EARLY_CLOCK: Final = "the clock 15 is not greater than 15, the one before"
 
 PLANTED: Final[dict[str, Planted]] = {
     "traces.localrun": {
-        f"{_FEED}event.__class__ is not Event": plant(
+        f"{_FEED}event.__class__ is not Event": unsure(
             "the footer says that event 14 is the last one, the file ends with event 13",
             _foot(index=14),
             breaks=AttributeError,
             why="what is no event has no clock",
         ),
-        f"{_FEED}event.index != index + 1": plant(
+        f"{_FEED}event.index != index + 1": unsure(
             "event 13 is missing: what follows cannot be checked", _renumbered
         ),
         f"{_FEED}event.clock <= clock": plant(_EARLY_CLOCK, on(A, "Stop", sets(clock=15))),
-        f"{_FEED}event.incarnation != incarnation": plant(
+        f"{_FEED}event.incarnation != incarnation": unsure(
             _STRANGER, on(A, "Stop", sets(incarnation=5))
         ),
-        f"{_FEED}event.node != node": plant(_STRANGER, on(A, "Stop", sets(node="b"))),
-        f"{_FEED}event.run != run": plant(_STRANGER, on(A, "Stop", sets(run="r9"))),
-        f"{_FEED}event.protocol != protocol": plant(
+        f"{_FEED}event.node != node": unsure(_STRANGER, on(A, "Stop", sets(node="b"))),
+        f"{_FEED}event.run != run": unsure(_STRANGER, on(A, "Stop", sets(run="r9"))),
+        f"{_FEED}event.protocol != protocol": unsure(
             _STRANGER, on(A, "Stop", sets(protocol="other"))
         ),
-        f"{_FEED}(step := steps.get(event.action)) is None": plant(
+        f"{_FEED}(step := steps.get(event.action)) is None": unsure(
             "unknown action 'Fly'",
             on(A, "Send", sets(action="Fly")),
             breaks=NameError,
             why="nothing can be done with an action that nobody knows",
         ),
-        f"{_FEED}self.closed": plant(_AFTER, _footer_first),
+        f"{_FEED}self.closed": unsure(_AFTER, _footer_first),
         f"{_FEED}self._stop(number, event, wrong)": plant(
             f'{_TOO_MUCH}view":1}}, not {{}}', _last_not_counted(sets(args__view=1))
         ),
-        f"{_UNUSUAL}unknown action …": plant(
+        f"{_UNUSUAL}unknown action …": unsure(
             "unknown action 'Fly'", _ends_with(_event(action="Fly"))
         ),
         **{
-            f"{_UNUSUAL}record.{name} != header.{name}": plant(
+            f"{_UNUSUAL}record.{name} != header.{name}": unsure(
                 _STRANGER,
                 _ends_with(_event(**{name: value})),
                 then="the clock 99 is not greater than 16, the one before",
@@ -134,36 +134,36 @@ PLANTED: Final[dict[str, Planted]] = {
                 "incarnation": 5,
             }.items()
         },
-        f"{_UNUSUAL}self._out_of_sequence(line, record)": plant(
+        f"{_UNUSUAL}self._out_of_sequence(line, record)": unsure(
             "events 14 to 19 are missing: what follows cannot be checked",
             _ends_with(_event(index=20)),
         ),
         f"{_UNUSUAL}the clock … is not greater than …, the one before": plant(
             _EARLY_CLOCK, _last_not_counted(sets(clock=15))
         ),
-        f"{_OTHER}a record after the footer": plant(_AFTER, _ends_with(_SECOND_FOOTER)),
-        f"{_OTHER}a second header": plant(
+        f"{_OTHER}a record after the footer": unsure(_AFTER, _ends_with(_SECOND_FOOTER)),
+        f"{_OTHER}a second header": unsure(
             "a second header", lambda trace: trace[A].insert(3, trace[A][0])
         ),
-        f"{_OTHER}a crash record belongs into a file of its own": plant(
+        f"{_OTHER}a crash record belongs into a file of its own": unsure(
             "a crash record belongs into a file of its own",
             _ends_with(Crash(run="r1", node="a", incarnation=0)),
         ),
         **{
-            f"{_FOOTER}footer.{name} != header.{name}": plant(
+            f"{_FOOTER}footer.{name} != header.{name}": unsure(
                 "a footer of another run, node or incarnation", _foot(**{name: value})
             )
             for name, value in {"run": "r9", "node": "b", "incarnation": 5}.items()
         },
         f"{_FOOTER}the footer says that event … is the last one, the file ends with event …: "
-        "records are missing": plant(
+        "records are missing": unsure(
             "the footer says that event 15 is the last one, the file ends with event 13: records",
             _foot(index=15),
         ),
-        "LocalRun._out_of_sequence: index … came before": plant(
+        "LocalRun._out_of_sequence: index … came before": unsure(
             "index 3 came before", _ends_with(_event(index=3))
         ),
-        "LocalRun._out_of_sequence: … missing: what follows cannot be checked": plant(
+        "LocalRun._out_of_sequence: … missing: what follows cannot be checked": unsure(
             "event 14 is missing: what follows cannot be checked", _ends_with(_event(index=15))
         ),
         "follow_file: the first record is not a header": _alone(

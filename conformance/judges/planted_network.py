@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.traces.events import Crash, encode_lines
-from raincheck.conformance.traces.findings import Installed, Summary
+from raincheck.conformance.traces.findings import INCONCLUSIVE, Installed, Summary
 from raincheck.conformance.traces.network import check_views
 from raincheck.conformance.traces.tracegen import Trace
 from raincheck.model.runs import Address
 
 from .planting import Plant, Planted, Told, sentence
-from .sequencer_story import A, B, C, D, Story, cut_behind, event, judged, on, plant, sets
+from .sequencer_story import A, B, C, D, Story, cut_behind, event, judged, on, plant, sets, unsure
 from .sequencer_story import story_plant as story
 
 _CHANNEL: Final = "channel_finding: "
@@ -129,14 +129,14 @@ def _nothing_happened(trace: Trace) -> None:
 
 PLANTED: Final[dict[str, Planted]] = {
     "traces.network": {
-        f"{_CHANNEL}other is None": plant(
+        f"{_CHANNEL}other is None": unsure(
             f"{_MISSING}there is no file of its sender",
             spoil=_without_file,
             chapter=1,
             breaks=AttributeError,
             why="a file that is not there cannot be asked whether it is complete",
         ),
-        f"{_CHANNEL}not other.complete": plant(
+        f"{_CHANNEL}not other.complete": unsure(
             f"{_MISSING}its sender's file is incomplete",
             _open_end,
             spoil=_killed,
@@ -166,10 +166,12 @@ PLANTED: Final[dict[str, Planted]] = {
         "follows: not distinct": _follows((A, B, Address("a", 1))),
         "follows: any((j in installed for j in joiners))": _follows((A, C, B)),
         "check_members: a member of a view has no file": story(
-            "inconclusive records, d.0 event 0: a member of a view has no file", _without_d
+            "inconclusive records, d.0 event 0: a member of a view has no file",
+            _without_d,
+            verdict=INCONCLUSIVE,
         ),
         "check_members: the file has no footer, and no crash is recorded: events may be missing": (
-            plant(
+            unsure(
                 "the file has no footer, and no crash is recorded: events may be missing",
                 lambda trace: trace[C].pop(),
                 chapter=1,
@@ -181,6 +183,7 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_ADMITTED}JOIN_RSP for view … is not among what was recorded": Plant(
             good=lambda folder: judged(folder, _joined(_uninvited, False), _killed),
             bad=lambda folder: judged(folder, _joined(_unknown_if_invited, True), _killed),
+            verdict=INCONCLUSIVE,
             words=f"JOIN_RSP for view 2 {_MISSING}its sender's file is incomplete",
         ),
         f"{_ADMITTED}given.table != got.table": _admission(
@@ -204,20 +207,20 @@ PLANTED: Final[dict[str, Planted]] = {
         "judge: verdict = VIOLATED": plant(
             "r1: violated", _FIRST_READ, then=_CONTENTS, why="what was found is told all the same"
         ),
-        "judge: findings": plant(
+        "judge: findings": unsure(
             "r1: inconclusive",
             lambda trace: trace[C].pop(),
             chapter=1,
             then="the file has no footer",
             why="what was found is told all the same",
         ),
-        "judge: problems": plant(
+        "judge: problems": unsure(
             "r1: inconclusive",
             lambda trace: trace[A].insert(3, trace[A][0]),
             then="a second header",
             why="what was put aside is told all the same",
         ),
-        "judge: not any((summary.events for summary in summaries.values()))": plant(
+        "judge: not any((summary.events for summary in summaries.values()))": unsure(
             "r1: inconclusive", _nothing_happened, chapter=1
         ),
     },

@@ -17,7 +17,7 @@ from raincheck.conformance.traces.tracegen import Trace
 from raincheck.conformance.traces.traceparquet import write_parquet
 
 from .planting import Plant, Planted, Told
-from .sequencer_story import A, C, good, judged, plant, sets, trace_of
+from .sequencer_story import A, C, good, judged, sets, trace_of, unsure
 
 _HEADER: Final = "usable_header: "
 _HEADLESS: Final = "no header: the file is empty or does not begin with one"
@@ -141,22 +141,22 @@ PLANTED: Final[dict[str, Planted]] = {
             bad=_read(lambda folder: folder),
             words="cannot be read any further (Is a directory)",
         ),
-        f"{_HEADER}the first record is not a header: nothing in this file can be checked": plant(
+        f"{_HEADER}the first record is not a header: nothing in this file can be checked": unsure(
             "the first record is not a header: nothing in this file can be checked",
             spoil=_headless,
             then=_HEADLESS,
             why="a file without a header is of no run",
         ),
-        f"{_HEADER}version …: this reader knows version …": plant(
+        f"{_HEADER}version …: this reader knows version …": unsure(
             "version 9: this reader knows version 1", _version
         ),
-        f"{_HEADER}protocol …: this reader knows …": plant(
+        f"{_HEADER}protocol …: this reader knows …": unsure(
             "protocol 'other': this reader knows sequencer", _protocol
         ),
-        f"{_HEADER}node … is not among the header's nodes": plant(
+        f"{_HEADER}node … is not among the header's nodes": unsure(
             "node 'd' is not among the header's nodes", _nodes
         ),
-        f"{_HEADER}report(Problem(str(path), 1, reason))": plant(
+        f"{_HEADER}report(Problem(str(path), 1, reason))": unsure(
             "version 9: this reader knows version 1",
             _version,
             then=_HEADLESS,
@@ -165,10 +165,10 @@ PLANTED: Final[dict[str, Planted]] = {
         "_blocks: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
         ),
-        "_decode_block: truncated last line: …": plant(
+        "_decode_block: truncated last line: …": unsure(
             "r1.a.0.jsonl line 15: truncated last line: not JSON", spoil=_cut_line
         ),
-        "_decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": plant(
+        "_decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": unsure(
             "r1.a.0.jsonl line 16: not JSON", spoil=_nonsense
         ),
     },

@@ -32,6 +32,8 @@ class Plant:
     """The input with the fault."""
     words: str
     """What somebody says of it as long as the rule is there, and nobody without it."""
+    verdict: str = ""
+    """What the run's verdict is then, where there is one."""
     then: str = ""
     """What somebody else says of it without the rule; empty if it then holds."""
     breaks: type[Exception] | None = None
@@ -66,6 +68,8 @@ def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
     told = ask(plant.bad)
     if not any(plant.words in each for each in told):
         return f"nobody says {plant.words!r}, but {told}"
+    if plant.verdict and not any(each.endswith(f": {plant.verdict}") for each in told):
+        return f"the verdict is not {plant.verdict}: {told}"
     if bool(plant.then or plant.breaks) != bool(plant.why):
         return "who else complains, and the reason why, must be given together"
     try:

@@ -14,6 +14,7 @@ from typing import Any
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.damage import copy
 from raincheck.conformance.traces.events import Event, Footer, Header, Record, ViewRecord
+from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.traces.tracegen import Trace, write_trace
 from raincheck.conformance.traces.world import World
 from raincheck.model.runs import Address
@@ -153,9 +154,8 @@ def plant(
     *,
     spoil: Spoil | None = None,
     chapter: int = 4,
-    then: str = "",
-    breaks: type[Exception] | None = None,
-    why: str = "",
+    verdict: str = VIOLATED,
+    **more: Any,
 ) -> Plant:
     """A fault in the records of the good run, or in the files that they are written to."""
 
@@ -165,7 +165,12 @@ def plant(
             change(trace)
         return judged(folder, trace, spoil)
 
-    return Plant(good=good(chapter), bad=bad, words=words, then=then, breaks=breaks, why=why)
+    return Plant(good=good(chapter), bad=bad, words=words, verdict=verdict, **more)
+
+
+def unsure(words: str, change: Change | None = None, **more: Any) -> Plant:
+    """The same, of a fault with which nobody can tell whether the run was good."""
+    return plant(words, change, verdict=INCONCLUSIVE, **more)
 
 
 def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
@@ -173,12 +178,15 @@ def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
     return [e for e in trace[who] if isinstance(e, Event) and e.action == action][number]
 
 
-def story_plant(words: str, make: Callable[[bool], Trace], **more: Any) -> Plant:
+def story_plant(
+    words: str, make: Callable[[bool], Trace], *, verdict: str = VIOLATED, **more: Any
+) -> Plant:
     """A run of its own, with the fault in it or not."""
     return Plant(
         good=lambda folder: judged(folder, make(False)),
         bad=lambda folder: judged(folder, make(True)),
         words=words,
+        verdict=verdict,
         **more,
     )
 
