@@ -9,7 +9,7 @@ from typing import Any, Final
 from raincheck.conformance.traces.batches import Problem
 from raincheck.conformance.traces.faced import check_file
 
-from .pingpong import Change, Records, at, event, insert, judged, known, plant, talk, unsure
+from .pingpong_talk import Change, Records, at, event, insert, judged, known, plant, talk, unsure
 from .planting import Plant, Planted, Told
 
 _TAKE: Final = "_Checker.take: "

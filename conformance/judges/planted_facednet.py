@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from .pingpong import (
+from .pingpong_talk import (
     Records,
     at,
     files,

@@ -6,12 +6,11 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from raincheck.conformance.traces.damage import copy
-from raincheck.conformance.traces.events import Changed, Delivered, Event, Sent
-from raincheck.conformance.traces.tracegen import Trace
+from raincheck.conformance.traces.events import Delivered, Sent
 
+from . import sequencer_stories as stories
 from .planting import Plant, Planted
-from .sequencer_story import A, B, C, D, Story, event, on, plant, sets, story_plant, told_until
+from .sequencer_story import A, B, C, on, plant, sets, story_plant
 
 _DATA = "SequencerTrace._receive_data: "
 _SEND = "SequencerTrace._send: "
@@ -77,91 +76,6 @@ def _lacks(prefix: str, who: Any, action: str, words: str, **names: str) -> dict
     }
 
 
-def _late_forward(bad: bool) -> Trace:
-    """b takes what c sent in its first life after it has taken what c sent in its second."""
-    story = told_until(4)
-    if bad:
-        story.do(B, "ReceiveForward", C)
-    return story.files()
-
-
-def _for_another(bad: bool) -> Trace:
-    """d takes a FORWARD that is for b."""
-    story = told_until(4)
-    if bad:
-        taken = story.do(B, "ReceiveForward", C)
-        story.world.processes[B].index -= 1
-        story.world.processes[D].index += 1
-        taken.node, taken.index = "d", story.world.processes[D].index
-    return story.files()
-
-
-def _skipped_forward(bad: bool) -> Trace:
-    """a takes b's second FORWARD, and never its first."""
-    story = Story()
-    story.do(B, "Send", 1)
-    story.do(B, "Send", 1)
-    if bad:
-        story.world.forwards[B, A].pop(0)
-        story.do(A, "ReceiveForward", B)
-    return story.files()
-
-
-def _skipped_data(bad: bool) -> Trace:
-    """c reads a's second message, and never its first."""
-    story = Story()
-    story.do(A, "Send", 1)
-    story.do(B, "Send", 1)
-    story.do(A, "ReceiveForward", B)
-    if bad:
-        story.world.processes[C].positions[A] = 1
-        story.do(C, "ReceiveData", A).changed.position = (("a", 0, 1),)
-    return story.files()
-
-
-def _early_in_silence(bad: bool) -> Trace:
-    """a keeps a FORWARD for the next view, and does not say so."""
-    story = Story()
-    story.do(B, "Send", 1)
-    story.do(A, "ReceiveForward", B)
-    story.install(2, B)
-    story.do(B, "Resend", 1)
-    kept = story.do(A, "ReceiveForward", B)
-    if bad:
-        kept.changed = Changed()
-    return story.files()
-
-
-def _kept_to_itself(bad: bool) -> Trace:
-    """a does not pass on what b sends."""
-    story = Story()
-    story.do(B, "Send", 1)
-    passed = story.do(A, "ReceiveForward", B)
-    if bad:
-        passed.sent = ()
-    return story.files()
-
-
-def _not_sent(bad: bool) -> Trace:
-    """b says that it sends, and hands nothing to the network."""
-    story = Story()
-    said = story.do(B, "Send", 1)
-    if bad:
-        said.sent = ()
-    return story.files()
-
-
-def _after_the_end(trace: Trace) -> None:
-    """a takes a FORWARD when it has stopped."""
-    (taken,) = copy({A: [event(trace, A, "ReceiveForward", 3)]})[A]
-    assert isinstance(taken, Event)
-    taken.received = ("FORWARD", "d", 0, "a", 0, 3)
-    taken.index = taken.clock = 99
-    footer = trace[A].pop()
-    taken.index, footer.index = footer.index + 1, footer.index + 1  # type: ignore[union-attr]
-    trace[A] += [taken, footer]
-
-
 _DATA_NEEDS = "ReceiveData needs received, args.from, args.messages, args.view"
 _FORWARD_NEEDS = "ReceiveForward needs received, args.messages, args.view"
 _NO_CHANNEL = "an id that names no message has no place in a channel either"
@@ -205,7 +119,8 @@ PLANTED: Final[dict[str, Planted]] = {
             why=_NO_CHANNEL,
         ),
         f"{_DATA}position != reader.at + 1": story_plant(
-            "it read its channel out of order; false: the channel is read in order", _skipped_data
+            "it read its channel out of order; false: the channel is read in order",
+            stories.skipped_data,
         ),
         f"{_DATA}args.position != position": _data(
             "it read its channel out of order", args__position=9
@@ -291,7 +206,7 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         **_surplus(_SEND, B, "Send", "from_ view position members table digest"),
         f"{_SEND}wrong = self.outbox.compare(event, me, new, outputs, ())": story_plant(
-            "sent: [], not", _not_sent
+            "sent: [], not", stories.not_sent
         ),
         **_lacks(
             _FORWARD,
@@ -309,32 +224,33 @@ PLANTED: Final[dict[str, Planted]] = {
             why=_NO_CHANNEL,
         ),
         f"{_FORWARD}not wanted": story_plant(
-            'received: ["FORWARD","c",0,"b",0,1], not ["FORWARD","from",0,"d",0,0]', _for_another
+            'received: ["FORWARD","c",0,"b",0,1], not ["FORWARD","from",0,"d",0,0]',
+            stories.for_another,
         ),
         f"{_FORWARD}a FORWARD of an earlier life comes after one of a later life": story_plant(
-            "a FORWARD of an earlier life comes after one of a later life", _late_forward
+            "a FORWARD of an earlier life comes after one of a later life", stories.late_forward
         ),
         f"{_FORWARD}return self._out_of_order(reader, event, position)": story_plant(
-            "it read its channel out of order", _skipped_forward
+            "it read its channel out of order", stories.skipped_forward
         ),
         f"{_FORWARD}return differs('args.from', reader.plain, args.from_)": plant(
             'args.from: ["c",0], not ["b",0]', on(A, "ReceiveForward", sets(args__from_=("c", 0)))
         ),
         f"{_FORWARD}answer.__class__ is Refused": plant(
             "the guard is false; false: Running(n)",
-            _after_the_end,
+            stories.after_the_end,
             breaks=TypeError,
             why="what the handler refuses has no next state",
         ),
         f"{_FORWARD}answer[0] is not self.me": story_plant(
-            'early: "unchanged", not [[2,"b",0,1,1]]', _early_in_silence
+            'early: "unchanged", not [[2,"b",0,1,1]]', stories.early_in_silence
         ),
         f"{_FORWARD}event.changed != UNCHANGED": plant(
             'seqno: 7, not "unchanged"', on(A, "ReceiveForward", sets(changed__seqno=7))
         ),
         **_surplus(_FORWARD, A, "ReceiveForward", "position members table digest"),
         f"{_FORWARD}wrong = self.outbox.compare(event, self.me, self.me, answer[1], "
-        "(args.crc,))": story_plant("sent: [], not", _kept_to_itself),
+        "(args.crc,))": story_plant("sent: [], not", stories.kept_to_itself),
         "intervals_changed: not changed.forward_table is UNSET": _data(
             f'{_TABLE}"unchanged"', changed__forward_table=((9, 9),)
         ),

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from .sites import Finder, Function, Mute
+from .sites import Finder, Function
+from .trees import Mute
 
 PACKAGE = "raincheck.conformance"
 

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
+from .trees import (
+    Mute,
+    Put,
+    documents,
+    inside,
+    into,
+    left_out,
+    literal,
+    nothing,
+    operand_of,
+    sets_reason,
+    value_of,
+)
+
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
-Mute: TypeAlias = Callable[[], None]
-"""Takes one rule out of the tree that it was found in."""
-_Put: TypeAlias = Callable[[ast.expr], None]
 _SIMPLE = (ast.Return, ast.Raise, ast.Expr, ast.Assign, ast.AugAssign)
 _LONGEST = 90
 
@@ -71,10 +82,10 @@ class Finder:
         blocks = {id(site.block) for site in sites if id(site.statement) in heard}
         for site in sites:
             statement = site.statement
-            if id(statement) in heard or id(site.block) in blocks or _documents(statement):
+            if id(statement) in heard or id(site.block) in blocks or documents(statement):
                 continue
-            for node in _inside(statement):
-                text = _literal(node)
+            for node in inside(statement):
+                text = literal(node)
                 if text is not None and len(text.split()) > 2:
                     yield text
 
@@ -88,13 +99,13 @@ class Finder:
         witness = self.function.name in self.source.witnesses
         if witness and isinstance(value, ast.Yield | ast.YieldFrom):
             return True
-        if self.function.name in self.source.reasons and _sets_reason(statement):
+        if self.function.name in self.source.reasons and sets_reason(statement):
             return True
         if isinstance(statement, ast.Assign) and self._assigns(statement.targets[0], value):
             return True
         if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Attribute):
             return statement.target.attr in self.source.tables
-        nodes = list(_inside(statement))
+        nodes = list(inside(statement))
         names = {node.id for node in nodes if isinstance(node, ast.Name)}
         if "HOLDS" in names and not names & {"VIOLATED", "INCONCLUSIVE"}:
             return False
@@ -119,21 +130,21 @@ class Finder:
 
         return list(self._operands(guard.test, put, wanted=False))
 
-    def _operands(self, test: ast.expr, put: _Put, *, wanted: bool) -> Iterator[tuple[str, Mute]]:
+    def _operands(self, test: ast.expr, put: Put, *, wanted: bool) -> Iterator[tuple[str, Mute]]:
         """The parts of a condition of which each alone makes it true, or for `wanted`, false."""
         joint = ast.And if wanted else ast.Or
         if isinstance(test, ast.BoolOp) and isinstance(test.op, joint):
             for place, value in enumerate(test.values):
-                yield from self._operands(value, _into(test.values, place), wanted=wanted)
+                yield from self._operands(value, into(test.values, place), wanted=wanted)
             return
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
-            yield from self._operands(test.operand, _field(test), wanted=not wanted)
+            yield from self._operands(test.operand, operand_of(test), wanted=not wanted)
             return
         if isinstance(test, ast.BoolOp):  # a restriction; only what is joint within it counts
             within = [
                 part
                 for place, value in enumerate(test.values)
-                for part in [list(self._operands(value, _into(test.values, place), wanted=wanted))]
+                for part in [list(self._operands(value, into(test.values, place), wanted=wanted))]
                 if len(part) > 1
             ]
             if within:
@@ -152,7 +163,7 @@ class Finder:
             isinstance(node, ast.If) and ast.unparse(node.test) == "reason"
             for node in ast.walk(self.function)
         )
-        return self.function.name in self.source.reasons and _sets_reason(statement) and not asked
+        return self.function.name in self.source.reasons and sets_reason(statement) and not asked
 
     def _pairs(self, test: ast.expr) -> list[tuple[str, Mute]]:
         """The pairs of two tuples that are compared as a whole."""
@@ -196,17 +207,17 @@ class Finder:
         if self.predicate and isinstance(statement, ast.Return):
             answer = statement.value
             if answer is not None and not isinstance(answer, ast.Constant):
-                yield from self._operands(answer, _value(statement), wanted=True)
+                yield from self._operands(answer, value_of(statement), wanted=True)
                 return
         target = statement.targets[0] if isinstance(statement, ast.Assign) else None
         if isinstance(target, ast.Name) and target.id in self.source.flags:
             assert isinstance(statement, ast.Assign)
-            yield from self._operands(statement.value, _value(statement), wanted=False)
+            yield from self._operands(statement.value, value_of(statement), wanted=False)
             return
         if isinstance(value, ast.BoolOp) and isinstance(value.op, ast.Or):
             for place, each in enumerate(value.values):
-                if any(isinstance(n, ast.Call) and self._is_complaint(n) for n in _inside(each)):
-                    yield ast.unparse(each), _without(value.values, place)
+                if any(isinstance(n, ast.Call) and self._is_complaint(n) for n in inside(each)):
+                    yield ast.unparse(each), left_out(value.values, place)
             return
 
         def mute() -> None:
@@ -217,7 +228,7 @@ class Finder:
             elif isinstance(statement, ast.Assign) and not self._assigns(
                 statement.targets[0], statement.value
             ):
-                statement.value = _nothing(statement.value)
+                statement.value = nothing(statement.value)
             else:
                 site.block[site.place] = ast.If(ast.Constant(False), [statement], [])
 
@@ -248,86 +259,16 @@ def _simple(block: list[ast.stmt], guard: ast.If | None) -> Iterator[_Site]:
                 yield from _simple(case.body, None)
 
 
-def _documents(statement: ast.stmt) -> bool:
-    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
-
-
-def _inside(statement: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, but for those of a lambda; a text counts as a whole."""
-    yield statement
-    for child in ast.iter_child_nodes(statement):
-        if isinstance(statement, ast.JoinedStr) and isinstance(child, ast.Constant):
-            continue
-        if not isinstance(child, ast.Lambda):
-            yield from _inside(child)
-
-
-def _into(values: list[ast.expr], place: int) -> _Put:
-    def put(made: ast.expr) -> None:
-        values[place] = made
-
-    return put
-
-
-def _without(values: list[ast.expr], place: int) -> Mute:
-    def mute() -> None:
-        values[place] = ast.Constant(None)
-
-    return mute
-
-
-def _value(statement: ast.Return | ast.Assign) -> _Put:
-    def put(made: ast.expr) -> None:
-        statement.value = made
-
-    return put
-
-
-def _field(node: ast.UnaryOp) -> _Put:
-    def put(made: ast.expr) -> None:
-        node.operand = made
-
-    return put
-
-
-def _nothing(value: ast.expr) -> ast.expr:
-    """What there is instead of a complaint of that kind."""
-    if isinstance(value, ast.ListComp):
-        return ast.List([], ast.Load())
-    return ast.Constant("" if _literal(value) is not None else None)
-
-
-def _sets_reason(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Return):
-        return bool(statement.value and _literal(statement.value))
-    return (
-        isinstance(statement, ast.Assign)
-        and ast.unparse(statement.targets[0]) == "reason"
-        and bool(_literal(statement.value))
-    )
-
-
 def _words(site: _Site) -> str:
     """The words of the complaint: those in the statement, or the reason given right before."""
-    for node in _inside(site.statement):
-        text = _literal(node)
+    for node in inside(site.statement):
+        text = literal(node)
         if text and " " in text.strip():
             return text
     for before in reversed(site.block[: site.place]):
         if isinstance(before, ast.Assign) and ast.unparse(before.targets[0]) in ("reason", "text"):
-            text = _literal(before.value)
+            text = literal(before.value)
             if text:
                 return text
     text = ast.unparse(site.statement)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
-
-
-def _literal(node: ast.AST) -> str | None:
-    """The text that is written there; what is filled in is left open."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value
-    if isinstance(node, ast.JoinedStr):
-        return "".join(
-            str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values
-        )
-    return None
