@@ -76,13 +76,14 @@ class Finder:
                 yield from self._statement(site)
 
     def unheard(self) -> Iterator[str]:
-        """Yield the sentences that stand in no statement that complains, nor right before one."""
+        """Yield the sentences of statements that do not complain, nor set up one that does."""
         sites = list(_simple(self.function.body, None))
         heard = {id(site.statement) for site in sites if self._complains(site.statement)}
         blocks = {id(site.block) for site in sites if id(site.statement) in heard}
         for site in sites:
             statement = site.statement
-            if id(statement) in heard or id(site.block) in blocks or documents(statement):
+            set_up = isinstance(statement, ast.Assign) and id(site.block) in blocks
+            if id(statement) in heard or set_up or documents(statement):
                 continue
             for node in inside(statement):
                 text = literal(node)
