@@ -1,0 +1,128 @@
+"""A good run of a cluster, with its traces and its applications' logs, to plant faults in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.field.clusterchecks import Judged, judge
+from raincheck.conformance.field.clustermembers import Member
+from raincheck.conformance.field.clusterrecord import Record
+from raincheck.conformance.outcome import HOLDS
+from raincheck.conformance.traces.damage import copy
+from raincheck.conformance.traces.tracegen import Trace, write_trace
+
+from . import pingpong_talk as pingpong
+from .planting import Ask, Plant, Told
+from .sequencer_story import trace_of
+
+WHOLE: Final = "the run: "
+SENT: Final = {"a": 2, "b": 2, "c": 0}
+SAID: Final = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+
+
+@dataclass
+class Run:
+    """A good run of three members, before anybody judges it."""
+
+    record: Record
+    trace: Trace
+    logs: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
+    """What each member delivered: of whom, and which message."""
+    check: bool = True
+    """Whether traces are judged too."""
+
+    def member(self, name: str) -> Member:
+        """One of them."""
+        return next(each for each in self.record.lives if each.name == name)
+
+
+def _run() -> Run:
+    nobody: Any = None
+    members = [
+        Member(name, 0, nobody, Path(), sent=sent, joined_in=1, view=1, state=(4, 7))
+        for name, sent in SENT.items()
+    ]
+    plan: Any = None
+    record = Record("r1", 1, plan, lives=members, survivors=list(members))
+    return Run(record, copy(trace_of(1)), {name: list(SAID) for name in SENT})
+
+
+def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Told:
+    """What does not hold of the run, and why."""
+    (folder / "deliveries").mkdir()
+    for name, log in run.logs.items():
+        rows: list[dict[str, Any]] = [
+            {"member": f"{name}.0", "view": 1, "position": place, "sender": f"{who}.0"}
+            | {"message": str(number), "event": "deliver"}
+            for place, (who, number) in enumerate(log, 1)
+        ]
+        rows.append({"member": f"{name}.0", "position": len(log), "event": "end"})
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / "deliveries" / f"r1.{name}.0.jsonl").write_text(text)
+    write_trace(folder / "traces", run.trace)
+    if spoil is not None:
+        spoil(folder)
+    with pingpong.known():
+        return _all_of(judge(run.record, folder, run.check))
+
+
+def _all_of(judged: Judged) -> Told:
+    told = [f"{name}: {verdict}" for name, verdict in judged.verdicts.items() if verdict != HOLDS]
+    told += judged.reasons
+    return told if judged.verdict == HOLDS else [*told, f"{WHOLE}{judged.verdict}"]
+
+
+def _good(folder: Path) -> Told:
+    return _told(folder, _run())
+
+
+def plant(
+    words: str,
+    change: Callable[[Run], Any] | None = None,
+    *,
+    spoil: Callable[[Path], Any] | None = None,
+    **more: Any,
+) -> Plant:
+    """A fault in a run, or in its files."""
+
+    def bad(folder: Path) -> Told:
+        run = _run()
+        if change is not None:
+            change(run)
+        return _told(folder, run, spoil)
+
+    return Plant(good=_good, bad=bad, words=words, **more)
+
+
+def by_logs(words: str, change: Callable[[Run], Any] | None = None, **more: Any) -> Plant:
+    """A fault of a run of which only the applications' logs are looked at."""
+
+    def changed(run: Run) -> None:
+        run.check = False
+        if change is not None:
+            change(run)
+
+    return plant(words, changed, **more)
+
+
+def found(**values: Any) -> Ask:
+    """A run that nobody has found anything wrong with, but for these values."""
+
+    def ask(_: Path) -> Told:
+        judged = Judged(_run().record)
+        for name, value in values.items():
+            if name == "Trace":
+                judged.verdicts[name] = value
+            else:
+                setattr(judged.record, name, value)
+        return [] if judged.verdict == HOLDS else [f"{WHOLE}{judged.verdict}"]
+
+    return ask
+
+
+def verdict_plant(words: str, **values: Any) -> Plant:
+    return Plant(good=found(), bad=found(**values), words=f"{WHOLE}{words}")

@@ -1,0 +1,140 @@
+"""A protocol that exists only to be judged: it uses everything that `Faces` can say of one.
+
+A node says numbers to its peer, in notes that arrive in order and in hails that may be lost.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
+from raincheck.model.machine import Accepted, Conjunct, Refused
+
+NAME: Final = "pingpong"
+Records: TypeAlias = dict[str, list[dict[str, Any]]]
+"""The records of each node's file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """There is one."""
+
+    limit: int = 3
+
+
+class Local(NamedTuple):
+    """What one node knows."""
+
+    node: str
+    peer: str
+    said: int = 0
+    heard: int = 0
+    mood: str = "fair"
+    secret: int = 0
+
+
+class Say(NamedTuple):
+    """Say a number in order."""
+
+    number: int
+
+
+class Call(NamedTuple):
+    """Say a number that may be lost."""
+
+    number: int
+
+
+class Rest(NamedTuple):
+    """Do nothing."""
+
+
+class ReceiveNote(NamedTuple):
+    """The peer said that."""
+
+    sender: str
+    number: int
+
+
+class ReceiveHail(NamedTuple):
+    """The peer said that, perhaps more than once."""
+
+    sender: str
+    number: int
+
+
+class Note(NamedTuple):
+    """A number in order; its half is only for the eye."""
+
+    to: str
+    number: int
+    half: int
+
+
+class Hail(NamedTuple):
+    """A number that may be lost."""
+
+    to: str
+    number: int
+
+
+class Heard(NamedTuple):
+    """The layer above is told."""
+
+    number: int
+
+
+def _say(rules: Rules, me: Local, event: Say) -> Any:
+    if me.said >= rules.limit:
+        return Refused((Conjunct("said[n] < Limit", {"said": me.said}),))
+    half = 100 // event.number
+    return Accepted(me._replace(said=me.said + 1), (Note(me.peer, event.number, half),))
+
+
+def _call(_: Rules, me: Local, event: Call) -> Any:
+    return Accepted(me, (Hail(me.peer, event.number),))
+
+
+def _rest(_: Rules, me: Local, __: Rest) -> Any:
+    return Accepted(me)
+
+
+def _hear(_: Rules, me: Local, event: Any) -> Any:
+    return Accepted(me._replace(heard=me.heard + 1), (Heard(event.number),))
+
+
+def _no_core(_: Any, __: Any) -> Any:
+    raise NotImplementedError
+
+
+_SPEC: Final = Faces(
+    protocol=NAME,
+    rules=Rules,
+    local=Local,
+    inputs={kind.__name__: kind for kind in (Say, Call, Rest, ReceiveNote, ReceiveHail)},
+    handlers={
+        "Say": _say,
+        "Call": _call,
+        "Rest": _rest,
+        "ReceiveNote": _hear,
+        "ReceiveHail": _hear,
+    },
+    outputs=(Note, Hail, Heard),
+    make_core=_no_core,
+    events={},
+    channels={"Note": FIFO, "Hail": DATAGRAM},
+    told=frozenset({"Heard"}),
+    given=frozenset({"mood"}),
+    uncompared=frozenset({"secret"}),
+    begins=lambda _, local: local.said == 0,
+)
+FACES: Final = replace(
+    _SPEC,
+    real=replace(
+        _SPEC,
+        parts=lambda before, after: {
+            name: value for name, value in after._asdict().items() if value != getattr(before, name)
+        },
+    ),
+)

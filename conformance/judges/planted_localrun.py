@@ -1,0 +1,179 @@
+"""Faults planted for the rules of `traces/localrun.py`: one file's records, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.traces.batches import Problem
+from raincheck.conformance.traces.events import Args, Crash, Event, Footer
+from raincheck.conformance.traces.localrun import check_file
+from raincheck.conformance.traces.tracegen import Trace, write_trace
+
+from .planting import Plant, Planted, Told
+from .sequencer_story import A, Change, event, on, plant, sets, trace_of, unsure
+
+_FEED: Final = "LocalRun.feed: "
+_UNUSUAL: Final = "LocalRun._unusual: "
+_OTHER: Final = "LocalRun._other: "
+_FOOTER: Final = "LocalRun._footer: "
+_STRANGER: Final = "an event of another run, protocol, node or incarnation"
+_AFTER: Final = "a record after the footer"
+_MANY_WAYS: Final = "what is not the next event is unusual for one reason or another"
+
+
+def _ends_with(*records: Any) -> Change:
+    """a's file has these before its footer."""
+
+    def change(trace: Trace) -> None:
+        trace[A][-1:-1] = records
+
+    return change
+
+
+def _foot(**values: Any) -> Change:
+    """a's footer has these values."""
+    return lambda trace: sets(**values)(trace[A][-1])
+
+
+def _event(**values: Any) -> Event:
+    """An event that a's file could go on with, but for these values."""
+    made = Event("r1", "sequencer", "a", 0, 14, 99, "Send", Args())
+    sets(**values)(made)
+    return made
+
+
+def _renumbered(trace: Trace) -> None:
+    """a's last event and its footer are one further on."""
+    event(trace, A, "Stop").index += 1
+    trace[A][-1].index += 1  # type: ignore[union-attr]
+
+
+def _last_not_counted(change: Callable[[Event], Any]) -> Change:
+    """a's last event is not right, and its footer does not count it."""
+
+    def changed(trace: Trace) -> None:
+        change(event(trace, A, "Stop"))
+        trace[A][-1].index -= 1  # type: ignore[union-attr]
+
+    return changed
+
+
+def _footer_first(trace: Trace) -> None:
+    """a's footer comes before its last event, and says so."""
+    *rest, last, footer = trace[A]
+    footer.index -= 1  # type: ignore[union-attr]
+    trace[A][:] = [*rest, footer, last]
+
+
+def _alone(words: str, text: bytes, then: str = "", why: str = "") -> Plant:
+    """One file that is checked by itself, with nobody who has looked at it before."""
+
+    def told(folder: Path, text: bytes) -> Told:
+        (folder / "alone.jsonl").write_bytes(text)
+        problems: list[Problem] = []
+        check_file(folder / "alone.jsonl", problems.append)
+        return [problem.reason for problem in problems]
+
+    def good(folder: Path) -> Told:
+        (path, *_) = write_trace(folder, trace_of(1))
+        return told(folder, path.read_bytes())
+
+    return Plant(good=good, bad=lambda folder: told(folder, text), words=words, then=then, why=why)
+
+
+_TOO_MUCH: Final = 'violated local, a.0 event 13 Stop: args is not what the model expects; args: {"'
+_SECOND_FOOTER: Final = Footer(run="r1", node="a", incarnation=0, index=13)
+_EARLY_CLOCK: Final = "the clock 15 is not greater than 15, the one before"
+
+PLANTED: Final[dict[str, Planted]] = {
+    "traces.localrun": {
+        f"{_FEED}event.__class__ is not Event": unsure(
+            "the footer says that event 14 is the last one, the file ends with event 13",
+            _foot(index=14),
+            breaks=AttributeError,
+            why="what is no event has no clock",
+        ),
+        f"{_FEED}event.index != index + 1": unsure(
+            "event 13 is missing: what follows cannot be checked", _renumbered
+        ),
+        f"{_FEED}event.clock <= clock": plant(_EARLY_CLOCK, on(A, "Stop", sets(clock=15))),
+        f"{_FEED}event.incarnation != incarnation": unsure(
+            _STRANGER, on(A, "Stop", sets(incarnation=5))
+        ),
+        f"{_FEED}event.node != node": unsure(_STRANGER, on(A, "Stop", sets(node="b"))),
+        f"{_FEED}event.run != run": unsure(_STRANGER, on(A, "Stop", sets(run="r9"))),
+        f"{_FEED}event.protocol != protocol": unsure(
+            _STRANGER, on(A, "Stop", sets(protocol="other"))
+        ),
+        f"{_FEED}(step := steps.get(event.action)) is None": unsure(
+            "unknown action 'Fly'",
+            on(A, "Send", sets(action="Fly")),
+            breaks=NameError,
+            why="nothing can be done with an action that nobody knows",
+        ),
+        f"{_FEED}self.closed": unsure(_AFTER, _footer_first),
+        f"{_FEED}self._stop(number, event, wrong)": plant(
+            f'{_TOO_MUCH}view":1}}, not {{}}', _last_not_counted(sets(args__view=1))
+        ),
+        f"{_UNUSUAL}unknown action …": unsure(
+            "unknown action 'Fly'", _ends_with(_event(action="Fly"))
+        ),
+        **{
+            f"{_UNUSUAL}record.{name} != header.{name}": unsure(
+                _STRANGER,
+                _ends_with(_event(**{name: value})),
+                then="the clock 99 is not greater than 16, the one before",
+                why=_MANY_WAYS,
+            )
+            for name, value in {
+                "run": "r9",
+                "protocol": "other",
+                "node": "b",
+                "incarnation": 5,
+            }.items()
+        },
+        f"{_UNUSUAL}self._out_of_sequence(line, record)": unsure(
+            "events 14 to 19 are missing: what follows cannot be checked",
+            _ends_with(_event(index=20)),
+        ),
+        f"{_UNUSUAL}the clock … is not greater than …, the one before": plant(
+            _EARLY_CLOCK, _last_not_counted(sets(clock=15))
+        ),
+        f"{_OTHER}a record after the footer": unsure(_AFTER, _ends_with(_SECOND_FOOTER)),
+        f"{_OTHER}a second header": unsure(
+            "a second header", lambda trace: trace[A].insert(3, trace[A][0])
+        ),
+        f"{_OTHER}a crash record belongs into a file of its own": unsure(
+            "a crash record belongs into a file of its own",
+            _ends_with(Crash(run="r1", node="a", incarnation=0)),
+        ),
+        **{
+            f"{_FOOTER}footer.{name} != header.{name}": unsure(
+                "a footer of another run, node or incarnation", _foot(**{name: value})
+            )
+            for name, value in {"run": "r9", "node": "b", "incarnation": 5}.items()
+        },
+        f"{_FOOTER}the footer says that event … is the last one, the file ends with event …: "
+        "records are missing": unsure(
+            "the footer says that event 15 is the last one, the file ends with event 13: records",
+            _foot(index=15),
+        ),
+        "LocalRun._out_of_sequence: index … came before": unsure(
+            "index 3 came before", _ends_with(_event(index=3))
+        ),
+        "LocalRun._out_of_sequence: … missing: what follows cannot be checked": unsure(
+            "event 14 is missing: what follows cannot be checked", _ends_with(_event(index=15))
+        ),
+        "follow_file: the first record is not a header": _alone(
+            "the first record is not a header",
+            b'{\n{"kind":"footer","run":"r1","node":"a","incarnation":0,"index":0}\n',
+            then="not JSON",
+            why="the line that stands in the way is no record either",
+        ),
+        "follow_file: no header: the file is empty or holds no record": _alone(
+            "no header: the file is empty or holds no record", b""
+        ),
+    },
+}

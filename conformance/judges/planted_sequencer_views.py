@@ -1,0 +1,106 @@
+"""Faults planted for the rules of SEQUENCER's rarer events, and of the comparison of any step."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from raincheck.conformance.traces.events import Sent
+from raincheck.conformance.traces.tracegen import Trace
+
+from .planting import Plant, Planted
+from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant
+
+_INSTALL: Final = "ViewFollower._install_view: "
+_JOIN: Final = "ViewFollower._join: "
+_RESEND: Final = "ViewFollower._resend: "
+_PLAIN: Final = "Follower._plain: "
+_JOIN_NEEDS: Final = "Join needs received, args.view, args.members, args.table, args.digest"
+_GOES_ON: Final = "the value that is missing is needed to go on"
+_NAMED: Final = "the message's id names it too"
+_RECEIVED: Final = "received is not what the model expects"
+_WHICH: Final = "violated local, a.0 event 12 Leave: "
+_TOO_MUCH: Final = plant(
+    f'{_WHICH}args is not what the model expects; args: {{"view":1}}, not {{}}',
+    on(A, "Leave", sets(args__view=1)),
+)
+_ABC: Final = (("a", 0), ("b", 0), ("c", 0))
+
+
+def _join(words: str, then: str = "", why: str = "", /, **values: Any) -> Plant:
+    breaks = None if then or not why else TypeError
+    change = on(D, "Join", sets(**values))
+    return plant(words, change, then=then, breaks=breaks, why=why)
+
+
+def _left(bad: bool) -> Trace:
+    """a leaves, and sends something with it."""
+    story = Story()
+    left = story.do(A, "Leave")
+    if bad:
+        left.sent = (Sent(("DATA", "a", 0, 9)),)
+    return story.files()
+
+
+PLANTED: Final[dict[str, Planted]] = {
+    "mapping.sequencer_views": {
+        f"{_INSTALL}args.view is None": plant(
+            "InstallView needs args.view, args.members",
+            on(B, "InstallView", sets(args__view=None)),
+            then="the guard is false; false: v = view[n] + 1",
+            why="no view is not the next one",
+        ),
+        f"{_INSTALL}not args.members": plant(
+            "InstallView needs args.view, args.members",
+            on(B, "InstallView", sets(args__members=None)),
+            breaks=TypeError,
+            why=_GOES_ON,
+        ),
+        f"{_JOIN}received is None": _join(_JOIN_NEEDS, _RECEIVED, _NAMED, received=None),
+        f"{_JOIN}args.view is None": _join(_JOIN_NEEDS, _RECEIVED, _NAMED, args__view=None),
+        f"{_JOIN}not args.members": _join(_JOIN_NEEDS, "", _GOES_ON, args__members=None),
+        f"{_JOIN}args.digest is None": _join(_JOIN_NEEDS, "", _GOES_ON, args__digest=None),
+        f"{_JOIN}return differs('received', expected, received)": _join(
+            'received: ["JOIN_RSP","a",0,"d",0,3], not ["JOIN_RSP","a",0,"d",0,2]',
+            received=("JOIN_RSP", "a", 0, "d", 0, 3),
+        ),
+        f"{_JOIN}a view that contains …": _join(
+            'args.members: [["a",0],["b",0],["c",0]], not "a view that contains [\'d\', 0]"',
+            "view 2 has other members here than elsewhere",
+            "who lets it in is in that view as well",
+            args__members=_ABC,
+        ),
+        f"{_RESEND}return lacking(event, 'args.messages')": plant(
+            "Resend needs args.messages",
+            on(B, "Resend", sets(args__messages=None)),
+            breaks=TypeError,
+            why=_GOES_ON,
+        ),
+        f"{_RESEND}return differs('args.messages', (*self.plain, low, place[3]), place)": plant(
+            'args.messages: ["b",0,2,1], not ["b",0,3,1]',
+            on(B, "Resend", sets(args__messages=("b", 0, 2, 1))),
+        ),
+    },
+    "mapping.sequencer_records": {
+        "surplus: return differs('args', {}, extra)": _TOO_MUCH,
+        "surplus: return differs('received', None, event.received)": plant(
+            f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',
+            on(A, "Leave", sets(received=("DATA", "a", 0, 1))),
+        ),
+    },
+    "mapping.sequencer_follower": {
+        f"{_PLAIN}return refused(answer)": plant(
+            'the guard is false; false: status[n] = "leaving"',
+            on(A, "Leave", sets(action="Stop")),
+            breaks=AttributeError,
+            why="what the handler refuses has no next state",
+        ),
+        f"{_PLAIN}return self._wrong_change(event, expected, answer.outputs)": plant(
+            f'{_WHICH}the variables changed otherwise than in the model; seqno: 7, not "unchanged"',
+            on(A, "Leave", sets(changed__seqno=7)),
+        ),
+        f"{_PLAIN}surplus(event)": _TOO_MUCH,
+        f"{_PLAIN}self.outbox.compare(event, old, new, answer.outputs, crcs)": story_plant(
+            'sent is not what the model expects; sent: [["DATA","a",0,9]], not []', _left
+        ),
+    },
+}

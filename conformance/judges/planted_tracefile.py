@@ -1,0 +1,190 @@
+"""Faults planted for the rules of `traces/tracefile.py`: lines and headers that cannot be used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.traces import tracefile
+from raincheck.conformance.traces.batches import Problem
+from raincheck.conformance.traces.events import Footer, encode_lines
+from raincheck.conformance.traces.tracegen import Trace
+from raincheck.conformance.traces.traceparquet import write_parquet
+
+from .planting import Plant, Planted, Told
+from .sequencer_story import A, C, good, judged, sets, trace_of, unsure
+
+_HEADER: Final = "usable_header: "
+_HEADLESS: Final = "no header: the file is empty or does not begin with one"
+_LONGEST: Final = 100_000
+
+
+def _headless(folder: Path) -> None:
+    footer = Footer(run="r1", node="a", incarnation=0, index=1)
+    (folder / "headless.jsonl").write_bytes(encode_lines([footer]))
+
+
+def _version(trace: Trace) -> None:
+    sets(version=9)(trace[A][0])
+
+
+def _protocol(trace: Trace) -> None:
+    for record in trace[C]:
+        if not isinstance(record, Footer):
+            sets(protocol="other")(record)
+
+
+def _nodes(trace: Trace) -> None:
+    for records in trace.values():
+        sets(nodes=("a", "b", "c"))(records[0])
+
+
+def _nonsense(folder: Path) -> None:
+    with (folder / "r1.a.0.jsonl").open("a") as file:
+        file.write("nonsense\n")
+
+
+def _long_line(folder: Path) -> Told:
+    """A line longer than any record, at the end of a file."""
+    longest = tracefile.MAX_LINE
+    tracefile.MAX_LINE = _LONGEST
+
+    def spoil(folder: Path) -> None:
+        with (folder / "r1.a.0.jsonl").open("a") as file:
+            file.write(" " * 3 * _LONGEST + "\n")
+
+    try:
+        return judged(folder, trace_of(1), spoil)
+    finally:
+        tracefile.MAX_LINE = longest
+
+
+def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
+    """A path under which there is no trace."""
+
+    def told(path: Path) -> Told:
+        try:
+            tracefile.trace_files([path])
+        except UsageError as error:
+            return [str(error)]
+        return []
+
+    def fine(folder: Path) -> Told:
+        (folder / "a.jsonl").touch()
+        return told(folder)
+
+    return Plant(good=fine, bad=lambda folder: told(of(folder)), words=words)
+
+
+def _read(of: Callable[[Path], Path]) -> Callable[[Path], Told]:
+    """What the reader says of a file."""
+
+    def told(folder: Path) -> Told:
+        problems: list[Problem] = []
+        for _ in tracefile.read_records(of(folder), problems.append):
+            pass
+        return [problem.reason for problem in problems]
+
+    return told
+
+
+def _good_file(folder: Path) -> Path:
+    (folder / "a.jsonl").write_bytes(encode_lines(trace_of(1)[A]))
+    return folder / "a.jsonl"
+
+
+def _cut_line(folder: Path) -> None:
+    path = folder / "r1.a.0.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+
+
+def _parquet(words: str, spoil: Callable[[Path], Any]) -> Plant:
+    """A file in the other format, and what happened to it."""
+
+    def written(folder: Path) -> Path:
+        write_parquet(folder / "a.parquet", trace_of(1)[A])
+        return folder / "a.parquet"
+
+    def spoilt(folder: Path) -> Path:
+        spoil(written(folder))
+        return folder / "a.parquet"
+
+    return Plant(good=_read(written), bad=_read(spoilt), words=words)
+
+
+def _other_column(name: str, value: Any) -> Callable[[Path], Any]:
+    """Each row has that value in that column."""
+
+    def spoil(path: Path) -> None:
+        rows = pq.read_table(path)
+        column = pa.array([value] * len(rows))
+        made = column.view(pa.string()) if isinstance(value, bytes) else column
+        place = rows.column_names.index(name)
+        pq.write_table(rows.set_column(place, name, made), path)
+
+    return spoil
+
+
+PLANTED: Final[dict[str, Planted]] = {
+    "traces.tracefile": {
+        "files_in: … holds no … (…): …": _paths("holds no trace file (.jsonl", lambda path: path),
+        "files_in: … does not exist: name a … or a folder of them": _paths(
+            "does not exist: name a trace file or a folder of them", lambda path: path / "x"
+        ),
+        "read_records: cannot be read any further (…)": Plant(
+            good=_read(_good_file),
+            bad=_read(lambda folder: folder),
+            words="cannot be read any further (Is a directory)",
+        ),
+        f"{_HEADER}the first record is not a header: nothing in this file can be checked": unsure(
+            "the first record is not a header: nothing in this file can be checked",
+            spoil=_headless,
+            then=_HEADLESS,
+            why="a file without a header is of no run",
+        ),
+        f"{_HEADER}version …: this reader knows version …": unsure(
+            "version 9: this reader knows version 1", _version
+        ),
+        f"{_HEADER}protocol …: this reader knows …": unsure(
+            "protocol 'other': this reader knows sequencer", _protocol
+        ),
+        f"{_HEADER}node … is not among the header's nodes": unsure(
+            "node 'd' is not among the header's nodes", _nodes
+        ),
+        f"{_HEADER}report(Problem(str(path), 1, reason))": unsure(
+            "version 9: this reader knows version 1",
+            _version,
+            then=_HEADLESS,
+            why="a file without a header that can be used is of no run",
+        ),
+        "_blocks: the line is longer than … bytes": Plant(
+            good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
+        ),
+        "_decode_block: truncated last line: …": unsure(
+            "r1.a.0.jsonl line 15: truncated last line: not JSON", spoil=_cut_line
+        ),
+        "_decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": unsure(
+            "r1.a.0.jsonl line 16: not JSON", spoil=_nonsense
+        ),
+    },
+    "traces.traceparquet": {
+        "read_parquet: not a Parquet file: …": _parquet(
+            "not a Parquet file", lambda path: path.write_text("nonsense, and more of it")
+        ),
+        "read_parquet: missing columns: …": _parquet(
+            "missing columns: run, protocol",
+            lambda path: pq.write_table(pa.table({"kind": ["header"]}), path),
+        ),
+        "read_parquet: cannot be read any further (…)": _parquet(
+            "cannot be read any further ('utf-8' codec can't decode", _other_column("run", b"\xff")
+        ),
+        "_records: not a trace record: …": _parquet(
+            "not a trace record: Expected `int` >= 0", _other_column("index", -1)
+        ),
+    },
+}

@@ -1,0 +1,115 @@
+"""Planted inputs: an input that one rule alone complains of, and the words in which it does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+
+from raincheck.conformance.traces.checker import RunVerdict
+from raincheck.conformance.traces.findings import HOLDS, Finding
+
+from .muting import muted
+from .rules import PACKAGE, Rule, Source
+
+Told: TypeAlias = list[str]
+"""All that a checker complains of, each in a sentence; of a good input, nothing."""
+Ask: TypeAlias = Callable[[Path], Told]
+"""Write an input into that folder, which is empty, and let it be judged."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plant:
+    """An input that breaks one rule."""
+
+    good: Ask
+    """The input as it was: nobody complains."""
+    bad: Ask
+    """The input with the fault."""
+    words: str
+    """What somebody says of it as long as the rule is there, and nobody without it."""
+    verdict: str = ""
+    """What the run's verdict is then, where there is one."""
+    then: str = ""
+    """What somebody else says of it without the rule; empty if it then holds."""
+    breaks: type[Exception] | None = None
+    """What is raised without the rule, where the checker relies on it to go on."""
+    why: str = ""
+    """Why others complain too, or why the checker cannot go on."""
+
+
+Planted: TypeAlias = Mapping[str, Plant]
+"""By the rule's key."""
+
+
+def planted_for(source: Source) -> Planted:
+    """Return the inputs planted for the rules of that module."""
+    module = import_module(f"{PACKAGE}.judges.{source.planted}")
+    return dict(module.PLANTED.get(source.module, {}))
+
+
+def redundant_of(source: Source) -> dict[str, str]:
+    """Return the rules of that module that nobody could miss, and why."""
+    module = import_module(f"{PACKAGE}.judges.{source.planted}")
+    return dict(getattr(module, "REDUNDANT", {}).get(source.module, {}))
+
+
+def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
+    """Why the planted input does not show that the rule is there; empty if it does.
+
+    `ask` lets an input be judged; a good one may be asked for more than once.
+    """
+    if told := ask(plant.good):
+        return f"somebody complains of the good input: {told}"
+    told = ask(plant.bad)
+    if not any(plant.words in each for each in told):
+        return f"nobody says {plant.words!r}, but {told}"
+    if plant.verdict and not any(each.endswith(f": {plant.verdict}") for each in told):
+        return f"the verdict is not {plant.verdict}: {told}"
+    if bool(plant.then or plant.breaks) != bool(plant.why):
+        return "who else complains, and the reason why, must be given together"
+    try:
+        with muted(rule):
+            told = ask(plant.bad)
+    except Exception as error:  # noqa: BLE001 - a checker without a rule may do anything
+        if plant.breaks is not None and type(error) is plant.breaks:
+            return ""
+        return f"without the rule there is {type(error).__name__}: {error}"
+    if plant.breaks is not None:
+        return f"without the rule {plant.breaks.__name__} is not raised: {told}"
+    if any(plant.words in each for each in told):
+        return f"without the rule somebody still says {plant.words!r}: {told}"
+    if plant.then:
+        wanted = any(plant.then in each for each in told)
+        return "" if wanted else f"without the rule nobody says {plant.then!r}, but {told}"
+    return f"without the rule others complain: {told}" if told else ""
+
+
+def sentences(verdicts: Iterable[RunVerdict]) -> Told:
+    """What was found out about runs; a run that holds is not spoken of."""
+    told = []
+    for verdict in verdicts:
+        if verdict.verdict != HOLDS:
+            told.append(f"{verdict.run}: {verdict.verdict}")
+        told += [sentence(finding) for finding in verdict.findings]
+        told += [f"{Path(p.path).name} line {p.line}: {p.reason}" for p in verdict.problems]
+    return told
+
+
+def sentence(finding: Finding) -> str:
+    """A finding with all that it says."""
+    who = f"{finding.node}.{finding.incarnation} event {finding.index} {finding.action}".strip()
+    text = f"{finding.verdict} {finding.part}, {who}: {finding.reason}"
+    for conjunct in finding.conjuncts:
+        text += f"; false: {conjunct.text}"
+    for each in finding.differences:
+        text += f"; {each.name}: {_json(each.recorded)}, not {_json(each.expected)}"
+    return text
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,232 @@
+"""A short good run of SEQUENCER in which everything happens, to plant faults in.
+
+a, b and c found the group and a numbers their messages. b's third message goes out a second time,
+since b changes its view before it has got it back; d joins. a leaves, c crashes and comes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.traces.checker import check_paths
+from raincheck.conformance.traces.damage import copy
+from raincheck.conformance.traces.events import Event, Footer, Header, Record, ViewRecord
+from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.tracegen import Trace, write_trace
+from raincheck.conformance.traces.world import World
+from raincheck.model.runs import Address
+from raincheck.model.sequencer import Rules
+
+from .planting import Ask, Plant, Told, sentences
+
+A, B, C, D = (Address(node, 0) for node in "abcd")
+C1 = Address("c", 1)
+NODES = ("a", "b", "c", "d")
+VIEWS = {2: (A, B, C, D), 3: (B, C, D), 4: (B, D), 5: (B, D, C1)}
+
+
+class Story:
+    """A run in the making."""
+
+    def __init__(self) -> None:
+        self.world = World("r1", Rules())
+        self.events: list[Event] = []
+        self.said = {C1: 0}
+        self.world.found((A, B, C))
+        self.world.arrive(D)
+
+    def do(self, who: Address, action: str, choice: Any = None) -> Event:
+        """Take a step; every message has contents of its own."""
+        event = self.world.perform(who, action, choice, 100 + len(self.events))
+        self.events.append(event)
+        return event
+
+    def all_receive(self, coordinator: Address, *readers: Address) -> None:
+        """Let everybody read that stream to its end."""
+        for who in readers:
+            while self.world.next_data(who, coordinator) is not None:
+                self.do(who, "ReceiveData", coordinator)
+
+    def install(self, view: int, *members: Address, of: tuple[Address, ...] = ()) -> None:
+        """Let them install a view."""
+        for who in members:
+            self.do(who, "InstallView", (view, of or VIEWS[view]))
+
+    def files(self) -> Trace:
+        """The run so far as files that end well."""
+        trace: Trace = {}
+        for who, here in self.world.processes.items():
+            founder = who in (A, B, C)
+            head = Header(
+                version=1,
+                run="r1",
+                protocol="sequencer",
+                node=who.node,
+                incarnation=who.incarnation,
+                nodes=NODES,
+                constants={"VirtualSynchrony": False},
+                initial=ViewRecord(1, (A, B, C)) if founder else None,
+                said=self.said.get(who, 0),
+            )
+            mine = [e for e in self.events if (e.node, e.incarnation) == who]
+            foot = Footer(run="r1", node=who.node, incarnation=who.incarnation, index=here.index)
+            trace[who] = [head, *mine, foot]
+        return copy(trace)
+
+
+def told_until(chapter: int) -> Story:
+    """The run up to the end of that chapter, 1 to 4."""
+    story = Story()
+    do = story.do
+    do(A, "Send", 2)
+    do(B, "Send", 2)
+    do(A, "ReceiveForward", B)
+    story.all_receive(A, A, B, C)
+    if chapter == 1:
+        return story
+    do(B, "Send", 1)
+    do(A, "ReceiveForward", B)
+    story.install(2, B)
+    do(B, "Resend", 1)
+    do(A, "ReceiveForward", B)
+    story.all_receive(A, A)
+    story.install(2, A)
+    do(D, "Join")
+    story.all_receive(A, A, B)
+    do(C, "ReceiveData", A)
+    story.install(2, C)
+    story.all_receive(A, C, D)
+    if chapter == 2:
+        return story
+    do(D, "Send", 2)
+    do(A, "ReceiveForward", D)
+    story.all_receive(A, A, B, C, D)
+    do(A, "Leave")
+    do(A, "Stop")
+    story.install(3, B, C, D)
+    if chapter == 3:
+        return story
+    do(B, "Send", 1)
+    story.all_receive(B, B, C, D)
+    do(C, "Send", 1)
+    do(C, "Crash")
+    story.install(4, B, D)
+    story.said[C1] = 1
+    story.world.arrive(C1, 1)
+    story.install(5, B, D)
+    do(C1, "Join")
+    do(C1, "Send", 1)
+    do(B, "ReceiveForward", C1)
+    story.all_receive(B, B, D, C1)
+    return story
+
+
+@cache
+def trace_of(chapter: int) -> Trace:
+    """The good run's files, not to be changed."""
+    return told_until(chapter).files()
+
+
+Change = Callable[[Trace], Any]
+Spoil = Callable[[Path], Any]
+
+
+def judged(folder: Path, trace: Trace, spoil: Spoil | None = None) -> Told:
+    """What the checker says of a trace, and of its files if something happened to them."""
+    write_trace(folder, trace)
+    if spoil is not None:
+        spoil(folder)
+    return sentences(check_paths([folder]))
+
+
+@cache
+def good(chapter: int = 4) -> Ask:
+    """The good run."""
+    return lambda folder: judged(folder, trace_of(chapter))
+
+
+def plant(
+    words: str,
+    change: Change | None = None,
+    *,
+    spoil: Spoil | None = None,
+    chapter: int = 4,
+    verdict: str = VIOLATED,
+    **more: Any,
+) -> Plant:
+    """A fault in the records of the good run, or in the files that they are written to."""
+
+    def bad(folder: Path) -> Told:
+        trace = copy(trace_of(chapter))
+        if change is not None:
+            change(trace)
+        return judged(folder, trace, spoil)
+
+    return Plant(good=good(chapter), bad=bad, words=words, verdict=verdict, **more)
+
+
+def unsure(words: str, change: Change | None = None, **more: Any) -> Plant:
+    """The same, of a fault with which nobody can tell whether the run was good."""
+    return plant(words, change, verdict=INCONCLUSIVE, **more)
+
+
+def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
+    """One of the events of that kind, the first if nothing else is said."""
+    return [e for e in trace[who] if isinstance(e, Event) and e.action == action][number]
+
+
+def story_plant(
+    words: str, make: Callable[[bool], Trace], *, verdict: str = VIOLATED, **more: Any
+) -> Plant:
+    """A run of its own, with the fault in it or not."""
+    return Plant(
+        good=lambda folder: judged(folder, make(False)),
+        bad=lambda folder: judged(folder, make(True)),
+        words=words,
+        verdict=verdict,
+        **more,
+    )
+
+
+def on(
+    who: Address,
+    action: str,
+    change: Callable[[Event], Any],
+    number: int = 0,
+    *,
+    last: bool = False,
+) -> Change:
+    """A change of one event; behind the `last` one the file ends."""
+
+    def changed(trace: Trace) -> None:
+        found = event(trace, who, action, number)
+        change(found)
+        if last:
+            cut_behind(trace[who], found)
+
+    return changed
+
+
+def cut_behind(records: list[Record], found: Event) -> None:
+    """Let a file end, and well, with that event."""
+    del records[records.index(found) + 1 :]
+    records.append(
+        Footer(run=found.run, node=found.node, incarnation=found.incarnation, index=found.index)
+    )
+
+
+def sets(**values: Any) -> Callable[[Any], None]:
+    """A change that gives new values; `args__view` is `view` of `args`."""
+
+    def change(record: Any) -> None:
+        for name, value in values.items():
+            target = record
+            *path, field = name.split("__")
+            for each in path:
+                target = getattr(target, each)
+            setattr(target, field, value)
+
+    return change

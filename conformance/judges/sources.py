@@ -1,0 +1,126 @@
+"""Which modules judge traces and logs, and by which names they complain."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from .rules import Source
+
+_WORDS = frozenset({"Wrong", "differs", "lacking", "refused", "surplus"})
+
+SOURCES: Final = (
+    Source(
+        module="traces.runfiles",
+        planted="planted_runfiles",
+        complaints=frozenset({"Problem", "report"}),
+        reasons=frozenset({"_clash"}),
+    ),
+    Source(
+        module="traces.localrun",
+        planted="planted_localrun",
+        complaints=frozenset(
+            {"quarantine", "_note", "_stop", "_out_of_sequence", "_unusual", "Problem"}
+        ),
+        builders=frozenset({"quarantine", "_note", "_stop"}),
+    ),
+    Source(
+        module="traces.network",
+        planted="planted_network",
+        complaints=frozenset({"_found", "_missing", "_unknown", "Finding"}),
+        builders=frozenset({"_found", "_missing", "_unknown"}),
+        predicates=frozenset({"follows"}),
+        reasons=frozenset({"channel_finding"}),
+    ),
+    Source(module="traces.checker", planted="planted_network"),
+    Source(
+        module="traces.tracefile",
+        planted="planted_tracefile",
+        complaints=frozenset({"Problem", "UsageError"}),
+        builders=frozenset({"_reason"}),
+        reasons=frozenset({"usable_header", "_decode_block"}),
+        asides=frozenset({"trace_files"}),
+    ),
+    Source(
+        module="traces.traceparquet",
+        planted="planted_tracefile",
+        complaints=frozenset({"Problem"}),
+    ),
+    Source(
+        module="mapping.sequencer_trace",
+        planted="planted_sequencer",
+        complaints=_WORDS | {"_wrong_data", "_wrong_change", "_out_of_order", "_plain", "compare"},
+        builders=frozenset({"_wrong_data"}),
+        predicates=frozenset({"intervals_changed"}),
+    ),
+    Source(
+        module="mapping.sequencer_views",
+        planted="planted_sequencer_views",
+        complaints=_WORDS,
+    ),
+    Source(
+        module="mapping.sequencer_records",
+        planted="planted_sequencer_views",
+        complaints=_WORDS,
+        builders=frozenset({"differs", "lacking", "refused"}),
+    ),
+    Source(
+        module="mapping.sequencer_sent",
+        planted="planted_sequencer_sent",
+        complaints=_WORDS | {"_other"},
+        builders=frozenset({"_other"}),
+    ),
+    Source(
+        module="mapping.sequencer_follower",
+        planted="planted_sequencer_views",
+        complaints=_WORDS | {"_wrong_change", "compare"},
+        builders=frozenset({"_wrong_change", "_out_of_order"}),
+    ),
+    Source(
+        module="traces.faced",
+        planted="planted_faced",
+        complaints=frozenset(
+            {"_Unusable", "ShapeError", "_find", "_missing", "Difference", "Problem"}
+        ),
+        builders=frozenset({"_find", "_missing", "_within"}),
+        predicates=frozenset({"_same"}),
+    ),
+    Source(
+        module="traces.facednet",
+        planted="planted_facednet",
+        complaints=frozenset({"_finding", "Finding"}),
+        builders=frozenset({"_finding"}),
+    ),
+    Source(
+        module="traces.facedrun",
+        planted="planted_facednet",
+        complaints=frozenset({"Problem"}),
+    ),
+    Source(
+        module="traces.deliveries",
+        planted="planted_deliveries",
+        complaints=frozenset({"Problem", "ValueError", "OSError"}),
+        asides=frozenset({"delivery_files"}),
+    ),
+    Source(
+        module="shapes",
+        planted="planted_shapes",
+        complaints=frozenset({"ShapeError", "TypeError"}),
+    ),
+    Source(
+        module="field.clusterchecks",
+        planted="planted_cluster",
+        complaints=frozenset({"add", "gaps.append", "reasons.append"}),
+        builders=frozenset({"result"}),
+        witnesses=frozenset({"verdict", "_lost"}),
+        tables=frozenset({"verdicts", "reasons"}),
+        flags=frozenset({"undecided"}),
+    ),
+    Source(
+        module="field.fence",
+        planted="planted_fence",
+        complaints=frozenset({"wrong", "ValueError"}),
+        predicates=frozenset({"accepts"}),
+        builders=frozenset({"wrong"}),
+    ),
+)
+"""In the order in which a trace meets them."""
