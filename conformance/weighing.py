@@ -7,6 +7,7 @@ less than it should, becomes "inconclusive"; only what a step's own summary says
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from raincheck.conformance.report.pages import judged_over
 from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
 from raincheck.conformance.tlc.tlaspec import comment_above, spec_of
 
@@ -148,7 +149,15 @@ def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str, protocol:
     runs = [entry for entry in by_name.get("run", {}).values() if "events" in entry]
     events = sum(int(entry["events"]) for entry in runs)
     scope = f"{len(runs)} runs, {events:,} events"
-    return _judged(found, scope)
+    over = _over(by_name.get("run", {}), name)
+    return _judged(found, f"{scope}; {over}" if over else scope)
+
+
+def _over(entries: Mapping[str, Entry], name: str) -> str:
+    """Over how many members, views and messages the field runs have judged a property."""
+    entry = entries.get(name, {})
+    judged = entry.get("judged")
+    return judged_over(judged) if isinstance(judged, dict) else ""
 
 
 def trace_cell(by_name: Mapping[str, Mapping[str, Entry]], protocol: str) -> Cell:

@@ -19,7 +19,7 @@ from raincheck.conformance.traces.properties_local import check_deliveries
 
 from .clustermembers import Member
 from .clusterrecord import Record
-from .tally import add, counted, damaged, explained, summed
+from .tally import add, counted, damaged, explained, judged_sum, summed
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 """Properties that speak of crashed members too. They need delivery that waits for stability, which
@@ -39,6 +39,12 @@ FIRM = (
 )
 """What has to hold. Trace: each member's events and the network relation. Logs: what the delivery
 logs say by themselves. SameCut: whoever was given the state ended with what all the others have."""
+NEEDS_TRACES = frozenset(
+    {"Trace", "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView", "Logs"}
+)
+"""Asked only where traces and logs are checked."""
+NEEDS_TWO = "SameCut"
+"""Asked only where two members came to the end."""
 NOT_PROMISED = "not promised"
 
 
@@ -47,8 +53,12 @@ class Judged:
     """A run and what was found out about it."""
 
     record: Record
+    checked: bool = True
+    """Whether its traces are held against the model."""
     verdicts: dict[str, str] = field(default_factory=dict)
     """Per property."""
+    judged: dict[str, dict[str, int]] = field(default_factory=dict)
+    """Per property over how many members, views and messages it was judged."""
     reasons: list[str] = field(default_factory=list)
     """Why something does not hold, or cannot be said."""
     witnesses: dict[str, Any] = field(default_factory=dict)
@@ -61,7 +71,10 @@ class Judged:
     @property
     def verdict(self) -> str:
         """Over all that has to hold."""
-        found = {self.verdicts.get(name, HOLDS) for name in FIRM}
+        owed = [name for name in FIRM if name != NEEDS_TWO or name in self.verdicts]
+        if not self.checked:
+            owed = [name for name in owed if name not in NEEDS_TRACES or name in self.verdicts]
+        found = {self.verdicts.get(name, INCONCLUSIVE) for name in owed}
         if VIOLATED in found:
             return VIOLATED
         undecided = INCONCLUSIVE in found or self.record.failure or self.record.defects
@@ -82,6 +95,7 @@ class Judged:
             "damaged": damaged(record.lives),
             "seconds": round(record.seconds, 1),
             "properties": dict(self.verdicts),
+            "judged": dict(self.judged),
             "plan": record.plan,
         }
         reasons = [*self.reasons]
@@ -92,7 +106,7 @@ class Judged:
 
 def judge(record: Record, folder: Path, check: bool = True) -> Judged:
     """Check one run's traces and logs."""
-    judged = Judged(record)
+    judged = Judged(record, check)
     if record.failure:
         judged.reasons.append(f"Incomplete: {record.failure}")
     judged.reasons += record.defects
@@ -148,6 +162,9 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
         judged.reasons += explained(verdict)
         for promise in verdict.promises:
             add(judged.verdicts, promise.name, promise.verdict)
+            judged.judged[promise.name] = promise.judged
+            if promise.verdict == INCONCLUSIVE:
+                judged.reasons.append(f"{promise.name}: {promise.reason}")
             if promise.verdict == VIOLATED:
                 judged.witnesses[promise.name] = promise.witness
                 if promise.name not in UNIFORM:
@@ -225,6 +242,8 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
     for name in FIRM:
         if (over_all := summed(every, name)) is not None:
             verdict, figures = over_all
+            if any(name in judged.judged for judged in runs):
+                figures["judged"] = judged_sum(judged.judged.get(name, {}) for judged in runs)
             found.append(Result(name, "sequencer", verdict, HOLDS, figures))
     for name in UNIFORM:
         counts = counted(every, name)
@@ -235,6 +254,7 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
             "seen_kept": counts.get(HOLDS, 0),
             "seen_violated": counts.get(VIOLATED, 0),
             "undecided": counts.get(INCONCLUSIVE, 0),
+            "judged": judged_sum(judged.judged.get(name, {}) for judged in runs),
             "seeds_violated": seeds,
             "witness": next((j.witnesses[name] for j in runs if name in j.witnesses), None),
         }

@@ -101,12 +101,25 @@ class ClusterRun(Run[Record, Member]):
         )
         await members.until(self._all_delivered, "Delivering everything to everybody", SETTLE)
         survivors = self.record.survivors = members.in_group
+        await self._go_on(survivors)
         for member in survivors:
             self._leave(member)
         await members.until(
             lambda: all(member.code is not None for member in survivors), "Leaving", LEAVE
         )
         await self._bury()
+
+    async def _go_on(self, survivors: list[Member]) -> None:
+        """Let one leave first: only who goes on from a view is asked what it delivered in it."""
+        *staying, last = survivors
+        if len(staying) < 2:
+            return
+        self._leave(last)
+        await self.members.until(
+            lambda: all(last.address not in m.members for m in staying if m.running),
+            f"Going on without {last.address}",
+            LEAVE,
+        )
 
     def _all_delivered(self) -> bool:
         """Every survivor has delivered the last message of every survivor that sent one."""
@@ -203,6 +216,8 @@ class ClusterRun(Run[Record, Member]):
         target.signal(signal.SIGCONT)
 
     def _leave(self, member: Member) -> None:
+        if member.ending == "leave":
+            return
         member.ending = "leave"
         member.signal(signal.SIGTERM)
 

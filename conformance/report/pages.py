@@ -79,7 +79,9 @@ def figures_line(result: Result) -> str:
         if isinstance(value, bool | int | float | str)
     ]
     judged = result.figures.get("judged")
-    return ", ".join([judged_over(judged), *words] if isinstance(judged, dict) else words)
+    if isinstance(judged, dict) and all(isinstance(count, int) for count in judged.values()):
+        words.insert(0, judged_over(judged))
+    return ", ".join(words)
 
 
 def judged_over(counts: Mapping[str, int]) -> str:
