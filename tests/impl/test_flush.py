@@ -324,6 +324,13 @@ def test_a_frozen_stream_gives_only_what_is_fetched() -> None:
     assert core.handle(ev.Reconciled()) == [ev.Control(A, ReconcileOk(FID))]
 
 
+def test_without_the_freeze_a_stream_goes_on() -> None:
+    core = Flush(B, repairs=Repairs(freeze=False))
+    core.begin(1, (A, B, C))
+    assert core.handle(ev.ReceiveStart(A, FID, (A, B))) == [ev.Block()]
+    assert core.handle(ev.ReceiveMulticast(C, 2)) == []
+
+
 def test_who_does_not_read_a_stream_lacks_nothing_of_it() -> None:
     """A member that has installed the next view no longer has the stream of who is gone."""
     core = Flush(A)

@@ -212,6 +212,15 @@ def test_a_message_for_an_earlier_life_fails_soon():
     assert a.under_way() == []
 
 
+def test_what_is_for_another_node_is_not_answered_for_it():
+    later = manager(Address("b", 5))
+    later.receive(FRAMES.make(MESSAGE, A, Address("c", 0), 1, 0, b"=x"), AT_A, 0.0)
+    later.receive(FRAMES.make(MESSAGE, B, B, 1, 0, b"=x"), AT_A, 0.0)
+
+    assert later.counters == Counter({"not_for_me": 2})
+    assert later.poll_datagrams() == []
+
+
 def test_an_answer_to_an_earlier_life_is_counted_and_not_answered():
     later = manager(Address("b", 5))
     for kind in (ACK, GONE):
@@ -235,6 +244,8 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
     assert [message for _, message in a.under_way()] == ["two"]
     due = a.deadline()
     assert due == a.config.retransmit_after
+    a.tick(due / 2)
+    assert told(a) == []
     a.tick(due)
     assert told(a) == [Undelivered(B, "two")]
     assert a.deadline() == NEVER
