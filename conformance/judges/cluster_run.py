@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.field.clusterchecks import Judged, judge
+from raincheck.conformance.field.clusterchecks import FIRM, Judged, judge
 from raincheck.conformance.field.clustermembers import Member
 from raincheck.conformance.field.clusterrecord import Record
 from raincheck.conformance.outcome import HOLDS
@@ -17,7 +18,7 @@ from raincheck.conformance.traces.tracegen import Trace, write_trace
 
 from . import pingpong_talk as pingpong
 from .planting import Ask, Plant, Told
-from .sequencer_story import trace_of
+from .sequencer_story import A, B, C, D, told_until
 
 WHOLE: Final = "the run: "
 SENT: Final = {"a": 2, "b": 2, "c": 0}
@@ -40,6 +41,16 @@ class Run:
         return next(each for each in self.record.lives if each.name == name)
 
 
+@cache
+def _trace() -> Trace:
+    """They go on to a second view, where d joins them."""
+    story = told_until(1)
+    story.install(2, B, A)
+    story.do(D, "Join")
+    story.install(2, C)
+    return story.files()
+
+
 def _run() -> Run:
     nobody: Any = None
     members = [
@@ -48,7 +59,7 @@ def _run() -> Run:
     ]
     plan: Any = None
     record = Record("r1", 1, plan, lives=members, survivors=list(members))
-    return Run(record, copy(trace_of(1)), {name: list(SAID) for name in SENT})
+    return Run(record, copy(_trace()), {name: list(SAID) for name in SENT})
 
 
 def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Told:
@@ -60,6 +71,7 @@ def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) ->
             | {"message": str(number), "event": "deliver"}
             for place, (who, number) in enumerate(log, 1)
         ]
+        rows.append({"member": f"{name}.0", "view": 2, "event": "view"})
         rows.append({"member": f"{name}.0", "position": len(log), "event": "end"})
         text = "".join(json.dumps(row) + "\n" for row in rows)
         (folder / "deliveries" / f"r1.{name}.0.jsonl").write_text(text)
@@ -113,7 +125,7 @@ def found(**values: Any) -> Ask:
     """A run that nobody has found anything wrong with, but for these values."""
 
     def ask(_: Path) -> Told:
-        judged = Judged(_run().record)
+        judged = Judged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
         for name, value in values.items():
             if name == "Trace":
                 judged.verdicts[name] = value
