@@ -6,6 +6,7 @@ Law of this file: it decides nothing that the model decides, and knows no action
 from raincheck.conformance.traces.events import Address as PlainAddress
 from raincheck.conformance.traces.events import Changed, Event, Header
 from raincheck.conformance.traces.findings import (
+    Cut,
     Departure,
     Difference,
     FalseConjunct,
@@ -38,6 +39,7 @@ class Follower:
         "rows",
         "rules",
         "summary",
+        "synchronous",
     )
 
     def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
@@ -48,6 +50,7 @@ class Follower:
         self.plain: PlainAddress = (header.node, header.incarnation)
         self.channels = Channels(self.plain, rows)
         self.outbox = Outbox(self.channels, summary)
+        self.synchronous = summary.synchronous
         self.last_seqno = 0
         self.reading: Reader | None = None
         """The stream that it read last, which is nearly always the one that it reads next."""
@@ -115,6 +118,13 @@ class Follower:
             place = Departure(plain, at.get(plain, 0), index, clock)
             self.summary.departures.append(place)
 
+    def _cut(self, index: int, clock: int) -> Cut:
+        """How far it has read the streams of its view."""
+        at = self.channels.positions()
+        members = sorted({(member[0], member[1]) for member in self.me.members})
+        read = tuple((*plain, at[plain]) for plain in members if at.get(plain))
+        return Cut(self.me.view, index, clock, read, self.summary.multicast)
+
     def finish(self) -> None:
         """Note what holds at the end of the file."""
         self.summary.status, self.summary.view = self.me.status, self.me.view
@@ -125,5 +135,6 @@ class Follower:
         if handlers.running(self.me):
             others = [member for member in self.me.members if member != self.mine]
             self._depart(others, 0, 0)
+            self.summary.cuts.append(self._cut(0, 0))
         self.summary.addresses = list(self.rows.codes)
         self.summary.view_starts = self.rows.view_starts

@@ -18,16 +18,16 @@ from raincheck.conformance.traces.events import (
     Header,
     well_formed,
 )
-from raincheck.conformance.traces.findings import Summary
+from raincheck.conformance.traces.findings import FalseConjunct, Summary
 from raincheck.conformance.traces.rows import Rows, content_of, pack
 from raincheck.model import sequencer as handlers
 from raincheck.model.machine import Refused
-from raincheck.model.runs import Run
+from raincheck.model.runs import Address, Run
 from raincheck.model.sequencer import Forward, Local
 
 from .sequencer_channels import Reader
 from .sequencer_follower import UNCHANGED
-from .sequencer_records import Wrong, changes_of, differs, lacking, refused, surplus
+from .sequencer_records import RunPlace, Wrong, changes_of, differs, lacking, refused, surplus
 from .sequencer_views import ViewFollower
 
 _new = tuple.__new__  # half the time of a NamedTuple's own constructor
@@ -83,6 +83,8 @@ class SequencerTrace(ViewFollower):
         if origin_node != node or origin_life != life:
             return differs("args.from", (node, life), origin)
         old, last = self.me, first + count - 1
+        if view != old[_VIEW] and self.synchronous:
+            return self._other_view(reader, sender.address, place, view)
         taken = handlers.take_data(self.rules, old, reader.node, sender.address, first, last, view)
         if taken.__class__ is Refused:
             return refused(taken)
@@ -121,6 +123,16 @@ class SequencerTrace(ViewFollower):
         content = content_of(view, sender.code, place, args.crc)
         reader.add(pack(position, event.clock, event.index, content))
         return None
+
+    def _other_view(self, reader: Reader, sender: Address, place: RunPlace, view: int) -> Wrong:
+        """A guard of the network's: the model's member knows nothing of virtual synchrony."""
+        me, (_, _, first, count) = self.me, place
+        last = first + count - 1
+        taken = handlers.take_data(self.rules, me, reader.node, sender, first, last, view)
+        values = {"d.view": view, "view": me.view}
+        conjunct = FalseConjunct("VirtualSynchrony => d.view = view[n]", values)
+        others = refused(taken) if isinstance(taken, Refused) else Wrong("the guard is false")
+        return others._replace(conjuncts=(*others.conjuncts, conjunct))
 
     def _rows_of(self, table: handlers.Table) -> tuple[Entry, ...]:
         """receivedTable as the trace writes it; only the entries that are new are converted."""

@@ -14,6 +14,7 @@ import msgspec
 
 from .batches import Problem
 from .channels import Channels
+from .cuts import check_cuts
 from .events import Address
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
 from .localrun import LocalRun, follow_file, no_collector
@@ -127,6 +128,7 @@ def judge(
         findings += check_members(summaries, views, files.crashed)
         findings += check_admissions(summaries)
         findings += check_drained(summaries)
+        findings += check_cuts(summaries)
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(findings), type=list[Finding])
     findings.sort(key=Finding.place)
@@ -150,7 +152,7 @@ def judge(
         events=sum(summary.events for summary in summaries.values()),
         conforming={f"{n}.{i}": s.conforming for (n, i), s in sorted(summaries.items())},
         actions=dict(sorted(actions.items())),
-        synchronous=all(s.constants.get("VirtualSynchrony", True) for s in summaries.values()),
+        synchronous=all(summary.synchronous for summary in summaries.values()),
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .events import Changed, Event, Footer, Record, decode, encode
+from .rescheduling import in_order, rescheduled
 from .tracegen import Trace
 
 
@@ -149,6 +150,60 @@ def _swap(rng: random.Random, trace: Trace) -> None:
         records[i], records[i + 1] = b, a
 
 
+def _readings(trace: Trace) -> list[tuple[Event, list[Event], Event]]:
+    """(the view change that follows, what was read of one stream before it, the last of these)."""
+    found = []
+    for records in trace.values():
+        read: dict[Any, list[Event]] = {}
+        for event in records:
+            if isinstance(event, Event) and event.action == "ReceiveData" and event.received:
+                read.setdefault(event.received[:-1], []).append(event)
+            elif isinstance(event, Event) and event.action == "InstallView":
+                found += [(event, events, events[-1]) for events in read.values()]
+                read = {}
+    return found
+
+
+def _late(rng: random.Random, trace: Trace) -> None:
+    """A member takes the last multicasts of a view only when it is in the next."""
+    found = [
+        (install, events)
+        for install, events, last in _readings(trace)
+        if last.received and last.received[1:3] in (install.args.members or ())
+        if last.args.from_ in (install.args.members or ())
+    ]
+    if found:
+        install, events = rng.choice(found)
+        late = events[rng.randrange(len(events)) :]
+        order = [event for event in in_order(trace) if not any(event is each for each in late)]
+        place = order.index(install) + 1
+        trace.update(rescheduled(trace, [*order[:place], *late, *order[place:]]))
+
+
+def _unread(rng: random.Random, trace: Trace) -> None:
+    """A member goes on to a view without a multicast that another had who went on to it, too.
+
+    Not one of a coordinator that stopped: who stops is drained, synchronous or not.
+    """
+    readings = _readings(trace)
+    stopped = {("DATA", e.node, e.incarnation) for e in in_order(trace) if e.action == "Stop"}
+    found = [
+        last
+        for install, _, last in readings
+        if last.received
+        and last.received[:3] not in stopped
+        and any(
+            other.received == last.received and after.args.view == install.args.view
+            for after, events, _ in readings
+            for other in events
+            if other is not last
+        )
+    ]
+    if found:
+        left_out = rng.choice(found)
+        trace.update(rescheduled(trace, [e for e in in_order(trace) if e is not left_out]))
+
+
 def _without_file(rng: random.Random, trace: Trace) -> None:
     del trace[rng.choice(sorted(trace))]
 
@@ -176,6 +231,8 @@ FAULTS: dict[str, Callable[[random.Random, Trace], None]] = {
     "install other members": _other_view,
     "join with another digest": _other_digest,
     "swap two neighbours": _swap,
+    "deliver in the next view": _late,
+    "leave a message unread": _unread,
     "lose a file": _without_file,
     "lose the footer": _without_footer,
     "leave it whole": lambda _rng, _trace: None,

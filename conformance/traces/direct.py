@@ -4,9 +4,14 @@ Small, slow and undecomposed: it simulates every process and the network at once
 the order of the Lamport clocks, and compares each record as a whole with the one that the machine
 writes. Tests hold the decomposed checker's verdict against this one's. It wants records that are
 in order and whole, since what is done about damaged files is decided before either checker.
+Law of this file: with what it is held against (`network.py`, `cuts.py`, `mapping/`) it shares the
+model's handlers and the shapes of records, and no rule: what a view may follow, what had to be read
+and who was drained it says in its own way, in sets of messages, where that one counts positions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from itertools import combinations
 from typing import Any
 
 from raincheck.conformance.mapping.sequencer_records import rules_of
@@ -14,10 +19,11 @@ from raincheck.model.runs import Address, Run
 
 from .events import Args, Event, Footer, Header, MessageId, Record
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED
-from .network import follows
-from .world import Admit, NotEnabled, Packet, World
+from .world import Admit, NotEnabled, Packet, World, last_of
 
 Members = tuple[Address, ...]
+Numbered = tuple[Address, int]
+"""One message of a stream: whose stream it is, and its place there."""
 
 
 class Direct:
@@ -29,10 +35,20 @@ class Direct:
         self.violated: list[tuple[Address, int, str]] = []
         self.unsure: list[tuple[Address, int, str]] = []
         self.broken: set[Address] = set()
+        self.files = set(trace)
         self.complete: set[Address] = set()
         self.stopped: set[Address] = set()
         self.views: dict[int, Members] = {}
         self.installed: dict[int, set[Address]] = {}
+        self.synchronous = True
+        self.read: dict[Address, set[Numbered]] = defaultdict(set)
+        """What each process has read, whoever's stream it was in."""
+        self.behind: dict[tuple[Address, int], set[Numbered]] = {}
+        """What it had read when it left that view, by going on to the next or by ending."""
+        self.went_on: set[tuple[Address, int]] = set()
+        """Who left that view by going on."""
+        self.departed: dict[tuple[Address, Address], set[Numbered]] = {}
+        """What the first had read when the second was out of its view, where that was the last."""
         self.events: list[Event] = []
         self.world = World("", rules_of({}))
         for who, records in sorted(trace.items()):
@@ -55,6 +71,7 @@ class Direct:
         assert isinstance(header, Header)
         self.world.run = header.run
         self.world.rules = rules_of(header.constants)
+        self.synchronous = header.constants.get("VirtualSynchrony", True) is not False
         if header.initial is None:
             self.world.arrive(who, header.said)
         else:
@@ -107,8 +124,12 @@ class Direct:
         choice, missing = self._choice(who, event)
         if missing:
             return missing
+        view = here.me.view
+        taken = self.world.next_data(who, choice) if event.action == "ReceiveData" else None
+        if self.synchronous and taken is not None and taken.view != view:
+            return f"a message of view {taken.view} is read in view {view}"
         crc = event.sent[0].crc if event.sent else 0
-        at = dict(here.positions)
+        had = set(self.read[who])
         try:
             expected = self.world.perform(who, event.action, choice, crc)
         except NotEnabled as error:
@@ -127,15 +148,25 @@ class Direct:
             expected.args.crc = event.args.crc  # no payload is consumed: nothing to compare
         if _canonical(expected) != _canonical(event):
             return f"expected {expected}"
+        if taken is not None:
+            numbers = range(int(taken.id[-1]), last_of(taken) + 1)
+            self.read[who] |= {(choice, number) for number in numbers}
+        if event.action == "Join":
+            self.read[who] = {(c, n) for c, at in here.positions.items() for n in range(1, at + 1)}
         if event.action == "Stop":
             self.stopped.add(who)
+        if event.action in ("Stop", "Crash"):
+            self.behind[who, view] = had
+        if event.action == "InstallView":
+            self.behind[who, view] = had
+            self.went_on.add((who, view))
         if event.action in ("InstallView", "Join"):
-            wrong = self._view(who, here.me.view, here.me.members)
-            if wrong:
-                return wrong
+            for member in here.me.members:
+                self.departed.pop((who, member), None)
             for member in before:
                 if member not in here.me.members:
-                    self._left(who, member, at.get(member, 0))
+                    self.departed[who, member] = had
+            return self._view(who, here.me.view, here.me.members)
         return ""
 
     def _mine(self, who: Address) -> list[list[Packet]]:
@@ -206,25 +237,76 @@ class Direct:
         self.installed.setdefault(number, set()).add(who)
         return ""
 
-    def _left(self, reader: Address, member: Address, position: int) -> None:
-        """Whoever stopped had been read to the end by those who then lose it from their view."""
-        unread = position < self.world.multicast.get(member, 0)
-        if self.world.rules.drain_on_leave and member in self.stopped and unread:
-            self.violated.append((member, 0, f"it stopped before {reader} had all of it"))
-
     def _close(self) -> None:
+        for who, here in self.world.processes.items():
+            if here.me.status in ("member", "leaving"):
+                self.behind[who, here.me.view] = self.read[who]
+                if who in self.complete:
+                    for member in here.me.members:
+                        self.departed[who, member] = self.read[who]
+        lost: set[Numbered] = set()
         for number, members in sorted(self.views.items()):
             old = self.views.get(number - 1)
-            if old and not follows(old, members, set(self.installed[number - 1])):
+            if old and not may_follow(old, members, self.installed[number - 1]):
                 self.violated.append((members[0], 0, f"view {number} does not follow"))
+            if old and self.synchronous:
+                lost |= self._changed_view(number, old, members)
             for member in members:
-                if member not in self.world.processes and member not in self.killed:
+                if member not in self.files and member not in self.killed:
                     self.unsure.append((member, 0, "it has no file"))
-        for who, here in self.world.processes.items():
-            if here.me.status in ("member", "leaving") and who in self.complete:
-                for member in here.me.members:
-                    if member != who:
-                        self._left(who, member, here.positions.get(member, 0))
+        if self.world.rules.drain_on_leave:
+            for (reader, member), had in self.departed.items():
+                if member in self.stopped and self._stream(member) - lost - had:
+                    self.violated.append((member, 0, f"it stopped before {reader} had all of it"))
+
+    def _stream(self, c: Address, view: int | None = None) -> set[Numbered]:
+        """Every message of c's stream; or those of them that it multicast in that view."""
+        return {
+            (c, number)
+            for packet in self.world.streams.get(c, [])
+            if view is None or packet.view == view
+            for number in range(int(packet.id[-1]), last_of(packet) + 1)
+        }
+
+    def _changed_view(self, number: int, old: Members, new: Members) -> set[Numbered]:
+        """Whoever goes on to a view has read the same of the old one.
+
+        What nobody had of a coordinator that is one no longer is lost to it; return that.
+        """
+        behind = {w: had for (w, view), had in self.behind.items() if view == number - 1}
+        going = [who for who in behind if (who, number - 1) in self.went_on]
+        wanted: set[Numbered] = set()
+        for who, had in behind.items():
+            for c, place in had:
+                may_be_lost = c == old[0] != new[0] and who not in new
+                if c in old and not may_be_lost:
+                    wanted.add((c, place))
+        if old[0] == new[0]:
+            wanted |= self._stream(old[0], number - 1)
+        for who in going:
+            if wanted - behind[who]:
+                self.violated.append((who, 0, f"it left view {number - 1} with messages unread"))
+        demoted = old[0] != new[0] and old[0] in new
+        if not demoted or not going:
+            return set()
+        return self._stream(old[0]) - set[Numbered]().union(*(behind[who] for who in going))
+
+
+def may_follow(old: Members, new: Members, installed: Collection[Address]) -> bool:
+    """Whether the membership may decide that view after the old one, by trying all that it may.
+
+    Who has installed the old view is in it, and cannot join.
+    """
+    if list(new) == [*old[1:], *old[:1]]:
+        return True
+    for size in range(1, len(old) + 1):
+        for kept in combinations(old, size):
+            joiners = set(new) - set(kept)
+            in_order = list(new) == [*kept, *(who for who in new if who in joiners)]
+            nodes = {who.node for who in new}
+            if in_order and len(nodes) == len(new) and joiners.isdisjoint(installed):
+                return True
+    return False
 
 
 def _canonical(event: Event) -> tuple[Any, ...]:

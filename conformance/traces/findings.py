@@ -15,6 +15,11 @@ HOLDS = "holds"
 WORDS = {HOLDS: "conforms", VIOLATED: "violates", INCONCLUSIVE: "inconclusive"}
 
 
+def claims_synchrony(constants: dict[str, Any]) -> bool:
+    """Whether a header with these constants claims virtually synchronous views."""
+    return bool(constants.get("VirtualSynchrony", True))
+
+
 class Promise(msgspec.Struct, frozen=True):
     """A property's verdict, and the smallest witness against it."""
 
@@ -86,6 +91,21 @@ class Installed(msgspec.Struct, frozen=True):
     clock: int
 
 
+class Cut(msgspec.Struct, frozen=True):
+    """How far this node had read the streams of a view's members when it left that view.
+
+    `index` 0 stands for the end of the file: it never installed the next one.
+    """
+
+    view: int
+    index: int
+    clock: int
+    positions: tuple[tuple[str, int, int], ...]
+    """Node, incarnation and position; a member that is not named stands at 0."""
+    multicast: int
+    """How much it had multicast itself."""
+
+
 class Admission(msgspec.Struct, frozen=True):
     """A JOIN_RSP as one side of it saw it."""
 
@@ -119,12 +139,13 @@ class Summary(msgspec.Struct, kw_only=True):
     """The seqno of its last message."""
     stopped: bool = False
     multicast: int = 0
-    """How many messages this node's stream has."""
+    """How many messages this node has multicast."""
     written: dict[str, int] = {}
     """How many messages it wrote to each channel, by the channel's name."""
     actions: dict[str, int] = {}
     views: list[Installed] = []
     departures: list[Departure] = []
+    cuts: list[Cut] = []
     admitted: list[Admission] = []
     joined: list[Admission] = []
     findings: list[Finding] = []
@@ -137,6 +158,11 @@ class Summary(msgspec.Struct, kw_only=True):
     def who(self) -> Address:
         """The address whose file this is."""
         return (self.node, self.incarnation)
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether its header claims virtually synchronous views."""
+        return claims_synchrony(self.constants)
 
     @property
     def complete(self) -> bool:

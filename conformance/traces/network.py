@@ -1,9 +1,11 @@
 """Part (b) of checking a trace: the network relation, between files that are each checked already.
 
 Every received message was sent, before, with the same contents; one sequence of views; every
-joiner got the coordinator's cut; who stopped was drained. That each channel is read in order and
-each message at most once was checked by its reader alone, in part (a).
+joiner got the coordinator's cut; who stopped was drained. Under virtual synchrony, who goes on to a
+view left nothing of the one before unread: that is in `cuts.py`. That each channel is read in order
+and each message at most once was checked by its reader alone, in part (a).
 Law of this file: it sees summaries and rows, never events, so its join can be done block by block.
+And it shares no rule with `direct.py`, which it is held against: only records and findings.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .cuts import changes
 from .events import Address, MessageId
 from .findings import INCONCLUSIVE, VIOLATED, Admission, Difference, FalseConjunct, Finding, Summary
 from .rows import WORDS
@@ -236,12 +239,14 @@ def check_admissions(summaries: Summaries) -> list[Finding]:
 def check_drained(summaries: Summaries) -> list[Finding]:
     """Who stopped was drained: nobody lost it from its view before having read its whole stream."""
     findings = []
+    _, lost = changes(summaries)
     for who, summary in sorted(summaries.items()):
         if not summary.stopped or summary.constants.get("DrainOnLeave", True) is False:
             continue
+        length = summary.multicast - lost.get(who, 0)
         for reader in (other for _, other in sorted(summaries.items())):
             for left in reader.departures:
-                if left.member != who or left.position >= summary.multicast:
+                if left.member != who or left.position >= length:
                     continue
                 if left.index == 0 and not reader.complete:
                     continue  # The rest of what it read may be missing, and that is said already.
@@ -252,7 +257,7 @@ def check_drained(summaries: Summaries) -> list[Finding]:
                 values = {
                     "p": list(reader.who),
                     "position[p][n]": left.position,
-                    "Len(stream[n])": summary.multicast,
+                    "Len(stream[n])": length,
                 }
                 text = "DrainOnLeave => position[p][n] = Len(stream[n])"
                 findings.append(

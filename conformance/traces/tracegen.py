@@ -1,7 +1,8 @@
 """Good traces, by random walks through the model; and damaged ones, each by one known fault.
 
 The walk is decided by a seed alone. It stands in for the membership service: views are successors
-of one another, suspicions are accurate, and one view at a time is decided, as in `Sequencer.tla`.
+of one another, suspicions are accurate, and one view at a time is decided, as in `Sequencer.tla`;
+and for FLUSH, if its views are to be virtually synchronous.
 """
 
 import random
@@ -16,7 +17,7 @@ from raincheck.model.runs import Address
 from raincheck.model.sequencer import Rules
 
 from .events import Crash, Event, Footer, Header, Record, ViewRecord, encode_lines
-from .world import NotEnabled, World
+from .world import NotEnabled, World, last_of
 
 Trace = dict[Address, list[Record]]
 """Per (node, incarnation) the records of its file, header first."""
@@ -37,6 +38,8 @@ class Shape:
     leavers: int = 1
     returns: bool = True
     rules: Rules = REPAIRED
+    synchronous: bool = False
+    """Whether views are virtually synchronous; the headers say so."""
 
 
 class Walk:
@@ -56,6 +59,8 @@ class Walk:
             self.world.arrive(Address(name, 0))
         self.crashes = shape.crashes
         self.leavers = shape.leavers
+        self.cut_off: set[Address] = set()
+        """Who lost its role, alive, and multicasts with it: a trace cannot number its next one."""
         self.events: list[Event] = []
 
     def run(self) -> "Walk":
@@ -100,16 +105,19 @@ class Walk:
                 continue
             if not handlers.running(me):
                 continue
-            yield who, "Send", self.random.randint(1, self.shape.largest_run), 1.5
-            if me.resend:
+            latched = self._latched(me)
+            if not latched:
+                yield who, "Send", self.random.randint(1, self.shape.largest_run), 1.5
+            if me.resend and not latched:
                 low, high = me.resend[0]
                 yield who, "Resend", self.random.randint(1, high - low + 1), 0.7
             for member in me.members:
-                yield who, "ReceiveData", member, 0.5
+                if self._in_view(who, member):
+                    yield who, "ReceiveData", member, 0.5
             for (sender, receiver), channel in world.forwards.items():
-                if receiver == who and channel:
+                if receiver == who and channel and not (latched and channel[0].view == me.view):
                     yield who, "ReceiveForward", sender, 0.7
-            if me.view < len(self.views):
+            if me.view < len(self.views) and self._heard_out(who):
                 yield who, "InstallView", (me.view + 1, self.views[me.view]), 0.8
             if self.leavers > 0:
                 yield who, "Leave", None, 20
@@ -118,23 +126,32 @@ class Walk:
             if self.crashes > 0:
                 yield who, "Crash", None, 30
         if self._settled():
-            yield None, "ViewChange", None, 3
+            # FLUSH does not wait until all that a coordinator had multicast has come.
+            soon = self.shape.synchronous and not self._alive(self.views[-1][0])
+            yield None, "ViewChange", None, 0.3 if soon else 3
 
     def _drained(self, who: Address) -> bool:
-        if not self.shape.rules.drain_on_leave:
+        return not self.shape.rules.drain_on_leave or self.world.drained(who)
+
+    def _latched(self, me: handlers.Local) -> bool:
+        """Whether this is a coordinator that may not multicast any more in its view."""
+        decided = self.shape.synchronous and me.view != len(self.views)
+        return decided and handlers.is_coordinator(self.shape.rules, me)
+
+    def _in_view(self, who: Address, coordinator: Address) -> bool:
+        """Whether virtual synchrony lets it take the next multicast of that stream now."""
+        if not self.shape.synchronous:
             return True
-        length = self.world.multicast.get(who, 0)
-        at = [
-            here.positions.get(who, 0)
-            for here in self.world.processes.values()
-            if handlers.running(here.me) and who in here.me.members
-        ]
-        at += [
-            {row[:2]: row[2] for row in a.digest}.get(who, 0)
-            for a in self.world.answers.values()
-            if who in a.members
-        ]
-        return all(place == length for place in at)
+        packet = self.world.next_data(who, coordinator)
+        return packet is not None and packet.view == self.world.processes[who].me.view
+
+    def _heard_out(self, who: Address) -> bool:
+        """Whether virtual synchrony lets it go on to the next view."""
+        if not self.shape.synchronous:
+            return True
+        me = self.world.processes[who].me
+        unread = [self.world.next_data(who, member) for member in me.members]
+        return not any(packet is not None and packet.view <= me.view for packet in unread)
 
     def _alive(self, who: Address) -> bool:
         return handlers.running(self.world.processes[who].me)
@@ -159,11 +176,26 @@ class Walk:
             self._bring_back()
         asking = [w for w, h in self.world.processes.items() if h.me.status == "joining"]
         joiners = tuple(sorted(w for w in asking if self.random.random() < 0.7))
-        if staying == last and not joiners:
-            if len(last) > 1 and self.random.random() < 0.2:
-                self.views.append((*last[1:], last[0]))
+        if staying != last or joiners:
+            self._install(staying + joiners)
+        elif len(last) > 1 and self.random.random() < (0.5 if self.shape.synchronous else 0.2):
+            self._install((*last[1:], last[0]))
+
+    def _install(self, new: tuple[Address, ...]) -> None:
+        """Decide that view, unless it would let somebody multicast who must not."""
+        last = self.views[-1]
+        old = last[0]
+        if new[0] in self.cut_off:
             return
-        self.views.append(staying + joiners)
+        self.views.append(new)
+        if self.shape.synchronous and new[0] != old:
+            survivors = [self.world.processes[who] for who in last if self._alive(who)]
+            held = max((here.positions.get(old, 0) for here in survivors), default=0)
+            ends = [last_of(packet) for packet in self.world.streams.get(old, [])]
+            length = self.random.choice([held, *(end for end in ends if end > held)])
+            if self._alive(old) and length < self.world.length(old):
+                self.cut_off.add(old)
+            self.world.cut_off(old, length)
 
     def _bring_back(self) -> None:
         """Let one process that has ended start again, under a new incarnation."""
@@ -180,6 +212,7 @@ class Walk:
         trace: Trace = {}
         for who in self.world.processes:
             initial = ViewRecord(1, self.first) if who in self.first else None
+            assumed = {} if self.shape.synchronous else {"VirtualSynchrony": False}
             header = Header(
                 version=1,
                 run=self.world.run,
@@ -187,7 +220,7 @@ class Walk:
                 node=who.node,
                 incarnation=who.incarnation,
                 nodes=self.nodes,
-                constants=constants_of(self.shape.rules) | {"VirtualSynchrony": False},
+                constants=constants_of(self.shape.rules) | assumed,
                 initial=initial,
                 said=self.said.get(who, 0),
             )

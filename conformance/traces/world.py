@@ -69,6 +69,7 @@ class World:
         self.streams: dict[Address, list[Packet]] = {}
         self.multicast: dict[Address, int] = {}
         self.answers: dict[Address, Admit] = {}
+        self.lost: dict[Address, int] = {}
 
     def found(self, members: Members, view: int = 1) -> None:
         """Let the founders start."""
@@ -85,6 +86,33 @@ class World:
         at = self.processes[who].positions.get(coordinator, 0)
         stream = self.streams.get(coordinator, [])
         return next((packet for packet in _from(stream, at + 1)), None)
+
+    def length(self, who: Address) -> int:
+        """How many messages its stream has."""
+        return self.multicast.get(who, 0) - self.lost.get(who, 0)
+
+    def cut_off(self, who: Address, length: int) -> None:
+        """Take away what its stream has beyond that: its coordinator has lost its role with it.
+
+        Positions count multicasts, so that it must not multicast again if there was any.
+        """
+        kept = [packet for packet in self.streams.get(who, []) if last_of(packet) <= length]
+        self.streams[who] = kept
+        self.lost[who] = self.multicast.get(who, 0) - length
+
+    def drained(self, who: Address) -> bool:
+        """Whether everybody who might need it has read all of its stream."""
+        at = [
+            here.positions.get(who, 0)
+            for here in self.processes.values()
+            if handlers.running(here.me) and who in here.me.members
+        ]
+        at += [
+            {row[:2]: row[2] for row in admit.digest}.get(who, 0)
+            for admit in self.answers.values()
+            if who in admit.members
+        ]
+        return all(place == self.length(who) for place in at)
 
     # ------------------------------------------------------------------ steps
 
@@ -226,6 +254,11 @@ class World:
                         self.answers[joiner] = admit
                         sent.append(Sent(name, joiner, view, None, None, _flat(table), digest))
         return sent, delivered
+
+
+def last_of(packet: Packet) -> int:
+    """The position of the packet's last message."""
+    return int(packet.id[-1]) + packet.messages.size - 1
 
 
 def _from(stream: list[Packet], position: int) -> list[Packet]:

@@ -2,6 +2,7 @@
 
 import dataclasses
 import random
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from raincheck.conformance.traces.tracegen import Shape, Trace, Walk, write_trac
 from raincheck.model.runs import Address
 from raincheck.model.sequencer import Rules
 
+SYNCHRONOUS = Shape(steps=80, crashes=2, synchronous=True)
 A, B, C = (Address(n, 0) for n in "abc")
 
 
@@ -71,6 +73,54 @@ def test_the_decomposed_verdict_is_the_direct_one(tmp_path: Path, block: int) ->
     assert set(FAULTS) >= set(seen) - {"none"}
 
 
+@pytest.mark.parametrize("block", range(3))
+def test_the_verdicts_agree_where_views_are_virtually_synchronous(
+    tmp_path: Path, block: int
+) -> None:
+    seen: dict[str, set[str]] = {}
+    for seed in range(block * 20, block * 20 + 20):
+        good = Walk(seed, SYNCHRONOUS).run().files()
+        damaged = [damage(good, seed * 10 + number) for number in range(4)]
+        for name, trace in [("none", good), *damaged]:
+            direct, decomposed = Direct(trace), verdict_of(tmp_path, trace)
+
+            assert decomposed.verdict == direct.verdict, (seed, name, direct.violated)
+            seen.setdefault(name, set()).add(decomposed.verdict)
+
+    assert seen["none"] == {HOLDS}
+    assert set().union(*seen.values()) == {HOLDS, INCONCLUSIVE, VIOLATED}
+
+
+def test_synchronous_walks_go_through_every_kind_of_view_change() -> None:
+    walks = [Walk(seed, SYNCHRONOUS).run() for seed in range(60)]
+    actions = {event.action for walk in walks for event in walk.events}
+    changes = [change for walk in walks for change in pairwise(walk.views)]
+
+    assert actions >= {"Crash", "Join", "Stop", "InstallView", "Resend"}
+    assert any(new == (*old[1:], old[0]) for old, new in changes if len(old) > 1)
+    lost = [(walk, who) for walk in walks for who, many in walk.world.lost.items() if many]
+    assert {who in walk.cut_off for walk, who in lost} == {True, False}
+
+
+@pytest.mark.parametrize("fault", ["deliver in the next view", "leave a message unread"])
+def test_what_breaks_virtual_synchrony_alone_is_seen_by_both(tmp_path: Path, fault: str) -> None:
+    broken = 0
+    for seed in range(40):
+        good = Walk(seed, SYNCHRONOUS).run().files()
+        trace = copy(good)
+        FAULTS[fault](random.Random(seed), trace)
+        if trace == good:
+            continue  # no member went on to a view, or none of what was read could be left
+        broken += 1
+        assert (Direct(trace).verdict, verdict_of(tmp_path, trace).verdict) == (VIOLATED, VIOLATED)
+
+        for records in trace.values():
+            records[0].constants = {"VirtualSynchrony": False}
+        assert (Direct(trace).verdict, verdict_of(tmp_path, trace).verdict) == (HOLDS, HOLDS)
+
+    assert broken > 25
+
+
 @pytest.mark.parametrize("undone", [f.name for f in dataclasses.fields(Rules)])
 def test_traces_of_any_rules_conform_to_the_header_that_names_them(
     tmp_path: Path, undone: str
@@ -92,7 +142,7 @@ def test_a_repair_that_is_undone_in_silence_is_seen(tmp_path: Path, undone: str)
     for seed in range(25):
         trace = Walk(seed, Shape(steps=150, rules=rules)).run().files()
         for records in trace.values():
-            records[0].constants = {}
+            records[0].constants = {"VirtualSynchrony": False}
         verdicts.add(verdict_of(tmp_path, trace).verdict)
 
     assert VIOLATED in verdicts

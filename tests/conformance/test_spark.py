@@ -14,7 +14,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.traces import checker, properties_local
-from raincheck.conformance.traces.damage import damage
+from raincheck.conformance.traces.damage import FAULTS, damage
 from raincheck.conformance.traces.events import Event
 from raincheck.conformance.traces.properties import NAMES
 from raincheck.conformance.traces.steady import write_steady
@@ -56,6 +56,9 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     ][-1]
     event.args.view = 99
     write_trace(tmp_path / "guard", guard)
+    behind = Walk(1, Shape(steps=80, synchronous=True), run="behind").run().files()
+    FAULTS["leave a message unread"](random.Random(1), behind)
+    write_trace(tmp_path / "behind", behind)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
     local = checker.check_paths([tmp_path])
 
@@ -72,6 +75,9 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     )
     assert conjunct.text == "ViewTag => d.view <= view[n]"
     assert conjunct.values["d.view"] == 99
+    [unread] = [verdict.first for verdict in distributed if verdict.run == "behind"]
+    assert unread is not None
+    assert unread.reason.endswith("with messages of an earlier view unread")
 
 
 @spark
