@@ -140,6 +140,10 @@ PLANTED: Final[dict[str, Planted]] = {
             on(C, "ReceiveData", _OTHER_LIFE, last=True),
             chapter=1,
         ),
+        f"{_DATA}return self._other_view(reader, sender.address, place, view)": story_plant(
+            "the guard is false; false: VirtualSynchrony => d.view = view[n]",
+            stories.read_too_late,
+        ),
         f"{_DATA}return refused(taken)": plant(
             "the guard is false; false: ViewTag => d.view <= view[n]",
             on(C, "ReceiveData", sets(args__view=99)),

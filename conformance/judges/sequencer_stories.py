@@ -92,3 +92,13 @@ def after_the_end(trace: Trace) -> None:
     footer = trace[A].pop()
     taken.index, footer.index = footer.index + 1, footer.index + 1  # type: ignore[union-attr]
     trace[A] += [taken, footer]
+
+
+def read_too_late(bad: bool) -> Trace:
+    """c reads what a multicast in the view before; when a lost its role nobody had read it."""
+    story = Story(synchronous=True)
+    story.do(A, "Send", 1)
+    story.install(2, A, B, C, of=(B, C, A))
+    if bad:
+        story.do(C, "ReceiveData", A)
+    return story.files()

@@ -31,7 +31,8 @@ VIEWS = {2: (A, B, C, D), 3: (B, C, D), 4: (B, D), 5: (B, D, C1)}
 class Story:
     """A run in the making."""
 
-    def __init__(self) -> None:
+    def __init__(self, synchronous: bool = False) -> None:
+        self.constants = {} if synchronous else {"VirtualSynchrony": False}
         self.world = World("r1", Rules())
         self.events: list[Event] = []
         self.said = {C1: 0}
@@ -67,7 +68,7 @@ class Story:
                 node=who.node,
                 incarnation=who.incarnation,
                 nodes=NODES,
-                constants={"VirtualSynchrony": False},
+                constants=dict(self.constants),
                 initial=ViewRecord(1, (A, B, C)) if founder else None,
                 said=self.said.get(who, 0),
             )

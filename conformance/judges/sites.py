@@ -116,6 +116,10 @@ class Finder:
         """Whether setting that is a complaint: a verdict, an entry of a table, a flag."""
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
             return target.value.attr in self.source.tables
+        if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            # What they are set to in the beginning is nothing to complain of.
+            set_up = all(isinstance(each, ast.Constant) for each in value.elts)
+            return self._assigns(target.elts[0], value) and not set_up
         if not isinstance(target, ast.Name):
             return False
         bad = isinstance(value, ast.Name) and value.id in ("VIOLATED", "INCONCLUSIVE")

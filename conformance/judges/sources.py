@@ -31,6 +31,13 @@ SOURCES: Final = (
         predicates=frozenset({"follows"}),
         reasons=frozenset({"channel_finding"}),
     ),
+    Source(
+        module="traces.cuts",
+        planted="planted_cuts",
+        complaints=frozenset({"_unread"}),
+        builders=frozenset({"_unread"}),
+        flags=frozenset({"far"}),
+    ),
     Source(module="traces.checker", planted="planted_network"),
     Source(
         module="traces.tracefile",
@@ -48,8 +55,10 @@ SOURCES: Final = (
     Source(
         module="mapping.sequencer_trace",
         planted="planted_sequencer",
-        complaints=_WORDS | {"_wrong_data", "_wrong_change", "_out_of_order", "_plain", "compare"},
-        builders=frozenset({"_wrong_data"}),
+        complaints=_WORDS
+        | {"_wrong_data", "_wrong_change", "_out_of_order"}
+        | {"_plain", "_other_view", "compare"},
+        builders=frozenset({"_wrong_data", "_other_view"}),
         predicates=frozenset({"intervals_changed"}),
     ),
     Source(

@@ -95,7 +95,7 @@ TOY = Source(
     witnesses=frozenset({"witness", "verdict"}),
     reasons=frozenset({"said", "told"}),
     tables=frozenset({"verdicts", "told"}),
-    flags=frozenset({"bad"}),
+    flags=frozenset({"bad", "far"}),
 )
 
 
@@ -188,6 +188,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
         ["wrong: -1 is below zero", "wrong: 10 is above nine"],
         ["wrong: -1 is below zero"],
     ),
+    "measured: it was more than three": (lambda m: m.measured(4), 4, 0),
     "Judge.verdict: 'a' in self.verdicts": (lambda m: overall(m, "a"), "bad", None),
     "Judge.verdict: 'b' in self.verdicts": (lambda m: overall(m, "b"), "bad", None),
     "Judge.verdict: return 'bad' if bad else None": (lambda m: overall(m, "a"), "bad", None),

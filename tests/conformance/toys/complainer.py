@@ -101,6 +101,14 @@ def added(xs: list[int]) -> Judge:
     return judge
 
 
+def measured(x: int) -> int:
+    """How much is needed, and why."""
+    far, why = 0, ""
+    if x > 3:
+        far, why = x, "it was more than three"
+    return far if why else 0
+
+
 class Judge:
     """One that decides more than one thing."""
 
