@@ -38,11 +38,11 @@ def case_of(faces: Faces) -> Case:
     return max(cases, key=lambda case: case.distinct or 0)
 
 
-def write_walks(protocol: str, folder: Path, walks: int = 5) -> None:
+def write_walks(protocol: str, folder: Path, walks: int = 5, run: str = "") -> None:
     faces = faces_of(protocol)
     system = system_for(case_of(faces))
     steps = sum(
-        record_walk(faces, system, folder, run=f"{protocol}-{seed}", seed=seed)
+        record_walk(faces, system, folder, run=f"{run or protocol}-{seed}", seed=seed)
         for seed in range(walks)
     )
     assert steps > 5 * walks
@@ -100,18 +100,24 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
 
     for protocol in PROTOCOLS:
         write_walks(protocol, tmp_path / protocol, walks=2)
-        write_walks(protocol, tmp_path / "damaged" / protocol, walks=1)
-        forget_a_change(tmp_path / "damaged" / protocol)
-    for path in (tmp_path / "damaged").rglob("*.jsonl"):
-        text = path.read_text().replace('"run":"', '"run":"damaged-')
-        path.write_text(text)
+        folder = tmp_path / "damaged" / protocol
+        write_walks(protocol, folder, walks=2, run=f"damaged-{protocol}")
+        forget_a_change(folder)
     first = next((tmp_path / PROTOCOLS[0]).glob("*.[0-9].*.jsonl"))
     first.write_text(first.read_text() + "{nonsense\n")
+    whole = next((tmp_path / PROTOCOLS[1]).glob("*.[0-9].*.jsonl"))
+    whole.write_text(whole.read_text().replace('"version":1', '"version":2', 1))
     mixed = sorted_out(trace_files([tmp_path]))
 
     local = check_others(mixed)
 
-    assert {verdict.verdict for verdict in local} >= {"violated", "inconclusive"}
+    undecided = {verdict.run for verdict in local if verdict.verdict == "inconclusive"}
+    assert undecided == {path.name.partition(".")[0] for path in (first, whole)}
+    violated = [verdict for verdict in local if verdict.verdict == "violated"]
+    assert [verdict.protocol for verdict in violated] == PROTOCOLS
+    assert all(verdict.run.startswith("damaged-") for verdict in violated)
+    quarantined = {(Path(p.path), p.line) for verdict in local for p in verdict.problems}
+    assert quarantined == {(first, len(first.read_text().splitlines())), (whole, 1)}
     assert facedpipeline.check_others(session, mixed) == local
 
 
