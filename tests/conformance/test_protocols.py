@@ -101,7 +101,7 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
     for protocol in PROTOCOLS:
         write_walks(protocol, tmp_path / protocol, walks=2)
         folder = tmp_path / "damaged" / protocol
-        write_walks(protocol, folder, walks=2, run=f"damaged-{protocol}")
+        write_walks(protocol, folder, walks=3, run=f"damaged-{protocol}")
         forget_a_change(folder)
     first = next((tmp_path / PROTOCOLS[0]).glob("*.[0-9].*.jsonl"))
     first.write_text(first.read_text() + "{nonsense\n")
