@@ -62,9 +62,7 @@ def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdi
         with _one_plan(session):
             pieces = distribute(session, found.runs.values())
             answers = pieces.groupBy("run", "channel", "block").applyInArrow(_answer, ANSWER)
-            summaries, verdicts = _judged(found.runs, answers.collect())
-            broken = recounted(session, found.runs, summaries) if summaries else set()
-            verdicts = compared(verdicts, broken)
+            verdicts = _judged(found.runs, answers.collect())
     return with_strays(verdicts, found)
 
 
@@ -159,14 +157,13 @@ def _batch(pieces: list[Piece]) -> "pa.RecordBatch":
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _judged(
-    runs: dict[str, RunFiles], answers: "Iterable[Any]"
-) -> tuple[dict[str, dict[Address, Summary]], list[RunVerdict]]:
-    """Bring the answers together, and judge; with it the summaries of each run's files."""
+def _judged(runs: dict[str, RunFiles], answers: "Iterable[Any]") -> list[RunVerdict]:
+    """Bring the answers together, and judge."""
     summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
     problems: dict[str, list[Problem]] = defaultdict(list)
     bad: dict[str, dict[tuple[Address, MessageId], Mismatch]] = defaultdict(dict)
     promises: dict[str, list[Promise]] = defaultdict(list)
+    broken: dict[str, list[str]] = defaultdict(list)
     by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
     for row in answers:
         if row.kind == "problem":
@@ -175,6 +172,8 @@ def _judged(
         elif row.kind == "summary":
             summary = msgspec.json.decode(row.text, type=Summary)
             summaries[row.run][summary.who] = summary
+        elif row.kind == "broken":
+            broken[row.run] = msgspec.json.decode(row.text, type=list[str])
         elif row.kind == "promises":
             promises[row.run] = msgspec.json.decode(row.text, type=list[Promise])
         else:
@@ -194,8 +193,9 @@ def _judged(
             for (who, channel), mismatch in sorted(bad[name].items(), key=_by_reader)
         ]
         channels = [finding for finding in found if finding is not None]
-        verdicts.append(judge(files, known_summaries, channels, promises[name], problems[name]))
-    return summaries, verdicts
+        verdict = judge(files, known_summaries, channels, promises[name], problems[name])
+        verdicts.append(compared(verdict, broken[name]))
+    return verdicts
 
 
 def _by_reader(item: tuple[tuple[Address, MessageId], Mismatch]) -> tuple[Address, str]:
@@ -252,6 +252,8 @@ def _whole(run: str, pieces: list[dict[str, Any]]) -> Answers:
             summaries[who] = msgspec.json.decode(piece["payload"], type=Summary)
     if summaries:
         deliveries = {who: b"".join(part for _, part in sorted(parts[who])) for who in summaries}
+        broken = recounted(summaries, deliveries)
+        answers.append(("broken", run, msgspec.json.encode(broken).decode()))
         promises = evaluate(summaries, deliveries)
         answers.append(("promises", run, msgspec.json.encode(promises).decode()))
     return answers

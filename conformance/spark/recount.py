@@ -1,153 +1,133 @@
-"""The promises a second time, in SQL over what the files say was delivered.
+"""The promises a second time, in SQL, over what the members of a run delivered.
 
 The first evaluation (`traces/promises.py`) walks through each member's log in arrays; this one asks
 sets of rows, and shares no rule with it. Both must come to the same; where they do not, one of them
-is wrong, and nothing holds. It begins with the records as they are in the files.
+is wrong, and nothing holds. A run's rows meet in one group on Spark, and are asked there, in a
+database of their own.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import closing
+from functools import cache
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.events import Address, Event, Header
+from raincheck.conformance.traces.events import Address
 from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
-from raincheck.conformance.traces.runfiles import RunFiles
-from raincheck.conformance.traces.tracefile import read_records
+from raincheck.conformance.traces.rows import SEQNO_BITS
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+WIDTH = 1 << SEQNO_BITS
 
-DELIVERED = "run string, who string, at long, view long, sender string, first long, count long"
-LIVES = "run string, who string, ended boolean, complete boolean, sent long, last long, events long"
-VIEWS = "run string, who string, view long, members array<string>"
-PAIRED = frozenset({"m", "f", "pairs"})
-"""What is asked several times, and so is made once."""
-
-STEPS = {
-    "m": """
-        select d.run, d.who, d.view, d.sender, d.at,
-               explode(sequence(d.first, d.first + d.count - 1)) as seqno
-        from delivered d join lives l on l.run = d.run and l.who = d.who and d.at <= l.events""",
-    "f": """
-        select run, who, sender, seqno, min(at) as at, min_by(view, at) as view
-        from m group by run, who, sender, seqno""",
-    "firm": """
-        select f.* from f join lives l on l.run = f.run and l.who = f.who
-        where l.ended or f.view < l.last""",
-    "stayed": """
-        select a.run, a.who, a.view from views a
-        join views b on b.run = a.run and b.who = a.who and b.view = a.view + 1
-        where array_contains(a.members, a.who) and array_contains(b.members, b.who)""",
-    "staying": """
-        select run, view, count(*) as size from stayed group by run, view""",
-    "lost": """
-        select v.run, v.who, l.who as other, min(v.view) as since
-        from views v join lives l on l.run = v.run and v.view > l.last
-        where not array_contains(v.members, l.who) group by v.run, v.who, l.who""",
-    "pairs": """
-        select p.run, p.who as p, q.who as q, p.sender, p.seqno, p.view as here, q.view as there,
-               p.at as mine, q.at as theirs
-        from firm p join firm q
-        on q.run = p.run and q.sender = p.sender and q.seqno = p.seqno and p.who < q.who
-        left join lost a on a.run = p.run and a.who = p.who and a.other = q.who
-        left join lost b on b.run = p.run and b.who = q.who and b.other = p.who
-        where (a.since is null or p.view < a.since) and (b.since is null or q.view < b.since)""",
-}
+TABLES = """
+    create table m (who integer, at integer, view integer, message integer);
+    create table lives (who integer primary key, ended integer, complete integer, sent integer,
+                        last integer);
+    create table views (who integer, view integer, member integer,
+                        primary key (who, view, member)) without rowid;
+"""
+"""Members have numbers; a message is its sender's number, and behind it, in the last digits, its
+seqno."""
+STEPS = """
+    create table f as
+        select message, who, min(at) as at, view from m group by message, who;
+    create table stayed as
+        select a.who, a.view from views a join views b on b.who = a.who and b.view = a.view + 1
+        where a.member = a.who and b.member = b.who;
+    create table staying as select view, count(*) as size from stayed group by view;
+    create table lost as
+        select v.who, l.who as other, min(v.view) as since
+        from (select distinct who, view from views) v join lives l on v.view > l.last
+        where not exists (select 1 from views w
+                          where w.who = v.who and w.view = v.view and w.member = l.who)
+        group by v.who, l.who;
+    create view firm as
+        select f.* from f join lives l on l.who = f.who where l.ended or f.view < l.last;
+    create view pairs as
+        select p.who as p, q.who as q, p.view as here, q.view as there, p.at as mine,
+               q.at as theirs
+        from firm p join firm q on q.message = p.message and p.who < q.who
+        left join lost a on a.who = p.who and a.other = q.who
+        left join lost b on b.who = q.who and b.other = p.who
+        where (a.since is null or p.view < a.since) and (b.since is null or q.view < b.since);
+"""
 """From what was delivered to what is asked. `m` has a row per delivery, `f` the first one of each
 message; `firm` those while the member certainly took part; `pairs` what two members delivered
 before either lost the other one."""
 
 ASKED = {
     "TotalOrder": """
-        select run from (select run, theirs, seqno,
-                                lag(struct(theirs, seqno)) over w as before
-                         from pairs window w as (partition by run, p, q order by mine, seqno))
-        where struct(theirs, seqno) < before""",
+        select 1 from (select theirs, lag(theirs) over (partition by p, q order by mine) as before
+                       from pairs) where theirs < before""",
     "UniformTotalOrder": """
-        select run from (select p.run, q.at as theirs, q.seqno,
-                                lag(struct(q.at, q.seqno)) over w as before
-                         from f p join f q
-                         on q.run = p.run and q.sender = p.sender and q.seqno = p.seqno
-                         and p.who < q.who
-                         window w as (partition by p.run, p.who, q.who order by p.at, p.seqno))
-        where struct(theirs, seqno) < before""",
+        select 1 from (select q.at as theirs,
+                              lag(q.at) over (partition by p.who, q.who order by p.at) as before
+                       from f p join f q on q.message = p.message and p.who < q.who)
+        where theirs < before""",
     "Agreement": """
-        select m.run from m
-        join stayed s on s.run = m.run and s.who = m.who and s.view = m.view
-        join staying n on n.run = m.run and n.view = m.view
-        group by m.run, m.view, m.sender, m.seqno, n.size having count(distinct m.who) < n.size""",
+        select 1 from f join stayed s on s.who = f.who and s.view = f.view
+        join staying n on n.view = f.view
+        group by f.view, f.message having count(*) < max(n.size)""",
     "UniformAgreement": """
-        select m.run from m
-        join staying n on n.run = m.run and n.view = m.view
-        left join stayed s on s.run = m.run and s.who = m.who and s.view = m.view
-        group by m.run, m.view, m.sender, m.seqno, n.size having count(distinct s.who) < n.size""",
+        select 1 from f join staying n on n.view = f.view
+        left join stayed s on s.who = f.who and s.view = f.view
+        group by f.view, f.message having count(s.who) < max(n.size)""",
     "Integrity": """
-        select run from m group by run, who, sender, seqno having count(*) > 1
+        select 1 where (select count(*) from m) > (select count(*) from f)
         union all
-        select m.run from m join lives l on l.run = m.run and l.who = m.sender
-        where l.complete and m.seqno > l.sent""",
+        select 1 from lives l join f on f.message > l.who * {width} + l.sent
+        and f.message < (l.who + 1) * {width} where l.complete""",
     "Fifo": """
-        select run from (select run, seqno, lag(seqno) over w as before
-                         from m window w as (partition by run, who, sender order by at, seqno))
-        where seqno <= before""",
+        select 1 from (select message, lag(message) over (partition by who, message / {width}
+                                                          order by at) as before
+                       from m) where message <= before""",
     "InView": """
-        select m.run from m
-        left join views v on v.run = m.run and v.who = m.who and v.view = m.view
-        where v.members is null or not array_contains(v.members, m.who)""",
-    "VirtualSynchrony": "select run from pairs where here <> there",
+        select 1 from m where not exists (select 1 from views v
+                          where v.who = m.who and v.view = m.view and v.member = m.who)""",
+    "VirtualSynchrony": "select 1 from pairs where here <> there",
 }
-"""Each answers with the runs in which the promise is broken."""
+"""Each answers with a row if the promise is broken."""
+UNLESS = {
+    "TotalOrder": ASKED["UniformTotalOrder"],
+    "VirtualSynchrony": "select 1 from f group by message having min(view) < max(view)",
+}
+"""What must have an answer as well, and is found sooner: these need not be asked without."""
 
 
-def recounted(
-    session: "SparkSession",
-    runs: Mapping[str, RunFiles],
-    summaries: Mapping[str, Mapping[Address, Summary]],
-) -> set[tuple[str, str]]:
-    """The promises that are broken, each as (run, name)."""
-    paths = [path for run in runs.values() for path in run.files.values()]
-    named = [
-        (run, summary) for run, found in sorted(summaries.items()) for summary in found.values()
-    ]
-    frames = {
-        "delivered": _delivered(session, paths),
-        "lives": session.createDataFrame([_life(*each) for each in named], LIVES),
-        "views": session.createDataFrame(
-            [row for each in named for row in _views(*each)] or [("", "", 0, [""])], VIEWS
-        ),
-    }
-    kept = []
-    try:
-        for name, frame in frames.items():
-            frame.createOrReplaceTempView(name)
-        for name, text in STEPS.items():
-            step = session.sql(text)
-            if name in PAIRED:
-                kept.append(step.persist())
-            step.createOrReplaceTempView(name)
-        asked = [
-            f"select distinct '{name}' as name, run from ({text})" for name, text in ASKED.items()
+def recounted(summaries: Mapping[Address, Summary], deliveries: Mapping[Address, Any]) -> list[str]:
+    """The promises that are broken in a run, by what its members' files say was delivered."""
+    with closing(sqlite3.connect("")) as run:  # in memory, and on disk what is too large
+        run.executescript(TABLES)
+        numbers = _numbers(summaries)
+        for summary in summaries.values():
+            run.execute("insert into lives values (?, ?, ?, ?, ?)", _life(summary, numbers))
+            run.executemany(
+                "insert or replace into views values (?, ?, ?)", _views(summary, numbers)
+            )
+            rows = _delivered(summary, deliveries[summary.who], numbers)
+            run.executemany("insert into m values (?, ?, ?, ?)", rows)
+        run.executescript(STEPS)
+
+        @cache
+        def found(text: str) -> bool:
+            return run.execute(f"{text.format(width=WIDTH)} limit 1").fetchone() is not None
+
+        return [
+            name
+            for name, text in ASKED.items()
+            if (name not in UNLESS or found(UNLESS[name])) and found(text)
         ]
-        return {(row.run, row.name) for row in session.sql(" union all ".join(asked)).collect()}
-    finally:
-        for step in kept:
-            step.unpersist()
 
 
-def compared(verdicts: Iterable[RunVerdict], broken: set[tuple[str, str]]) -> list[RunVerdict]:
-    """The verdicts of the first evaluation, undecided where the second one has another answer."""
-    return [_compared(verdict, broken) for verdict in verdicts]
-
-
-def _compared(verdict: RunVerdict, broken: set[tuple[str, str]]) -> RunVerdict:
+def compared(verdict: RunVerdict, broken: Collection[str]) -> RunVerdict:
+    """The verdict of the first evaluation, undecided where the second one has another answer."""
     promises: list[Promise] = []
     doubts: list[Finding] = []
     for promise in verdict.promises:
-        again = (verdict.run, promise.name) in broken
+        again = promise.name in broken
         if again == (promise.verdict == VIOLATED):
             promises.append(promise)
             continue
@@ -177,61 +157,42 @@ def _compared(verdict: RunVerdict, broken: set[tuple[str, str]]) -> RunVerdict:
     )
 
 
-def _who(address: Sequence[str | int]) -> str:
-    node, incarnation = address
-    return f"{node}.{incarnation}"
+def _numbers(summaries: Mapping[Address, Summary]) -> dict[Address, int]:
+    """A number for everybody that is spoken of."""
+    known = set(summaries)
+    for summary in summaries.values():
+        known |= set(summary.addresses)
+        known |= {member for place in summary.views for member in place.members}
+    return {who: number for number, who in enumerate(sorted(known), 1)}
 
 
-def _life(run: str, of: Summary) -> tuple[str, str, bool, bool, int, int, int]:
+def _life(of: Summary, numbers: Mapping[Address, int]) -> tuple[int, bool, bool, int, int]:
     ended = of.status != "crashed" and of.end != "open"
     last = max((place.view for place in of.views), default=0)
-    return (run, _who(of.who), ended, of.complete, of.seqno, last, of.conforming)
+    return (numbers[of.who], ended, of.complete, of.seqno, last)
 
 
-def _views(run: str, of: Summary) -> Iterator[tuple[str, str, int, list[str]]]:
+def _views(of: Summary, numbers: Mapping[Address, int]) -> Iterator[tuple[int, int, int]]:
     """The last word on each view of the member's."""
-    views = {place.view: [_who(member) for member in place.members] for place in of.views}
-    yield from ((run, _who(of.who), view, members) for view, members in views.items())
+    views = {place.view: place.members for place in of.views}
+    for view, members in views.items():
+        yield from ((numbers[of.who], view, numbers[member]) for member in members)
 
 
-def _delivered(session: "SparkSession", paths: list[Path]) -> "DataFrame":
-    """A row per run of messages that a member delivered."""
-    names = [str(path.absolute()) for path in paths]
-
-    def read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                yield from _read(Path(names[number]))
-
-    return session.range(0, len(names), 1, len(names)).mapInArrow(read, DELIVERED)
-
-
-def _read(path: Path) -> "Iterator[pa.RecordBatch]":
-    import pyarrow as pa
-
-    kinds = [pa.string(), pa.string(), *[pa.int64()] * 2, pa.string(), *[pa.int64()] * 2]
-    names = [column.split()[0] for column in DELIVERED.split(", ")]
-    header: Header | None = None
-    index = 0
-    for batch in read_records(path, lambda _: None):
-        rows: list[tuple[str, str, int, int, str, int, int]] = []
-        for record in batch.records:
-            if header is None:
-                if not isinstance(record, Header):
-                    return
-                header = record
-            if not isinstance(record, Event) or record.index != index + 1:
-                continue
-            if (record.node, record.incarnation) != (header.node, header.incarnation):
-                continue
-            index = record.index
-            delivered = record.changed.delivered
-            if delivered is msgspec.UNSET:
-                continue
-            node, life, first, count = delivered.messages
-            who = _who((header.node, header.incarnation))
-            rows.append((header.run, who, index, delivered.view, _who((node, life)), first, count))
-        if rows:
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(c, type=kind) for c, kind in zip(columns, kinds, strict=True)]
-            yield pa.RecordBatch.from_arrays(arrays, names=names)
+def _delivered(
+    of: Summary, words: Any, numbers: Mapping[Address, int]
+) -> Iterator[tuple[int, int, int, int]]:
+    """A row per message, as `traces/rows.py` has packed them."""
+    who, at, view, message = numbers[of.who], 0, 0, 0
+    starts = dict(of.view_starts)
+    senders = [numbers[sender] * WIDTH for sender in of.addresses]
+    for place, word in enumerate(np.frombuffer(words, dtype=np.int64).tolist()):
+        if word >= 0:
+            view = starts.get(place, view)
+            message = senders[word // WIDTH] + word % WIDTH
+            yield who, at, view, message
+            at += 1
+        else:  # so many messages in all, of which the first stood before
+            for more in range(1, -word):
+                yield who, at, view, message + more
+                at += 1
