@@ -38,7 +38,18 @@ SOURCES: Final = (
         builders=frozenset({"_unread"}),
         flags=frozenset({"far"}),
     ),
-    Source(module="traces.checker", planted="planted_network"),
+    Source(
+        module="traces.checker",
+        planted="planted_network",
+        complaints=frozenset({"weakened"}),
+    ),
+    Source(
+        module="traces.promises",
+        planted="planted_promises",
+        complaints=frozenset({"witness", "Promise", "structs.replace"}),
+        builders=frozenset({"witness"}),
+        witnesses=frozenset({"_differing"}),
+    ),
     Source(
         module="traces.tracefile",
         planted="planted_tracefile",

@@ -147,13 +147,20 @@ def judge(
         verdict=verdict,
         findings=findings,
         problems=sorted(problems),
-        promises=promises if verdict == HOLDS else weakened(promises),
+        promises=_as_far_as_checked(promises, verdict),
         files=len(files.files),
         events=sum(summary.events for summary in summaries.values()),
         conforming={f"{n}.{i}": s.conforming for (n, i), s in sorted(summaries.items())},
         actions=dict(sorted(actions.items())),
         synchronous=all(summary.synchronous for summary in summaries.values()),
     )
+
+
+def _as_far_as_checked(promises: list[Promise], verdict: str) -> list[Promise]:
+    """What is said of the promises where not every record could be checked."""
+    if verdict != HOLDS:
+        return weakened(promises)
+    return promises
 
 
 def with_strays(verdicts: list[RunVerdict], found: RunIndex) -> list[RunVerdict]:
