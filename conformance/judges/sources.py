@@ -122,6 +122,22 @@ SOURCES: Final = (
         asides=frozenset({"delivery_files"}),
     ),
     Source(
+        module="traces.properties",
+        planted="planted_properties",
+        complaints=frozenset({"Promise", "UsageError"}),
+        builders=frozenset({"order_witness", "agreement_witness"}),
+        witnesses=frozenset({"_missing", "_unasked"}),
+    ),
+    Source(
+        module="traces.properties_local",
+        planted="planted_properties",
+        complaints=frozenset({"order_witness", "agreement_witness"}),
+        predicates=frozenset({"_whole"}),
+        witnesses=frozenset(
+            {"_duplicate", "_created", "_fifo", "_views_differ", "_sent_elsewhere", "_gap"}
+        ),
+    ),
+    Source(
         module="shapes",
         planted="planted_shapes",
         complaints=frozenset({"ShapeError", "TypeError"}),
