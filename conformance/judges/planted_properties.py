@@ -122,7 +122,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "_missing: records were put into quarantine": _of(
             "total_order: inconclusive: records were put into quarantine",
             [*log(_P, _Q), *_SENT],
-            problems=[Problem("log.jsonl", 1, 0, "no row")],
+            problems=[Problem("log.jsonl", 1, "no row")],
         ),
         "_missing: nothing was delivered": _of(
             "total_order: inconclusive: nothing was delivered",

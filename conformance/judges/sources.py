@@ -138,6 +138,24 @@ SOURCES: Final = (
         ),
     ),
     Source(
+        module="traces.ringviews",
+        planted="planted_ring",
+        complaints=frozenset({"Witness"}),
+    ),
+    Source(
+        module="traces.ringwitnesses",
+        planted="planted_ring",
+        complaints=frozenset({"Witness", "_two_locks"}),
+        builders=frozenset({"_two_locks"}),
+        witnesses=frozenset({"_unsent"}),
+    ),
+    Source(
+        module="traces.ringpromises",
+        planted="planted_ring",
+        complaints=frozenset({"Promise"}),
+        witnesses=frozenset({"_undecided"}),
+    ),
+    Source(
         module="shapes",
         planted="planted_shapes",
         complaints=frozenset({"ShapeError", "TypeError"}),
