@@ -14,7 +14,7 @@ from raincheck.conformance.traces.ringseen import RingSeen
 
 from . import ring_faults as faults
 from .planting import Plant, Planted, Told
-from .ring_faults import Records, changing, path_of
+from .ring_faults import path_of
 from .ring_run import RUN, Fault, broken, good, sentence, traces, unkept
 
 _HISTORY: Final = "the view that b has is not in the others' histories either"
@@ -31,13 +31,8 @@ def _plant(words: str, member: str, fault: Fault, **more: Any) -> Plant:
     return Plant(good=good, bad=bad, words=words, **more)
 
 
-def _reserves_too_much(lines: Records) -> None:
-    """It is no model's event, and of no promise's concern."""
-    next(changing(lines, "reserved"))["changed"]["reserved"] = 7
-
-
 def _unread(folder: Path) -> Told:
-    traces(folder, "b.0", _reserves_too_much)
+    traces(folder, "b.0", faults.reserves_too_much)
     return unkept(folder)
 
 

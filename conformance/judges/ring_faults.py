@@ -100,6 +100,11 @@ def lets_go_late(lines: Records) -> None:
     after["changed"]["token_state"] = "hungry"
 
 
+def reserves_too_much(lines: Records) -> None:
+    """It is no model's event, and of no promise's concern."""
+    next(changing(lines, "reserved"))["changed"]["reserved"] = 7
+
+
 def agrees_while_it_starves(lines: Records) -> None:
     for each in changing(lines, "token_state"):
         if each["changed"]["token_state"] == "starving":

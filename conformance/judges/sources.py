@@ -156,6 +156,17 @@ SOURCES: Final = (
         witnesses=frozenset({"_undecided"}),
     ),
     Source(
+        module="campaigns.promises",
+        planted="planted_group",
+        complaints=frozenset({"Broken"}),
+    ),
+    Source(
+        module="spark.recount",
+        planted="planted_recount",
+        complaints=frozenset({"Finding", "structs.replace"}),
+        asides=frozenset({"recounted"}),
+    ),
+    Source(
         module="shapes",
         planted="planted_shapes",
         complaints=frozenset({"ShapeError", "TypeError"}),
@@ -166,6 +177,15 @@ SOURCES: Final = (
         complaints=frozenset({"add", "gaps.append", "reasons.append"}),
         builders=frozenset({"result"}),
         witnesses=frozenset({"verdict", "_lost"}),
+        tables=frozenset({"verdicts", "reasons"}),
+        flags=frozenset({"undecided"}),
+    ),
+    Source(
+        module="field.ringchecks",
+        planted="planted_ringchecks",
+        complaints=frozenset({"add", "reasons.append", "violates"}),
+        builders=frozenset({"result", "violates"}),
+        witnesses=frozenset({"verdict"}),
         tables=frozenset({"verdicts", "reasons"}),
         flags=frozenset({"undecided"}),
     ),
