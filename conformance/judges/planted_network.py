@@ -224,6 +224,6 @@ PLANTED: Final[dict[str, Planted]] = {
         "judge: not any((summary.events for summary in summaries.values()))": unsure(
             "r1: inconclusive", _nothing_happened, chapter=1
         ),
-        "_as_far_as_checked: return weakened(promises)": NOT_ALL,
+        "_as_far_as_checked: not every record was checked": NOT_ALL,
     },
 }

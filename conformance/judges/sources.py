@@ -41,12 +41,12 @@ SOURCES: Final = (
     Source(
         module="traces.checker",
         planted="planted_network",
-        complaints=frozenset({"weakened"}),
+        complaints=frozenset({"structs.replace"}),
     ),
     Source(
         module="traces.promises",
         planted="planted_promises",
-        complaints=frozenset({"witness", "Promise", "structs.replace"}),
+        complaints=frozenset({"witness", "Promise"}),
         builders=frozenset({"witness"}),
         witnesses=frozenset({"_differing"}),
     ),

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 
 from .events import Address
@@ -75,18 +74,6 @@ def _promise(name: str, asked: Asked) -> Promise:
     if not all(asked.judged.values()):
         return Promise(name, INCONCLUSIVE, reason=NOBODY[name], judged=asked.judged)
     return Promise(name, HOLDS, judged=asked.judged)
-
-
-def weakened(promises: list[Promise]) -> list[Promise]:
-    """Without all records there and in order nothing holds: what is missing might violate it."""
-    return [_weakened(promise) for promise in promises]
-
-
-def _weakened(promise: Promise) -> Promise:
-    if promise.verdict == HOLDS:
-        reason = "not every record was checked"
-        return msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason)
-    return promise
 
 
 def witness(members: list[Log], keys: list[int], senders: list[Address], **more: Any) -> Facts:
