@@ -10,6 +10,7 @@ from raincheck.conformance.field.ringchecks import PROMISED, TRACE, RingJudged, 
 from raincheck.conformance.field.ringfaults import RingPlan
 from raincheck.conformance.field.ringrecord import RingRecord
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.ringpromises import NAMES
 
 from . import ring_faults as faults
 from .planting import Ask, Plant, Planted, Told
@@ -46,13 +47,19 @@ def _asked(
     traced: bool = True,
     **values: Any,
 ) -> Ask:
-    """What does not hold of a run, with a fault in b's traces, or other values in its record."""
+    """What does not hold of a run, with a fault in b's traces, or other values in its record.
+
+    Where the record is another one the traces are not looked at: they are taken to be good.
+    """
 
     def ask(folder: Path) -> Told:
         (folder / "traces").mkdir()
-        if traced:
+        if traced and not values:
             traces(folder / "traces", "b.0", fault)
-        return _told(judge_ring(_record(**values), folder, as_written=as_written))
+        judged = judge_ring(_record(**values), folder, as_written=as_written, check=not values)
+        if values:
+            judged.verdicts |= dict.fromkeys((TRACE, *NAMES), HOLDS)
+        return _told(judged)
 
     return ask
 
