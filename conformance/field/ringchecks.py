@@ -57,9 +57,8 @@ class RingJudged:
         found = {self.verdicts.get(name, INCONCLUSIVE) for name in owed}
         if VIOLATED in found:
             return VIOLATED
-        undecided = INCONCLUSIVE in found or bool(self.record.defects)
-        if not self.as_written:
-            undecided = undecided or bool(self.record.failure)
+        failed = bool(self.record.failure) and not self.as_written
+        undecided = INCONCLUSIVE in found or bool(self.record.defects) or failed
         return INCONCLUSIVE if undecided else HOLDS
 
     @property

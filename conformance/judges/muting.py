@@ -9,6 +9,7 @@ import ast
 import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
@@ -81,6 +82,8 @@ def _function(module: ModuleType, qualname: str) -> FunctionType:
             found = found.__func__
         elif isinstance(found, property):
             found = found.fget
+        elif isinstance(found, cached_property):
+            found = found.func
         if not isinstance(found, type):
             found = inspect.unwrap(found)
     assert isinstance(found, FunctionType), qualname

@@ -76,6 +76,11 @@ def _two_views(run: Run) -> None:
     run.trace = copy(trace_of(2))
 
 
+def _nobody_went_on(run: Run) -> None:
+    """The traces of a run that ends in its first view."""
+    run.trace = copy(trace_of(1))
+
+
 def _contents(run: Run) -> None:
     on(C, "ReceiveData", sets(args__crc=1))(run.trace)
 
@@ -166,6 +171,12 @@ PLANTED: Final[dict[str, Planted]] = {
             "violated: it received other contents than were sent (c.0, event 1 ReceiveData)",
             _contents,
             then="Trace: violated",
+            why=_VERDICT_IS,
+        ),
+        "_judge_traces: …: …": plant(
+            "Agreement: no two members went on together from a view",
+            _nobody_went_on,
+            then="Agreement: inconclusive",
             why=_VERDICT_IS,
         ),
         "_judge_traces: … is violated: …": plant(

@@ -12,6 +12,7 @@ from raincheck.conformance.traces.network import check_views
 from raincheck.conformance.traces.tracegen import Trace
 from raincheck.model.runs import Address
 
+from .planted_promises import NOT_ALL
 from .planting import Plant, Planted, Told, sentence
 from .sequencer_story import A, B, C, D, Story, cut_behind, event, judged, on, plant, sets, unsure
 from .sequencer_story import story_plant as story
@@ -223,5 +224,6 @@ PLANTED: Final[dict[str, Planted]] = {
         "judge: not any((summary.events for summary in summaries.values()))": unsure(
             "r1: inconclusive", _nothing_happened, chapter=1
         ),
+        "_as_far_as_checked: not every record was checked": NOT_ALL,
     },
 }

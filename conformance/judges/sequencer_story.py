@@ -13,37 +13,30 @@ from typing import Any
 
 from raincheck.conformance.traces.checker import check_paths
 from raincheck.conformance.traces.damage import copy
-from raincheck.conformance.traces.events import Event, Footer, Header, Record, ViewRecord
+from raincheck.conformance.traces.events import Event, Footer, Record
 from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.traces.scripted import Script
 from raincheck.conformance.traces.tracegen import Trace, write_trace
-from raincheck.conformance.traces.world import World
 from raincheck.model.runs import Address
-from raincheck.model.sequencer import Rules
 
 from .planting import Ask, Plant, Told, sentences
 
 A, B, C, D = (Address(node, 0) for node in "abcd")
 C1 = Address("c", 1)
-NODES = ("a", "b", "c", "d")
 VIEWS = {2: (A, B, C, D), 3: (B, C, D), 4: (B, D), 5: (B, D, C1)}
 
 
 class Story:
-    """A run in the making."""
+    """A script of which each step is at hand as a record, to be changed."""
 
     def __init__(self, synchronous: bool = False) -> None:
-        self.constants = {} if synchronous else {"VirtualSynchrony": False}
-        self.world = World("r1", Rules())
-        self.events: list[Event] = []
-        self.said = {C1: 0}
-        self.world.found((A, B, C))
+        self.script = Script("abc", synchronous=synchronous)
+        self.world = self.script.world
         self.world.arrive(D)
 
     def do(self, who: Address, action: str, choice: Any = None) -> Event:
         """Take a step; every message has contents of its own."""
-        event = self.world.perform(who, action, choice, 100 + len(self.events))
-        self.events.append(event)
-        return event
+        return self.script.step(who, action, choice, 100 + len(self.script.events))
 
     def all_receive(self, coordinator: Address, *readers: Address) -> None:
         """Let everybody read that stream to its end."""
@@ -58,24 +51,7 @@ class Story:
 
     def files(self) -> Trace:
         """The run so far as files that end well."""
-        trace: Trace = {}
-        for who, here in self.world.processes.items():
-            founder = who in (A, B, C)
-            head = Header(
-                version=1,
-                run="r1",
-                protocol="sequencer",
-                node=who.node,
-                incarnation=who.incarnation,
-                nodes=NODES,
-                constants=dict(self.constants),
-                initial=ViewRecord(1, (A, B, C)) if founder else None,
-                said=self.said.get(who, 0),
-            )
-            mine = [e for e in self.events if (e.node, e.incarnation) == who]
-            foot = Footer(run="r1", node=who.node, incarnation=who.incarnation, index=here.index)
-            trace[who] = [head, *mine, foot]
-        return copy(trace)
+        return copy(self.script.files())
 
 
 def told_until(chapter: int) -> Story:
@@ -115,8 +91,7 @@ def told_until(chapter: int) -> Story:
     do(C, "Send", 1)
     do(C, "Crash")
     story.install(4, B, D)
-    story.said[C1] = 1
-    story.world.arrive(C1, 1)
+    story.script.again("c")
     story.install(5, B, D)
     do(C1, "Join")
     do(C1, "Send", 1)

@@ -38,7 +38,18 @@ SOURCES: Final = (
         builders=frozenset({"_unread"}),
         flags=frozenset({"far"}),
     ),
-    Source(module="traces.checker", planted="planted_network"),
+    Source(
+        module="traces.checker",
+        planted="planted_network",
+        complaints=frozenset({"structs.replace"}),
+    ),
+    Source(
+        module="traces.promises",
+        planted="planted_promises",
+        complaints=frozenset({"witness", "Promise"}),
+        builders=frozenset({"witness"}),
+        witnesses=frozenset({"_differing"}),
+    ),
     Source(
         module="traces.tracefile",
         planted="planted_tracefile",
@@ -111,6 +122,51 @@ SOURCES: Final = (
         asides=frozenset({"delivery_files"}),
     ),
     Source(
+        module="traces.properties",
+        planted="planted_properties",
+        complaints=frozenset({"Promise", "UsageError"}),
+        builders=frozenset({"order_witness", "agreement_witness"}),
+        witnesses=frozenset({"_missing", "_unasked"}),
+    ),
+    Source(
+        module="traces.properties_local",
+        planted="planted_properties",
+        complaints=frozenset({"order_witness", "agreement_witness"}),
+        predicates=frozenset({"_whole"}),
+        witnesses=frozenset(
+            {"_duplicate", "_created", "_fifo", "_views_differ", "_sent_elsewhere", "_gap"}
+        ),
+    ),
+    Source(
+        module="traces.ringviews",
+        planted="planted_ring",
+        complaints=frozenset({"Witness"}),
+    ),
+    Source(
+        module="traces.ringwitnesses",
+        planted="planted_ring",
+        complaints=frozenset({"Witness", "_two_locks"}),
+        builders=frozenset({"_two_locks"}),
+        witnesses=frozenset({"_unsent"}),
+    ),
+    Source(
+        module="traces.ringpromises",
+        planted="planted_ring",
+        complaints=frozenset({"Promise"}),
+        witnesses=frozenset({"_undecided"}),
+    ),
+    Source(
+        module="campaigns.promises",
+        planted="planted_group",
+        complaints=frozenset({"Broken"}),
+    ),
+    Source(
+        module="spark.recount",
+        planted="planted_recount",
+        complaints=frozenset({"Finding", "structs.replace"}),
+        asides=frozenset({"recounted"}),
+    ),
+    Source(
         module="shapes",
         planted="planted_shapes",
         complaints=frozenset({"ShapeError", "TypeError"}),
@@ -121,6 +177,15 @@ SOURCES: Final = (
         complaints=frozenset({"add", "gaps.append", "reasons.append"}),
         builders=frozenset({"result"}),
         witnesses=frozenset({"verdict", "_lost"}),
+        tables=frozenset({"verdicts", "reasons"}),
+        flags=frozenset({"undecided"}),
+    ),
+    Source(
+        module="field.ringchecks",
+        planted="planted_ringchecks",
+        complaints=frozenset({"add", "reasons.append", "violates"}),
+        builders=frozenset({"result", "violates"}),
+        witnesses=frozenset({"verdict"}),
         tables=frozenset({"verdicts", "reasons"}),
         flags=frozenset({"undecided"}),
     ),

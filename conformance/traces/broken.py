@@ -1,7 +1,7 @@
 """Small runs that each break a promise, while every event of theirs is one of the model's.
 
 Most need views that are not virtually synchronous, and some an undone repair as well, as their
-headers say. They show that a promise is judged at all.
+headers say. They show that a promise is judged at all. `kept` breaks none, and asks for all.
 """
 
 from collections.abc import Callable
@@ -26,6 +26,14 @@ class Broken(NamedTuple):
 def _of(script: Script, promises: str, killed: str = "") -> Broken:
     crashed = tuple(script.who(name) for name in killed)
     return Broken(script.files(killed), crashed, frozenset(promises.split()))
+
+
+def kept(founders: str = "abc") -> Script:
+    """No promise is broken: a's two messages are everybody's, and they go on without a."""
+    script = Script(founders).do("a", "Send", 1).do("a", "Send", 1)
+    for _ in range(2):
+        script.each(founders, "ReceiveData", "a")
+    return script.leave("a").decide(founders[1:]).install(founders[1:])
 
 
 def _crossed(run: str) -> Script:

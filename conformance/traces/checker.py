@@ -24,7 +24,7 @@ from .network import (
     check_members,
     check_views,
 )
-from .promises import evaluate, weakened
+from .promises import evaluate
 from .runfiles import RunFiles, RunIndex, index_runs
 from .tracefile import trace_files
 
@@ -147,13 +147,21 @@ def judge(
         verdict=verdict,
         findings=findings,
         problems=sorted(problems),
-        promises=promises if verdict == HOLDS else weakened(promises),
+        promises=[_as_far_as_checked(promise, verdict) for promise in promises],
         files=len(files.files),
         events=sum(summary.events for summary in summaries.values()),
         conforming={f"{n}.{i}": s.conforming for (n, i), s in sorted(summaries.items())},
         actions=dict(sorted(actions.items())),
         synchronous=all(summary.synchronous for summary in summaries.values()),
     )
+
+
+def _as_far_as_checked(promise: Promise, verdict: str) -> Promise:
+    """Without all records there and in order nothing holds: what is missing might violate it."""
+    if verdict != HOLDS and promise.verdict == HOLDS:
+        reason = "not every record was checked"
+        return msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason)
+    return promise
 
 
 def with_strays(verdicts: list[RunVerdict], found: RunIndex) -> list[RunVerdict]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
 import numpy as np
 
 from .events import Address
@@ -77,17 +76,6 @@ def _promise(name: str, asked: Asked) -> Promise:
     return Promise(name, HOLDS, judged=asked.judged)
 
 
-def weakened(promises: list[Promise]) -> list[Promise]:
-    """Without all records there and in order nothing holds: what is missing might violate it."""
-    reason = "not every record was checked"
-    return [
-        msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason)
-        if promise.verdict == HOLDS
-        else promise
-        for promise in promises
-    ]
-
-
 def witness(members: list[Log], keys: list[int], senders: list[Address], **more: Any) -> Facts:
     """What speaks against a promise: who, which messages, and what else there is to say."""
     messages = [_message(key, senders) for key in keys]
@@ -127,6 +115,12 @@ def _pairwise(logs: list[Log], differ: Differ, tally: Tally, *, uniform: bool) -
 
     Not `uniform`: what one delivered in a view that has lost the other one does not count.
     """
+    found = next(_differing(logs, differ, tally, uniform=uniform), None)
+    return Asked(found, tally.judged())
+
+
+def _differing(logs: list[Log], differ: Differ, tally: Tally, *, uniform: bool) -> Iterator[Facts]:
+    """What differs in two logs; the tally has counted the pairs that were looked at."""
 
     def compared(p: Log, q: Log) -> tuple[Facts | None, bool]:
         """A difference that counts; and whether all that p has fits into q."""
@@ -147,15 +141,14 @@ def _pairwise(logs: list[Log], differ: Differ, tally: Tally, *, uniform: bool) -
             continue
         found, fits = compared(log, reference)
         if found:
-            return Asked(found, tally.judged())
+            yield found
         if not fits:
             beyond.append(log)
     # Whoever fits into the reference has nothing that could differ from others that fit as well.
     for p, q in _pairs(beyond, logs, reference):
         found, _ = compared(p, q)
         if found:
-            return Asked(found, tally.judged())
-    return Asked(None, tally.judged())
+            yield found
 
 
 def _pairs(beyond: list[Log], logs: list[Log], reference: Log | None) -> Iterator[tuple[Log, Log]]:

@@ -135,31 +135,42 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
         elif witness is None and answers.loose is not None:
             reason = "the last view differs, and no log says that it is complete"
             return Promise(name, INCONCLUSIVE, answers.loose, reason, judged)
-    missing = ""
-    if facts.holes:
-        missing = f"positions are missing or doubled in the log of {facts.holes[0]}"
-    elif problems:
-        missing = "records were put into quarantine"
-    elif not facts.messages:
-        missing = "nothing was delivered"
+    missing = _missing(facts, problems)
     if witness is not None and not (missing and name in NEEDS_ALL):
         return Promise(name, VIOLATED, witness, judged=judged)
     if missing:
         return Promise(name, INCONCLUSIVE, witness or {}, missing, judged)
-    reason = ""
+    if reason := _unasked(name, facts, judged):
+        return Promise(name, INCONCLUSIVE, {}, reason, judged)
+    return Promise(name, HOLDS, judged=judged)
+
+
+def _missing(facts: Facts, problems: bool) -> str:
+    """Why the log may not be all of it."""
+    if facts.holes:
+        return f"positions are missing or doubled in the log of {facts.holes[0]}"
+    if problems:
+        return "records were put into quarantine"
+    if not facts.messages:
+        return "nothing was delivered"
+    return ""
+
+
+def _unasked(name: str, facts: Facts, judged: Judged) -> str:
+    """Why this log could not have broken that property."""
     if name == "no_creation" and not facts.sends:
-        reason = "there is no send log"
-    elif name in ("virtual_synchrony", "sending_view") and not facts.views:
-        reason = "the log has no views"
-    elif name == "sending_view" and not facts.sends:
-        reason = "there is no send log"
-    elif name == "gap_freeness" and not facts.counted:
-        reason = "no sender's message ids are numbers"
-    elif name == "sender_fifo" and facts.unordered:
-        reason = f"no send log, and the message ids of {facts.unordered} are no numbers"
-    elif not judged["members"] or not judged["messages"]:
-        reason = NOBODY[name]
-    return Promise(name, INCONCLUSIVE if reason else HOLDS, {}, reason, judged)
+        return "there is no send log"
+    if name in ("virtual_synchrony", "sending_view") and not facts.views:
+        return "the log has no views"
+    if name == "sending_view" and not facts.sends:
+        return "there is no send log"
+    if name == "gap_freeness" and not facts.counted:
+        return "no sender's message ids are numbers"
+    if name == "sender_fifo" and facts.unordered:
+        return f"no send log, and the message ids of {facts.unordered} are no numbers"
+    if not all(judged.values()):
+        return NOBODY[name]
+    return ""
 
 
 def order_witness(p: str, q: str, first: Message, second: Message) -> Witness:

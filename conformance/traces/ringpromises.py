@@ -104,14 +104,20 @@ def _judged(name: str, judge: Judge, run: Run, complete: bool) -> Promise:
     if witness is not None:
         at = {} if witness.at is None else {"at": witness.at}
         return Promise(name, VIOLATED, witness.facts | at, judged=asked)
-    reason = ""
+    if reason := _undecided(judge, run, asked, complete):
+        return Promise(name, INCONCLUSIVE, reason=reason, judged=asked)
+    return Promise(name, HOLDS, judged=asked)
+
+
+def _undecided(judge: Judge, run: Run, asked: dict[str, int], complete: bool) -> str:
+    """Why it says nothing that nothing speaks against it."""
     if not all(asked.values()):
-        reason = judge.nothing
-    elif not complete:
-        reason = "not every record was checked"
-    elif judge.ordered and not run.ordered:
-        reason = "no order of the events is possible"
-    return Promise(name, INCONCLUSIVE if reason else HOLDS, reason=reason, judged=asked)
+        return judge.nothing
+    if not complete:
+        return "not every record was checked"
+    if judge.ordered and not run.ordered:
+        return "no order of the events is possible"
+    return ""
 
 
 def _when(witness: Witness) -> tuple[bool, float]:

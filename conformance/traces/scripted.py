@@ -30,12 +30,20 @@ class Script:
         self.view = 1
         self.members = self.first
         self.events: list[Event] = []
+        self.said: dict[Address, int] = {}
+        """What lives that are not a node's first one know that its last one has said."""
+
+    def step(self, who: Address, action: str, choice: Any = None, crc: int = 7) -> Event:
+        """Let a process take a step; its record is the script's own."""
+        event = self.world.perform(who, action, choice, crc)
+        self.events.append(event)
+        return event
 
     def do(self, who: str, action: str, choice: Any = None, crc: int = 7) -> "Script":
         """Let the latest life of a node take a step; a choice of a node means its address."""
         if isinstance(choice, str):
             choice = self.who(choice)
-        self.events.append(self.world.perform(self.who(who), action, choice, crc))
+        self.step(self.who(who), action, choice, crc)
         return self
 
     def each(self, whom: str, action: str, choice: Any = None) -> "Script":
@@ -66,8 +74,9 @@ class Script:
     def again(self, name: str) -> "Script":
         """A process that has ended starts anew."""
         old = self.who(name)
-        said = self.world.processes[old].me.said
-        self.world.arrive(Address(name, old.incarnation + 1), said)
+        new = Address(name, old.incarnation + 1)
+        self.said[new] = self.world.processes[old].me.said
+        self.world.arrive(new, self.said[new])
         return self
 
     def who(self, name: str) -> Address:
@@ -93,6 +102,7 @@ class Script:
                 nodes=nodes,
                 constants=constants,
                 initial=initial,
+                said=self.said.get(who, 0),
             )
             mine = [e for e in self.events if (e.node, e.incarnation) == who]
             trace[who] = [header, *mine]

@@ -124,6 +124,12 @@ def taken(module: Any, x: int) -> dict[str, str]:
     return dict(judge.verdicts)
 
 
+def remembered(module: Any) -> Any:
+    judge = module.Judge()
+    judge.told.append("something")
+    return judge.remembered
+
+
 def overall(module: Any, *names: str) -> str | None:
     judge = module.Judge()
     judge.verdicts.update(dict.fromkeys(names, "bad"))
@@ -194,6 +200,7 @@ CASES: dict[str, tuple[Callable[[Any], Any], Any, Any]] = {
     "Judge.verdict: return 'bad' if bad else None": (lambda m: overall(m, "a"), "bad", None),
     "Judge.take: it is below zero": (lambda m: raised(m, -1), "it is below zero", ""),
     "Judge.take: self.verdicts['a'] = 'bad'": (lambda m: taken(m, 10), {"a": "bad"}, {}),
+    "Judge.remembered: something was told": (remembered, "wrong: something was told", None),
     "Judge.asked: something is there": (
         lambda m: m.Judge.asked(1),
         "wrong: something is there",

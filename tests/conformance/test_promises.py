@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.traces.broken import BROKEN
+from raincheck.conformance.traces.broken import BROKEN, kept
 from raincheck.conformance.traces.checker import RunVerdict, check_paths
 from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.traces.scripted import Script
@@ -36,14 +36,6 @@ def of(verdict: RunVerdict, found: str) -> set[str]:
     return {promise.name for promise in verdict.promises if promise.verdict == found}
 
 
-def good(founders: str = "abc") -> Script:
-    """a sends two messages and everybody delivers them; then they go on, without a."""
-    script = Script(founders).do("a", "Send", 1).do("a", "Send", 1)
-    for _ in range(2):
-        script.each(founders, "ReceiveData", "a")
-    return script.leave("a").decide(founders[1:]).install(founders[1:])
-
-
 def counterexample() -> Script:
     """README's: b has delivered a's message, c has not; both go on without a."""
     script = Script("abc", synchronous=False).do("a", "Send", 1).do("b", "ReceiveData", "a")
@@ -51,7 +43,7 @@ def counterexample() -> Script:
 
 
 def test_a_good_run_keeps_every_promise_and_says_over_whom(tmp_path: Path) -> None:
-    verdict = judged(tmp_path, good())
+    verdict = judged(tmp_path, kept())
 
     assert verdict.verdict == HOLDS
     assert of(verdict, HOLDS) == PROMISES
@@ -164,7 +156,7 @@ def test_a_member_that_leaves_is_judged_until_it_left(tmp_path: Path) -> None:
 
 
 def test_a_crashed_member_is_judged_for_the_views_that_it_went_on_from(tmp_path: Path) -> None:
-    script = good("abcd").do("b", "Send", 1).each("bcd", "ReceiveData", "b")
+    script = kept("abcd").do("b", "Send", 1).each("bcd", "ReceiveData", "b")
     verdict = judged(tmp_path, script, killed="c")
 
     over = {promise.name: promise.judged for promise in verdict.promises}

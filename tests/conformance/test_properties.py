@@ -6,23 +6,11 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.traces.deliveries import Row
 from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 from raincheck.conformance.traces.properties import NAMES, judged
 from raincheck.conformance.traces.properties_local import answer, check_deliveries
-
-
-def log(*members: str, end: bool = True) -> list[Row]:
-    """Rows of members that each deliver what their string says: "p: a1 b1 a2", one view."""
-    rows = []
-    for text in members:
-        member, _, words = text.partition(":")
-        for place, word in enumerate(words.split(), start=1):
-            view, _, message = word.rpartition("/")
-            rows.append(Row(member, place, int(view or 0), message[0], message[1:]))
-        if end:
-            rows.append(Row(member, len(words.split()), event="end"))
-    return rows
 
 
 def verdicts(

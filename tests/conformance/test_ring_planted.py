@@ -3,41 +3,46 @@
 The judges see what was recorded, whether or not it is what the model does.
 """
 
-import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from raincheck.conformance.traces.checker import RunVerdict
+from raincheck.conformance.judges.ring_faults import (
+    Records,
+    agrees_while_it_starves,
+    changing,
+    checked,
+    commits_early,
+    delivers_again,
+    delivers_backwards,
+    delivers_nothing_real,
+    delivers_too_soon,
+    doing,
+    fills_a_hole_late,
+    has_a_hole,
+    lets_go_late,
+    longer,
+    loses_the_last,
+    never_eats,
+    never_lets_go,
+    other_number,
+    other_view,
+    path_of,
+    records,
+    reverses_one_sender,
+    rewrites_and_restores,
+    rewrites_history,
+    rewritten,
+    starves_when_it_has_left,
+    telling,
+)
 from raincheck.conformance.traces.faced import check_file
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
 from raincheck.conformance.traces.ringpromises import NAMES
 from raincheck.conformance.traces.ringseen import CRASHED, OPEN, RingSeen
-from raincheck.conformance.traces.tracefile import trace_files
-
-Records = list[dict[str, Any]]
-
-
-def checked(folder: Path) -> RunVerdict:
-    """What the traces of one run say."""
-    (verdict,) = check_others(sorted_out(trace_files([folder])))
-    return verdict
-
-
-def path_of(folder: Path, member: str) -> Path:
-    return folder / f"sim-1.{member}.raincore.jsonl"
-
-
-def records(path: Path) -> Records:
-    return [json.loads(line) for line in path.read_text().splitlines()]
-
-
-def rewritten(path: Path, lines: Records) -> None:
-    path.write_text("".join(json.dumps(each) + "\n" for each in lines))
 
 
 def seen(path: Path) -> RingSeen:
@@ -62,18 +67,6 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def traces(good: Path, tmp_path: Path) -> Path:
     """The same, to be damaged."""
     return Path(shutil.copytree(good, tmp_path / "traces"))
-
-
-def changing(lines: Records, name: str) -> Iterator[dict[str, Any]]:
-    return (each for each in lines if name in each.get("changed", {}))
-
-
-def telling(lines: Records, name: str) -> list[dict[str, Any]]:
-    return [each for each in lines if any(n == name for n, _ in each.get("told", []))]
-
-
-def doing(lines: Records, action: str) -> list[dict[str, Any]]:
-    return [each for each in lines if each.get("action") == action]
 
 
 # ---------------------------------------------------------------- what the observer saw
@@ -115,14 +108,6 @@ def test_a_lock_held_over_several_events_is_one_lock(good: Path) -> None:
     lock = next(each for each in seen(path_of(good, "b.0")).locks if each.start == multicast - 1)
     assert (lock.end, lock.how, lock.first) == (multicast + 1, "", (0, "", 0, 8))
     assert lock.at == lines[lock.start]["at"]
-
-
-def longer(lines: Records, first: int, last: int) -> tuple[int, int]:
-    """It does not let go in those of its hungry turns; return from and to which event it has it."""
-    ends = [each for each in doing(lines, "EatingTimeout") if each["changed"]["token_state"]]
-    for each in ends[first:last]:
-        del each["changed"]["token_state"], each["changed"]["last_token"]
-    return ends[first]["index"] - 1, ends[last]["index"]
 
 
 def test_a_lock_that_is_not_let_go_is_one_whatever_numbers_it_has(traces: Path) -> None:
@@ -243,119 +228,6 @@ def test_agreement_ends_with_its_list_and_with_its_member(traces: Path) -> None:
 
 
 # ---------------------------------------------------------------- planted faults
-
-
-def other_view(lines: Records) -> None:
-    next(changing(lines, "global_view"))["changed"]["global_view"][0].reverse()
-
-
-def rewrites_history(lines: Records) -> None:
-    """All have the same first view; in a later event of its, it becomes another one."""
-    views = list(changing(lines, "global_view"))
-    views[-1]["changed"]["global_view"][0].reverse()
-
-
-def rewrites_and_restores(lines: Records) -> None:
-    """The same for one event only."""
-    views = list(changing(lines, "global_view"))
-    at = lines.index(views[-1])
-    known = views[-1]["changed"]["global_view"]
-    lines[at + 1]["changed"]["global_view"] = [known[0][::-1], *known[1:]]
-    lines[at + 2]["changed"]["global_view"] = known
-
-
-def other_number(lines: Records) -> None:
-    """It says that it had the token at a number at which another one had it."""
-    first, second = telling(lines, "Eats")[3:5]
-    second["changed"]["last_token"][3] = first["changed"]["last_token"][3] - 1
-
-
-def never_lets_go(lines: Records) -> None:
-    longer(lines, 3, 6)
-
-
-def lets_go_late(lines: Records) -> None:
-    """It passes the token on, and ceases to eat an event later."""
-    end = doing(lines, "EatingTimeout")[4]
-    after = lines[lines.index(end) + 1]
-    del end["changed"]["token_state"], end["changed"]["last_token"]
-    after["changed"]["token_state"] = "hungry"
-
-
-def agrees_while_it_starves(lines: Records) -> None:
-    for each in changing(lines, "token_state"):
-        if each["changed"]["token_state"] == "starving":
-            each["changed"]["view_state"] = "agreement"
-
-
-def starves_when_it_has_left(lines: Records) -> None:
-    (left,) = (each for each in changing(lines, "up") if each["changed"]["up"] == "left")
-    left["changed"] |= {"token_state": "starving", "view_state": "reserve"}
-
-
-def never_eats(lines: Records) -> None:
-    for each in changing(lines, "token_state"):
-        if each["changed"]["token_state"] == "eating":
-            each["changed"]["token_state"] = "hungry"
-
-
-def commits_early(lines: Records) -> None:
-    """It has the view with c's next life before that one has had the token."""
-    early, between, last = list(changing(lines, "global_view"))[-3:]
-    for each in (early, between):
-        each["changed"]["global_view"] = last["changed"]["global_view"]
-
-
-def has_a_hole(lines: Records) -> None:
-    for each in changing(lines, "global_view"):
-        if len(each["changed"]["global_view"]) > 3:
-            each["changed"]["global_view"][2] = []
-
-
-def fills_a_hole_late(lines: Records) -> None:
-    """It has the fourth view without the third, and then the third as well."""
-    for each in changing(lines, "global_view"):
-        if len(each["changed"]["global_view"]) in (3, 4):
-            each["changed"]["global_view"][2] = []
-
-
-def loses_the_last(lines: Records) -> None:
-    *_, before, last = changing(lines, "global_view")
-    last["changed"]["global_view"] = before["changed"]["global_view"]
-
-
-def delivers_again(lines: Records) -> None:
-    first, second = telling(lines, "Deliver")[:2]
-    second["told"] = [*first["told"], *second["told"]]
-
-
-def delivers_nothing_real(lines: Records) -> None:
-    telling(lines, "Deliver")[0]["told"][0] = ["Deliver", [["c", 0], 2]]
-
-
-def delivers_too_soon(lines: Records) -> None:
-    """It has a message in its first turn, when nobody had sent it."""
-    late = telling(lines, "Deliver")[0]
-    first = telling(lines, "Eats")[0]
-    first["told"], late["told"] = [late["told"][0], *first["told"]], late["told"][1:]
-
-
-def delivers_backwards(lines: Records) -> None:
-    record = telling(lines, "Deliver")[1]
-    first, second, *others = record["told"]
-    record["told"] = [second, first, *others]
-
-
-def reverses_one_sender(lines: Records) -> None:
-    """It delivers both of b's messages, the second one first."""
-    one, two = (
-        deliver
-        for each in telling(lines, "Deliver")
-        for deliver in each["told"]
-        if deliver[0] == "Deliver" and deliver[1][0] == ["b", 0]
-    )
-    one[1], two[1] = two[1], one[1]
-
 
 VIEWS = [["a.0", "b.0", "c.0"], ["c.0", "b.0", "a.0"]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 
@@ -128,6 +128,13 @@ class Judge:
             raise ValueError("it is below zero")
         if x > 9:
             self.verdicts["a"] = "bad"
+
+    @cached_property
+    def remembered(self) -> str | None:
+        """Once and for all."""
+        if self.told:
+            return wrong("something was told")
+        return None
 
     @staticmethod
     def asked(x: int) -> str | None:

@@ -1,0 +1,25 @@
+"""Small delivery logs, written as words."""
+
+from __future__ import annotations
+
+import msgspec
+
+from raincheck.conformance.traces.deliveries import Row
+
+
+def log(*members: str, end: bool = True) -> list[Row]:
+    """Rows of members that each deliver what their string says: "p: a1 2/b1" has b1 in view 2."""
+    rows = []
+    for text in members:
+        member, _, words = text.partition(":")
+        for place, word in enumerate(words.split(), start=1):
+            view, _, message = word.rpartition("/")
+            rows.append(Row(member, place, int(view or 0), message[0], message[1:]))
+        if end:
+            rows.append(Row(member, len(words.split()), event="end"))
+    return rows
+
+
+def sent(*senders: str) -> list[Row]:
+    """Rows of senders that each have sent what their string says."""
+    return [msgspec.structs.replace(row, event="send") for row in log(*senders, end=False)]

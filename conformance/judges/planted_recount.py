@@ -1,0 +1,54 @@
+"""Faults planted for the rules of `spark/recount.py`: two evaluations that differ."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.spark.recount import compared
+from raincheck.conformance.traces.broken import kept
+from raincheck.conformance.traces.checker import check_paths
+from raincheck.conformance.traces.findings import HOLDS
+from raincheck.conformance.traces.tracegen import write_trace
+
+from .planting import Ask, Plant, Planted, Told, sentences
+
+
+def _recounted(*broken: str) -> Ask:
+    """What is said of a good run of which the second evaluation finds those promises broken."""
+
+    def ask(folder: Path) -> Told:
+        write_trace(folder, kept().files())
+        verdicts = compared(check_paths([folder]), {("r1", name) for name in broken})
+        told = sentences(verdicts)
+        for verdict in verdicts:
+            names = [f"{each.name}: {each.verdict}" for each in verdict.promises]
+            told += [each for each in names if not each.endswith(HOLDS)]
+        return told
+
+    return ask
+
+
+_GOOD: Final = _recounted()
+_BAD: Final = _recounted("TotalOrder")
+_DIFFER: Final = "_compared: two evaluations of … differ: … by the members' logs, … in SQL"
+
+
+def _plant(words: str, **more: Any) -> Plant:
+    return Plant(good=_GOOD, bad=_BAD, words=words, **more)
+
+
+PLANTED: Final[dict[str, Planted]] = {
+    "spark.recount": {
+        _DIFFER: _plant(
+            "TotalOrder: inconclusive",
+            then="inconclusive promises, .0 event 0: two evaluations of TotalOrder differ",
+            why="the doubt is the run's as well as the promise's",
+        ),
+        f"{_DIFFER} #2": _plant("r1: inconclusive"),
+        "_compared: return msgspec.structs.replace(verdict, "
+        "verdict=VIOLATED if verdict.verdict == VIOLATED el…": _plant(
+            "r1: inconclusive", breaks=AttributeError, why="there is no verdict then"
+        ),
+    },
+}

@@ -1,0 +1,153 @@
+"""Faults planted for the rules of `traces/ringviews.py`, `ringwitnesses.py`, `ringpromises.py`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.traces.faced import check_file
+from raincheck.conformance.traces.findings import HOLDS
+from raincheck.conformance.traces.happened import Happened
+from raincheck.conformance.traces.ringgen import RecordedRing
+from raincheck.conformance.traces.ringpromises import ring_promises
+from raincheck.conformance.traces.ringseen import RingSeen
+
+from . import ring_faults as faults
+from .planting import Plant, Planted, Told
+from .ring_faults import path_of
+from .ring_run import RUN, Fault, broken, good, sentence, traces, unkept
+
+_HISTORY: Final = "the view that b has is not in the others' histories either"
+_NUMBERS: Final = "numbers are not in order either"
+
+
+def _plant(words: str, member: str, fault: Fault, **more: Any) -> Plant:
+    """A fault in the records of one member, which break a promise."""
+
+    def bad(folder: Path) -> Told:
+        traces(folder, member, fault)
+        return broken(folder)
+
+    return Plant(good=good, bad=bad, words=words, **more)
+
+
+def _unread(folder: Path) -> Told:
+    traces(folder, "b.0", faults.reserves_too_much)
+    return unkept(folder)
+
+
+def _one_message(folder: Path) -> Told:
+    """One multicast, and so none that another could have overtaken."""
+    ring = RecordedRing(folder, RUN)
+    ring.found("a", "b", "c")
+    ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
+    ring.multicast("a", [b"one"])
+    ring.run(0.5)
+    ring.close()
+    return unkept(folder)
+
+
+def _in_circles(folder: Path) -> Told:
+    """What the members saw; two of them are said to have heard of each other before."""
+    traces(folder)
+    seen: dict[tuple[str, int], RingSeen] = {}
+    for member in ("a.0", "b.0", "c.0", "c.1", "d.0"):
+        report = check_file(path_of(folder, member), lambda _: None)
+        assert report is not None
+        assert report.seen is not None
+        seen[member[0], int(member[2])] = report.seen
+    a, b = ("a", 0), ("b", 0)
+    circle = Happened({(a, 1): [(b, 1)], (b, 1): [(a, 1)]})
+    found = ring_promises(seen, circle, [("c", 0)], complete=True)
+    return [sentence(each) for each in found if each.verdict != HOLDS]
+
+
+PLANTED: Final[dict[str, Planted]] = {
+    "traces.ringviews": {
+        "consistent_history: yield Witness(later(one.at, other.at), facts)": _plant(
+            "ConsistentHistory: violated: {'index': 1, 'members': [['c', 0], ['b', 0]]",
+            "b.0",
+            faults.other_view,
+            then="NoHoles: violated",
+            why=_HISTORY,
+        ),
+        "held_by_all: yield Witness(commit.at, facts)": _plant(
+            "'lacking': 'd.0 had not held the token'", "d.0", faults.never_eats
+        ),
+        "_hole: yield Witness(later(changes[-1].at, commit.at), facts)": _plant(
+            "'lacking': 'a.0 has the one at 4, and not this one'", "a.0", faults.has_a_hole
+        ),
+        "_lacking: yield Witness(agreed.at if agreed is not None else None, facts)": _plant(
+            "'lacking': 'all agree, and d.0 has not the last one'", "d.0", faults.loses_the_last
+        ),
+    },
+    "traces.ringwitnesses": {
+        "fence_unique: yield Witness(later(at, each.at), facts)": _plant(
+            "FenceUnique: violated: {'fence': [0, '', 0, 10]", "b.0", faults.other_number
+        ),
+        "one_lock: yield _two_locks(one, two)": _plant(
+            "OneLock: violated: {'fences': [[0, '', 0, 11], [0, '', 0, 12]]",
+            "b.0",
+            faults.never_lets_go,
+        ),
+        "one_lock: yield _two_locks(*sorted((other, dead), key=lambda each: each[1].first))": (
+            _plant("OneLock: violated: {'fences'", "b.0", faults.dies_with_the_lock)
+        ),
+        "seven_states: yield Witness(state.at, facts)": _plant(
+            "'state': 'starving-agreement'", "b.0", faults.agrees_while_it_starves
+        ),
+        "agreed_order: yield Witness(later(theirs[two].at, mine[one].at), facts)": _plant(
+            "'order': 'b delivered them in this order, a in the other'",
+            "b.0",
+            faults.delivers_backwards,
+        ),
+        "integrity: yield Witness(each.at, facts | {'twice': True})": _plant(
+            "'twice': True",
+            "b.0",
+            faults.delivers_again,
+            then="Fifo: violated",
+            why=_NUMBERS,
+        ),
+        "integrity: yield Witness(each.at, facts | {wrong: True})": _plant(
+            "'before_it_was_sent': True", "a.0", faults.delivers_too_soon
+        ),
+        "_unsent: return 'never_sent' if run.whole else None": _plant(
+            "'never_sent': True",
+            "b.0",
+            faults.delivers_nothing_real,
+            breaks=IndexError,
+            why="what was never sent was sent at no event",
+        ),
+        "_unsent: return 'before_it_was_sent' if run.ordered and (not sent) else None": _plant(
+            "'before_it_was_sent': True", "a.0", faults.delivers_too_soon
+        ),
+        "fifo: yield Witness(each.at, {'members': [list(who)], 'messages': pair})": _plant(
+            "Fifo: violated: {'members': [['a', 0]]",
+            "a.0",
+            faults.reverses_one_sender,
+            then="AgreedOrder: violated",
+            why="the others delivered the two as they were sent",
+        ),
+    },
+    "traces.ringpromises": {
+        "_judged: return Promise(name, VIOLATED, witness.facts | at, judged=asked)": _plant(
+            "FenceUnique: violated", "b.0", faults.other_number
+        ),
+        "_judged: return Promise(name, INCONCLUSIVE, reason=reason, judged=asked)": Plant(
+            good=good, bad=_unread, words="Fifo: inconclusive: not every record was checked"
+        ),
+        "_undecided: return judge.nothing": Plant(
+            good=good,
+            bad=_one_message,
+            words="Fifo: inconclusive: nobody delivered two messages of one sender",
+        ),
+        "_undecided: not every record was checked": Plant(
+            good=good, bad=_unread, words="Fifo: inconclusive: not every record was checked"
+        ),
+        "_undecided: no order of the events is possible": Plant(
+            good=good,
+            bad=_in_circles,
+            words="OneLock: inconclusive: no order of the events is possible",
+        ),
+    },
+}
