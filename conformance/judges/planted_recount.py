@@ -19,7 +19,7 @@ def _recounted(*broken: str) -> Ask:
 
     def ask(folder: Path) -> Told:
         write_trace(folder, kept().files())
-        verdicts = compared(check_paths([folder]), {("r1", name) for name in broken})
+        verdicts = [compared(verdict, broken) for verdict in check_paths([folder])]
         told = sentences(verdicts)
         for verdict in verdicts:
             names = [f"{each.name}: {each.verdict}" for each in verdict.promises]
@@ -31,7 +31,7 @@ def _recounted(*broken: str) -> Ask:
 
 _GOOD: Final = _recounted()
 _BAD: Final = _recounted("TotalOrder")
-_DIFFER: Final = "_compared: two evaluations of … differ: … by the members' logs, … in SQL"
+_DIFFER: Final = "compared: two evaluations of … differ: … by the members' logs, … in SQL"
 
 
 def _plant(words: str, **more: Any) -> Plant:
@@ -46,7 +46,7 @@ PLANTED: Final[dict[str, Planted]] = {
             why="the doubt is the run's as well as the promise's",
         ),
         f"{_DIFFER} #2": _plant("r1: inconclusive"),
-        "_compared: return msgspec.structs.replace(verdict, "
+        "compared: return msgspec.structs.replace(verdict, "
         "verdict=VIOLATED if verdict.verdict == VIOLATED el…": _plant(
             "r1: inconclusive", breaks=AttributeError, why="there is no verdict then"
         ),

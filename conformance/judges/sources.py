@@ -164,7 +164,7 @@ SOURCES: Final = (
         module="spark.recount",
         planted="planted_recount",
         complaints=frozenset({"Finding", "structs.replace"}),
-        asides=frozenset({"recounted"}),
+        asides=frozenset({"recounted", "found"}),
     ),
     Source(
         module="shapes",

@@ -145,6 +145,7 @@ def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
         row.name: counts(row.members, row.views, row.messages)
         for row in session.sql(queries.over_all(asked)).collect()
     }
+    judged |= dict.fromkeys(queries.ALONE.split(", "), judged.pop(queries.ALONE))
     return Answers(known, {name: w for name, w in found.items() if w is not None}, loose, judged)
 
 

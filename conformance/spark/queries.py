@@ -190,8 +190,8 @@ GAP = """
     order by member, sender, number limit 1"""
 
 _OVER = """
-    select '{name}' as name, count(distinct member) as members, count(distinct view) as views,
-           count(distinct struct(sender, message)) as messages
+    select '{name}' as name, size(collect_set(member)) as members,
+           size(collect_set(view)) as views, count(distinct sender, message) as messages
     from ({rows})"""
 
 _ORDERED = """
@@ -242,13 +242,14 @@ _CHANGED = """
           having count(distinct k.member) > 1 and max(v.visited) > 1) k
     on k.sender = d.sender and k.message = d.message"""
 
+ALONE = "no_duplication, no_creation"
+"""Each delivery by itself."""
 JUDGED = {
     "total_order": _ORDERED.format(f="firm_f", d="firm_d", reference="firm_reference"),
     "uniform_total_order": _ORDERED.format(f="f", d="d", reference="reference"),
     "agreement": _GROUPED.format(least=0),
     "agreement, last views": _GROUPED.format(least=-1),
-    "no_duplication": "select * from d",
-    "no_creation": "select * from d",
+    ALONE: "select * from d",
     "sender_fifo": _SEVERAL.format(ranked="(n.counted or not n.unsent)"),
     "gap_freeness": _SEVERAL.format(ranked="n.counted"),
     "virtual_synchrony": _CHANGED,
