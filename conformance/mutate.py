@@ -3,7 +3,8 @@
 A mutant of the specification must make TLC find the property violated that it names; a mutant of
 the implementation must be noticed by replay or lockstep. One that nobody notices is a survivor,
 and a survivor is a failure of the checks. Then: is each property of the catalog broken by
-somebody, and is each action reached?
+somebody, and is each action reached? With `--judges` the rules of the checkers themselves are taken
+out, one by one (`judges/`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.judges.muted_in_turn import all_rules, tried
 from raincheck.conformance.replaying.facemutants import of_protocol, try_faces, undone_by_faces
 from raincheck.conformance.replaying.group import MakeCore
 from raincheck.conformance.replaying.lockstep import lockstep
@@ -57,6 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only undo each repair of the implementations, and print after how many runs it shows",
     )
     parser.add_argument(
+        "--judges",
+        action="store_true",
+        help="only take each rule of the checkers of traces and logs out in turn, and print who "
+        "misses it",
+    )
+    parser.add_argument(
         "--runs",
         type=int,
         default=RUNS,
@@ -67,6 +75,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Try each mutant and print who noticed it."""
+    if args.judges:
+        return _judges(args, ui)
     catalog = load_catalog()
     cases = {case.name: case for case in catalog}
     protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
@@ -142,6 +152,38 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             results += [found, actions_reached(catalog, protocol)]
     outcome = Outcome("mutate", tuple(results), again)
     evidence.write_text("mutants.txt", table(mutants, results))
+    evidence.finish(outcome)
+    return outcome
+
+
+def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Take out each rule of the checkers in turn."""
+    if args.mutant or args.protocol or args.undo or args.quick:
+        raise UsageError("--judges tries all rules of the checkers: give it alone.")
+    again = _again(args)
+    rules = all_rules()
+    if args.dry_run:
+        for rule in rules:
+            ui.announce(str(rule))
+        return Outcome("mutate", (), again)
+    evidence = Evidence("mutate", args.out)
+    results, lines = [], []
+    with ui.progress(len(rules), "rules") as steps:
+        for each in tried():
+            words = each.plant.words if each.plant is not None else ""
+            lines.append(f"{each.rule}\n    planted: {words!r}\n    {each.problem or each.noticed}")
+            results.append(
+                Result(
+                    str(each.rule),
+                    "judges",
+                    VIOLATED if each.problem else HOLDS,
+                    figures={"planted": words, "noticed": each.noticed},
+                    detail=each.problem,
+                )
+            )
+            steps.advance(1, each.rule.source.module)
+    outcome = Outcome("mutate", tuple(results), again)
+    evidence.write_text("judges.txt", "\n".join(lines) + "\n")
     evidence.finish(outcome)
     return outcome
 
@@ -332,6 +374,7 @@ def _again(args: argparse.Namespace) -> str:
     words += ["--quick"] if args.quick else []
     words += ["--protocol", args.protocol] if args.protocol else []
     words += ["--undo"] if args.undo else []
+    words += ["--judges"] if args.judges else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []
     words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)

@@ -1,6 +1,7 @@
 """Every rule of every checker has an input that it alone complains of, and is missed without it."""
 
 import importlib.util
+import json
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -10,6 +11,10 @@ from typing import Any
 
 import pytest
 
+from raincheck.__main__ import main
+from raincheck.conformance import mutate
+from raincheck.conformance.judges import muted_in_turn
+from raincheck.conformance.judges.muted_in_turn import all_rules
 from raincheck.conformance.judges.muting import muted
 from raincheck.conformance.judges.planting import (
     Ask,
@@ -22,7 +27,7 @@ from raincheck.conformance.judges.planting import (
 from raincheck.conformance.judges.rules import PACKAGE, Rule, Source, rules_of, unheard
 from raincheck.conformance.judges.sources import SOURCES
 
-RULES = [rule for source in SOURCES for rule in rules_of(source)]
+RULES = all_rules()
 EXCUSED = [rule for rule in RULES if rule.key in redundant_of(rule.source)]
 NEEDED = [rule for rule in RULES if rule not in EXCUSED]
 _good: dict[Ask, Told] = {}
@@ -337,3 +342,46 @@ def test_a_rule_without_a_planted_input_is_named_with_the_place_for_it(toy: Modu
         "conformance/complainer.py parts: 'x < 0' has no planted input in "
         "conformance/judges/planted_fence.py"
     )
+
+
+# ---------------------------------------------------------------- the verb
+
+
+def tried_by_the_verb(
+    folder: Path, rules: list[Rule], monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> tuple[int, list[dict[str, Any]]]:
+    monkeypatch.setattr(muted_in_turn, "all_rules", lambda: rules)
+    monkeypatch.setattr(mutate, "all_rules", lambda: rules)
+    code = main(["mutate", "--judges", "--json", "--out", str(folder)])
+    return code, json.loads(capsys.readouterr().out)["results"]
+
+
+def test_the_verb_takes_out_each_rule_and_says_who_misses_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    some = [rule for rule in RULES if rule.source.module == "field.fence"]
+    code, results = tried_by_the_verb(tmp_path, some, monkeypatch, capsys)
+
+    assert code == 0
+    assert [result["name"] for result in results] == [str(rule) for rule in some]
+    assert all(result["planted"] and result["noticed"] for result in results)
+    assert str(some[0]) in (tmp_path / "judges.txt").read_text()
+
+
+def test_a_rule_that_nobody_misses_fails_the_verb(
+    tmp_path: Path,
+    toy: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert toy.parts(1, 1) is None
+    rule = rules_of(replace(TOY, planted="planted_fence"))[0]
+    code, (result,) = tried_by_the_verb(tmp_path, [rule], monkeypatch, capsys)
+
+    assert (code, result["verdict"]) == (1, "violated")
+    assert result["detail"] == "it has no planted input in planted_fence.py"
+
+
+def test_the_verb_takes_no_mutants_beside_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["mutate", "--judges", "--quick"]) == 3
+    assert "give it alone" in capsys.readouterr().err

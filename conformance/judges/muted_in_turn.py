@@ -1,0 +1,76 @@
+"""Each rule of each checker is taken out in turn: who misses it? (`raincheck mutate --judges`)"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from .planting import Ask, Plant, Told, planted_for, redundant_of, untold
+from .rules import Rule, rules_of
+from .sources import SOURCES
+
+
+class Tried(NamedTuple):
+    """A rule, and what became of it."""
+
+    rule: Rule
+    plant: Plant | None
+    """The input that it alone complains of; none if it is excused, or has none."""
+    excuse: str
+    """Why nobody could miss it, if so."""
+    problem: str
+    """Why the input does not show that the rule is there; empty if it does."""
+
+    @property
+    def noticed(self) -> str:
+        """Who went red."""
+        if self.plant is None:
+            return f"nobody: {self.excuse}" if self.excuse else "nobody"
+        if self.plant.breaks is not None:
+            return f"without it {self.plant.breaks.__name__}: {self.plant.why}"
+        if self.plant.then:
+            return f"without it only {self.plant.then!r} is said: {self.plant.why}"
+        return "without it the input holds"
+
+
+def all_rules() -> list[Rule]:
+    """Return every rule of every checker."""
+    return [rule for source in SOURCES for rule in rules_of(source)]
+
+
+def tried() -> Iterator[Tried]:
+    """Take out each rule in turn, and yield what became of it."""
+    with tempfile.TemporaryDirectory(prefix="raincheck-judges-") as name:
+        asking = _Asking(Path(name))
+        for rule in all_rules():
+            excuse = redundant_of(rule.source).get(rule.key, "")
+            plant = planted_for(rule.source).get(rule.key)
+            if plant is None:
+                problem = "" if excuse else f"it has no planted input in {rule.source.planted}.py"
+            else:
+                problem = untold(plant, rule, asking.of(plant))
+            yield Tried(rule, plant, excuse, problem)
+
+
+class _Asking:
+    """Lets each input be judged in a folder of its own; the good ones once for all faults."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+        self.good: Final[dict[Ask, Told]] = {}
+
+    def of(self, plant: Plant) -> Callable[[Ask], Told]:
+        def ask(question: Ask) -> Told:
+            if question in self.good:
+                return self.good[question]
+            self.count += 1
+            folder = self.folder / str(self.count)
+            folder.mkdir()
+            told = question(folder)
+            if question is plant.good:
+                self.good[question] = told
+            return told
+
+        return ask
