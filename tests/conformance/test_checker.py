@@ -192,6 +192,7 @@ def test_a_missing_event_is_inconclusive_and_ends_the_prefix(tmp_path: Path) -> 
 
     assert result.verdict == INCONCLUSIVE
     assert result.conforming["a.0"] == 5
+    assert result.events == sum(isinstance(r, Event) for each in trace.values() for r in each)
     assert any("event 6 is missing" in finding.reason for finding in result.findings)
 
 
@@ -317,6 +318,7 @@ def test_a_log_of_runs_reads_as_one_of_single_messages(seed: int) -> None:
 
     assert read[0] == read[1]
     assert len(read[0][0]) == sum(at.values()) - 2
+    assert all(word >= 0 or word < -1 for word in runs.delivered)  # a length of at least two
 
 
 def test_the_rows_of_the_network_do_not_pile_up(
