@@ -34,6 +34,7 @@ seqno."""
 STEPS = """
     create table f as
         select message, who, min(at) as at, view from m group by message, who;
+    create view heard as select distinct message, who, view from m;
     create table stayed as
         select a.who, a.view from views a join views b on b.who = a.who and b.view = a.view + 1
         where a.member = a.who and b.member = b.who;
@@ -56,7 +57,7 @@ STEPS = """
 """
 """From what was delivered to what is asked. `m` has a row per delivery, `f` the first one of each
 message; `firm` those while the member certainly took part; `pairs` what two members delivered
-before either lost the other one."""
+before either lost the other one; `heard` what each delivered in each view."""
 
 ASKED = {
     "TotalOrder": """
@@ -68,13 +69,13 @@ ASKED = {
                        from f p join f q on q.message = p.message and p.who < q.who)
         where theirs < before""",
     "Agreement": """
-        select 1 from f join stayed s on s.who = f.who and s.view = f.view
-        join staying n on n.view = f.view
-        group by f.view, f.message having count(*) < max(n.size)""",
+        select 1 from heard h join stayed s on s.who = h.who and s.view = h.view
+        join staying n on n.view = h.view
+        group by h.view, h.message having count(*) < max(n.size)""",
     "UniformAgreement": """
-        select 1 from f join staying n on n.view = f.view
-        left join stayed s on s.who = f.who and s.view = f.view
-        group by f.view, f.message having count(s.who) < max(n.size)""",
+        select 1 from heard h join staying n on n.view = h.view
+        left join stayed s on s.who = h.who and s.view = h.view
+        group by h.view, h.message having count(s.who) < max(n.size)""",
     "Integrity": """
         select 1 where (select count(*) from m) > (select count(*) from f)
         union all
