@@ -25,11 +25,11 @@ Message = tuple[Address, int]
 
 def any_logs(random: Random) -> Logs:
     """The summaries and packed deliveries of a few members."""
-    everybody = [(name, 0) for name in "abcd"[: random.randint(2, 4)]]
+    everybody = [(name, 0) for name in "abcde"[: random.randint(2, 5)]]
     everybody += [("a", 1)] if random.random() < 0.3 else []
     views = {
         number: tuple(who for who in everybody if random.random() < 0.8)
-        for number in range(1, random.randint(2, 5))
+        for number in range(1, random.randint(2, 7))
     }
     said = {who: random.randint(1, 4) for who in everybody}
     messages = [(who, seqno) for who in everybody for seqno in range(1, said[who] + 1)]
@@ -70,7 +70,8 @@ def _member(
     summary.end = random.choice(ENDS)
     summary.status = random.choice(("member", "left", "crashed"))
     summary.seqno = said if random.random() < 0.9 else said - 1
-    summary.views = [Installed(view, views[view], view, view) for view in mine]
+    known = [view for view in mine if random.random() < 0.98]
+    summary.views = [Installed(view, views[view], view, view) for view in known]
     summary.addresses, summary.view_starts = list(rows.codes), rows.view_starts
     return summary, rows
 
