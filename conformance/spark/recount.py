@@ -24,13 +24,14 @@ WIDTH = 1 << SEQNO_BITS
 
 TABLES = """
     create table m (who integer, at integer, view integer, message integer);
+    create table named (number integer primary key, node text);
     create table lives (who integer primary key, ended integer, complete integer, sent integer,
                         last integer);
     create table views (who integer, view integer, member integer,
                         primary key (who, view, member)) without rowid;
 """
-"""Members have numbers; a message is its sender's number, and behind it, in the last digits, its
-seqno."""
+"""Members have numbers, the lives of a node in their order; a message is its sender's number, and
+behind it, in the last digits, its seqno."""
 STEPS = """
     create table f as
         select message, who, min(at) as at, view from m group by message, who;
@@ -82,9 +83,10 @@ ASKED = {
         select 1 from lives l join f on f.message > l.who * {width} + l.sent
         and f.message < (l.who + 1) * {width} where l.complete""",
     "Fifo": """
-        select 1 from (select message, lag(message) over (partition by who, message / {width}
-                                                          order by at) as before
-                       from m) where message <= before""",
+        select 1 from (select m.message, lag(m.message) over (partition by m.who, n.node
+                                                              order by m.at) as before
+                       from m join named n on n.number = m.message / {width})
+        where message <= before""",
     "InView": """
         select 1 from m where not exists (select 1 from views v
                           where v.who = m.who and v.view = m.view and v.member = m.who)""",
@@ -103,6 +105,8 @@ def recounted(summaries: Mapping[Address, Summary], deliveries: Mapping[Address,
     with closing(sqlite3.connect("")) as run:  # in memory, and on disk what is too large
         run.executescript(TABLES)
         numbers = _numbers(summaries)
+        named = [(number, node) for (node, _), number in numbers.items()]
+        run.executemany("insert into named values (?, ?)", named)
         for summary in summaries.values():
             run.execute("insert into lives values (?, ?, ?, ?, ?)", _life(summary, numbers))
             run.executemany(

@@ -124,14 +124,14 @@ def _differing(logs: list[Log], differ: Differ, tally: Tally, *, uniform: bool) 
 
     def compared(p: Log, q: Log) -> tuple[Facts | None, bool]:
         """A difference that counts; and whether all that p has fits into q."""
+        whole = (p, q)
+        if not uniform:
+            p, q = p.beside(q), q.beside(p)
         places = _common(p, q)
         found = differ(p, q, places)
-        fits = found is None and len(places[0]) == len(p.keys)
-        if found is not None and not uniform:
-            p, q = p.beside(q), q.beside(p)
-            places = _common(p, q)
-            found = differ(p, q, places)
         tally.add(p, q, places)
+        # Where one is cut off, what lies behind was not looked at.
+        fits = p is whole[0] and q is whole[1] and found is None and len(places[0]) == len(p.keys)
         return found, fits
 
     reference = max(logs, key=lambda log: len(log.keys), default=None)
@@ -255,18 +255,21 @@ def _integrity(
 
 
 def _fifo(logs: list[Log], senders: list[Address]) -> Asked:
-    """Messages of one sender are delivered in the order of their seqnos."""
+    """Messages of one node are delivered in the order in which it sent them, in all its lives."""
     views, members, messages = set[int](), set[Address](), 0
+    nodes = sorted({node for node, _ in senders})
+    node_of = np.array([nodes.index(node) for node, _ in senders], dtype=np.int64)
     for log in logs:
-        codes = log.keys >> SEQNO_BITS
-        counts = np.bincount(codes, minlength=len(senders))
+        codes = node_of[log.keys >> SEQNO_BITS] if len(log.keys) else log.keys
+        counts = np.bincount(codes, minlength=len(nodes))
         if not (counts > 1).any():
             continue
         members.add(log.who)
         messages += int(counts[counts > 1].sum())
         views |= {view for _, view in log.starts}
-        ordered = log.keys[np.argsort(codes, kind="stable")]
-        same = np.diff(ordered >> SEQNO_BITS) == 0
+        order = np.argsort(codes, kind="stable")
+        ordered = log.keys[order]  # the lives of a node have codes in their order
+        same = np.diff(codes[order]) == 0
         falls = np.flatnonzero(same & (np.diff(ordered) <= 0))
         if len(falls):
             pair = [int(key) for key in ordered[falls[0] : falls[0] + 2]]

@@ -14,6 +14,7 @@ from raincheck.conformance.field import campaign
 from raincheck.conformance.field.campaign import Campaign, keeping
 from raincheck.conformance.field.lives import Life
 from raincheck.conformance.field.record import RunRecord
+from raincheck.conformance.field.tally import judged_sum
 
 SEED = 7
 
@@ -148,3 +149,9 @@ def test_what_the_file_system_refuses_is_told_in_a_sentence(tmp_path: Path) -> N
 
     with pytest.raises(UsageError, match=sentence), keeping(Path("here")):
         tmp_path.write_text("")
+
+
+def test_over_whom_all_runs_were_judged_is_the_sum() -> None:
+    runs = [{"members": 3, "views": 2}, {}, {"members": 4, "messages": 9}]
+
+    assert judged_sum(runs) == {"members": 7, "views": 2, "messages": 9}

@@ -123,6 +123,13 @@ def firm(summary: Summary, heard: list[tuple[Message, int]]) -> list[tuple[Messa
     return [each for each in heard if each[1] < last]
 
 
+def beside(p: Summary, q: Summary, heard: list[tuple[Message, int]]) -> set[Message]:
+    """What p delivered before it came to a view that has lost q."""
+    last = max((place.view for place in q.views), default=0)
+    lost = [v.view for v in p.views if v.view > last and q.who not in v.members]
+    return {message for message, view in heard if not lost or view < min(lost)}
+
+
 def test_over_whom_a_promise_was_judged_is_who_could_have_broken_it() -> None:
     judged = 0
     for seed in range(1_000):
@@ -137,7 +144,10 @@ def test_over_whom_a_promise_was_judged_is_who_could_have_broken_it() -> None:
             judged += 1
             members, messages = set(), set()
             for p, q in combinations(heard, 2):
+                one, other = summaries[p], summaries[q]
                 common = dict(heard[p]).keys() & dict(heard[q]).keys()
+                if name == "TotalOrder":
+                    common &= beside(one, other, heard[p]) & beside(other, one, heard[q])
                 if len(common) > 1:
                     members |= {p, q}
                     messages |= common
