@@ -12,9 +12,8 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import Faces, MakeCore
 from raincheck.conformance.mirror import machine_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
-from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
-from raincheck.conformance.tlc.catalog import Case
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import HOLDS as CASE_HOLDS
+from raincheck.conformance.tlc.cases import Case
 from raincheck.conformance.tlc.tlaspec import actions_of, code_of, spec_of
 from raincheck.model.composed import Composed
 from raincheck.model.explore import explore
@@ -39,7 +38,7 @@ KNOWN: Final = 800
 
 def system_for(case: Case) -> Composed[Any, Any]:
     """Return the case's model; raise UsageError if it does not say who handles what."""
-    made: Any = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
+    made: Any = machine_of(case.protocol, case.constants, case.name)
     for name in ("moves", "local", "nodes", "rules"):
         if not hasattr(made, name):
             raise UsageError(

@@ -10,7 +10,7 @@ import pytest
 
 from raincheck.conformance.faces import Faces, faces_of
 from raincheck.conformance.replaying.verticals import as_implemented, system_for
-from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.conformance.traces.facedgen import record_walk
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.ringgen import record_ring
@@ -19,7 +19,7 @@ from raincheck.conformance.traces.tracefile import trace_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CATALOG = load_catalog()
+CATALOG = load_cases()
 PROTOCOLS = sorted(
     protocol
     for protocol in {case.protocol for case in CATALOG} - {"sequencer"}
