@@ -181,6 +181,8 @@ def test_all_cases_are_written_unless_some_are_named(
     texts = {path.name: path.read_text() for path in (folder / "here").glob("*.cfg")}
     assert texts == {case.cfg_name: case.cfg_text() for case in load_cases(folder / CASES)}
     assert len(texts) == 2
+    modules = {path.name: path.read_text() for path in (folder / "here").glob("*.tla")}
+    assert modules == {path.name: path.read_text() for path in (folder / "spec").glob("*.tla")}
 
     assert main(["check", "--catalog", CASES, "--write-cfg", "there", "counter-four"]) == 3
     assert "did you mean counter-two" in capsys.readouterr().err

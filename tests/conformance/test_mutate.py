@@ -216,7 +216,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
     ],
 )
 def test_a_bad_list_is_told_in_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "mutants.toml"
+    path = tmp_path / "ping.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=sentence):
         load_mutants(path)

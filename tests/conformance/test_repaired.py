@@ -154,6 +154,11 @@ def test_a_property_needs_the_one_assumption_that_a_case_lacks() -> None:
     assert needs["sequencer", "Validity"] == ("FifoForward",)
     assert needs["nakack", "Recoverable"] == ("SafePurge",)
     assert ("sequencer", "InView") not in needs
+    # Who lacks two says of neither that it is needed.
+    both = CASES["sequencer-f1-undone"]
+    both = replace(both, constants={**both.constants, "FifoForward": False})
+    assert both.lacking == ("FifoForward", "VirtualSynchrony")
+    assert needs_of([both], load_assumptions()) == {}
     # What is broken only with a repair taken back as well says nothing of an assumption.
     undone = [case for case in CASES.values() if case.unlike]
     assert any(case.expected != "holds" and case.lacking for case in undone)
