@@ -49,8 +49,9 @@ def system_for(case: Case) -> Composed[Any, Any]:
     return found
 
 
-def as_implemented(faces: Faces, rules: Any) -> bool:
-    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants."""
+def nothing_undone(faces: Faces, rules: Any) -> bool:
+    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants, which the
+    core is given too: to compare it with its model any of them will do."""
     usual = faces.rules()
     names = asdict(usual)
     return all(
@@ -101,11 +102,11 @@ class Replayable:
         return self._cases[name].distinct or 0
 
     def instances(self, most: int | None = INSTANCES) -> list[Instance]:
-        """Return the largest instances of the implemented protocol, for lockstep."""
+        """Return the largest instances with all repairs on, of whichever variant, for lockstep."""
         mine = [
             case
             for name, case in self._cases.items()
-            if case.expected == CASE_HOLDS and as_implemented(self.faces, self._systems[name].rules)
+            if case.expected == CASE_HOLDS and nothing_undone(self.faces, self._systems[name].rules)
         ]
         mine.sort(key=lambda case: -(case.distinct or 0))
         return [
