@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Lock
 
 from raincheck.conformance.report.auditpage import audit_html
-from raincheck.conformance.tlc.catalog import TIERS, load_assumptions, load_catalog
+from raincheck.conformance.tlc.cases import TIERS, load_assumptions, load_cases
 
 from .cluster import HEAVY
 from .dossier import Step
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         steps = tuple(_earlier(plan, args.source) for plan in chosen)
     else:
         steps = _run_all(chosen, args.out, ui)
-    dossier = compile_dossier(steps, load_catalog(), load_assumptions())
+    dossier = compile_dossier(steps, load_cases(), load_assumptions())
     outcome = Outcome("audit", dossier.results(), again)
     evidence.write_text("report.html", audit_html(dossier, outcome, args.source or args.out))
     evidence.finish(outcome)

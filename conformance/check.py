@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from raincheck.conformance.tlc.catalog import HOLDS, TIERS, Case, load_catalog, select
+from raincheck.conformance.tlc.cases import HOLDS, TIERS, Case, load_cases, select
 from raincheck.conformance.tlc.counterexample import write_counterexample
 from raincheck.conformance.tlc.resultcache import ResultCache, hash_of, key_of
 from raincheck.conformance.tlc.tlaspec import files_of
@@ -28,6 +28,9 @@ from .outcome import INCONCLUSIVE
 from .outcome import VIOLATED as SURPRISE
 from .processes import Processes
 from .sidebyside import side_by_side
+
+CFG_FOLDER: Final = "cfg"
+"""The part of the evidence that says what TLC was asked."""
 
 _LONG: Final = 300_000
 """From so many states on, Java's second compiler may pay off."""
@@ -55,12 +58,14 @@ class Checker:
     def ask(self, case: Case) -> Answer:
         """Return TLC's answer, from the cache if the very same question was asked before."""
         options = options_for(case, self.options)
-        key = key_of(files_of(case.module), case.cfg, hash_of(self.jar), self.java.major, options)
+        asked = case.configuration()
+        files, jar = files_of(case.module), hash_of(self.jar)
+        key = key_of(files, asked.text, jar, self.java.major, options)
         if self.cache is not None and (known := self.cache.get(key)) is not None:
             return Answer(case, known, cached=True)
         result = run_tlc(
             case.module,
-            case.cfg,
+            asked,
             options=options,
             processes=self.processes,
             java=self.java,
@@ -129,7 +134,7 @@ def _pins(case: Case, found: TlcResult) -> str:
         for what, pinned, now in counts
         if pinned is not None and pinned != now
     ]
-    return f"TLC found {' and '.join(wrong)} in catalog.toml" if wrong else ""
+    return f"TLC found {' and '.join(wrong)} in the table of cases" if wrong else ""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,20 +147,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="cases side by side (default: one per core)"
     )
+    parser.add_argument(
+        "--write-cfg",
+        nargs="+",
+        default=[],
+        metavar=("DIR", "CASE"),
+        help="check nothing, but write what TLC is asked: for each case (default: all) a .cfg, and "
+        "the modules, so that they can be opened by hand",
+    )
     add_tool_arguments(parser)
 
 
 def add_tool_arguments(parser: argparse.ArgumentParser) -> None:
     """What `explain` needs as well."""
-    parser.add_argument("--catalog", type=Path, metavar="FILE", help="another catalog.toml")
+    parser.add_argument(
+        "--catalog", type=Path, metavar="PATH", help="another table of cases, or a folder of them"
+    )
     parser.add_argument("--heap", default="1g", metavar="SIZE", help="per JVM (default: 1g)")
     parser.add_argument("--timeout", type=float, metavar="SECONDS", help="per case (default: none)")
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Check the chosen cases and write the evidence."""
+    if args.write_cfg:
+        return write_by_hand(args, ui)
     cases = select(
-        load_catalog(args.catalog), names=args.case, protocol=args.protocol, tier=args.tier
+        load_cases(args.catalog), names=args.case, protocol=args.protocol, tier=args.tier
     )
     jobs = args.jobs if args.jobs is not None else _cores()
     if jobs < 1:
@@ -163,6 +180,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     options = _options(args)
     again = reproduce(args)
     if args.dry_run:
+        ui.announce("# in a folder that raincheck check --write-cfg has written:")
         for case in cases:
             ui.announce(_dry(case, options_for(case, options)))
         return Outcome("check", (), again)
@@ -174,11 +192,40 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for answer in answers:
         result = judge(answer)
         results.append(result)
+        # Beside the answer, what the question was.
+        evidence.write_text(f"{CFG_FOLDER}/{answer.case.cfg_name}", answer.case.cfg_text())
         if answer.result.trace:
             write_counterexample(evidence, answer.case, answer.result)
     outcome = Outcome("check", tuple(results), again)
     evidence.finish(outcome)
     return outcome
+
+
+def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Write the cases as a TLA+ user opens them: each a .cfg, beside the modules."""
+    folder, names = Path(args.write_cfg[0]), (*args.write_cfg[1:], *args.case)
+    every = load_cases(args.catalog)
+    cases = select(every, names=names, protocol=args.protocol, tier=TIERS[-1])
+    again = shlex.join(
+        ["raincheck", "check", "--write-cfg", str(folder), *names]
+        + (["--protocol", args.protocol] if args.protocol else [])
+        + (["--catalog", str(args.catalog)] if args.catalog else [])
+    )
+    texts = {case.cfg_name: case.cfg_text() for case in cases}
+    modules = {path for case in cases for path in files_of(case.module)}
+    texts |= {path.name: path.read_text(encoding="utf-8") for path in sorted(modules)}
+    if args.dry_run:
+        for name in texts:
+            ui.announce(str(folder / name))
+        return Outcome("check", (), again)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"Cannot write into {folder} ({error.strerror}).") from error
+    ui.say(f"{folder}: {len(cases)} .cfg and {len(modules)} .tla")
+    return Outcome("check", (), again)
 
 
 def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
@@ -231,7 +278,7 @@ def _options(args: argparse.Namespace) -> Options:
 
 def _dry(case: Case, options: Options) -> str:
     folder = Path(tempfile.gettempdir())
-    return shlex.join(tlc_command(case.module, case.cfg, folder, options))
+    return shlex.join(tlc_command(Path(case.module.name), Path(case.cfg_name), folder, options))
 
 
 def _cores() -> int:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
+from raincheck.conformance.tlc.cases import HOLDS, Assumption, Case
 
 from .outcome import INCONCLUSIVE, VIOLATED, Result
 

@@ -10,7 +10,7 @@ import shlex
 from pathlib import Path
 
 from raincheck.conformance.report.sequence import as_steps, as_text
-from raincheck.conformance.tlc.catalog import HOLDS, Case, load_catalog, select
+from raincheck.conformance.tlc.cases import HOLDS, Case, load_cases, select
 from raincheck.conformance.tlc.counterexample import (
     FOLDER,
     read_counterexample,
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def _find(args: argparse.Namespace) -> tuple[Case, TlcResult]:
     """The case and its counterexample, TLC being asked if nobody did so before."""
-    cases = load_catalog(args.catalog)
+    cases = load_cases(args.catalog)
     if args.case.endswith(".json"):
         path = Path(args.case)
         found = read_counterexample(path)

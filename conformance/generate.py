@@ -27,8 +27,7 @@ from raincheck.conformance.replaying.probes import GUARDS, Probes
 from raincheck.conformance.replaying.replay import Prepared, Replay, replay
 from raincheck.conformance.replaying.schedules import Schedules, play, play_faces, read_schedules
 from raincheck.conformance.replaying.undoing import PART_STEPS
-from raincheck.conformance.tlc.catalog import TIERS, Case, load_catalog, select
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import TIERS, Case, load_cases, select
 from raincheck.model.sequencer_system import SequencerSystem, machine
 
 from .errors import UsageError
@@ -81,7 +80,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             raise UsageError("--schedule brings its own cases: leave --case and --walk out.")
         return _replay_file(args, ui)
     cases = select(
-        load_catalog(), names=args.case, protocol=args.protocol, tier=args.tier, modelled=True
+        load_cases(), names=args.case, protocol=args.protocol, tier=args.tier, modelled=True
     )
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk is a walk of one case: name it with --case.")
@@ -91,7 +90,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     protocols = tuple(dict.fromkeys(case.protocol for case in cases))
     if args.dry_run:
         for case in cases:
-            ui.announce(f"replay every edge of {case.name} ({case.cfg})")
+            ui.announce(f"replay every edge of {case.name}: {case.words}")
         return Outcome("generate", (), _again(args))
     evidence = Evidence("generate", args.out)
     job = Job(args, evidence, ui, Schedules(args.out_schedules))
@@ -231,10 +230,10 @@ def prepare(case: Case, whole: int = WHOLE, part: int = PART) -> Prepared:
 def system_for(case: Case) -> SequencerSystem:
     """Return the case's model."""
     try:
-        return machine(read_cfg(case.cfg).constants)
+        return machine(case.constants)
     except ValueError as error:
         model = f"model/{case.protocol}_system.py"
-        raise UsageError(f"{case.cfg} does not fit {model}: {error}.") from error
+        raise UsageError(f"{case.name} does not fit {model}: {error}.") from error
 
 
 def result_of(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = True) -> Result:
@@ -304,7 +303,7 @@ def _replay_file(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.dry_run:
         ui.announce(f"replay {len(records)} schedule(s) of {args.schedule}")
         return Outcome("generate", (), again)
-    cases = {case.name: case for case in load_catalog()}
+    cases = {case.name: case for case in load_cases()}
     results = []
     for line, (record, moves) in enumerate(records, 1):
         where = f"{args.schedule}:{line}"

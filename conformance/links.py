@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from raincheck.conformance.tlc.catalog import HOLDS, Case
+from raincheck.conformance.tlc.cases import HOLDS, Case
 
 from .dossier import Cell, Entry, Link, ProtocolRow, agrees, excused
 from .outcome import INCONCLUSIVE, VIOLATED

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from raincheck.conformance.tlc.catalog import TIERS, load_catalog, select
+from raincheck.conformance.tlc.cases import TIERS, load_cases, select
 from raincheck.conformance.tlc.cfgfile import Configuration, read_cfg
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
@@ -37,7 +37,7 @@ LIMIT: Final = 200_000
 
 S = TypeVar("S", bound=Hashable)
 
-Dumper = Callable[[Path, Path, Path], Dump]
+Dumper = Callable[[Path, Configuration, Path], Dump]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Case:
     name: str
     protocol: str
     module: Path
-    cfg: Path
+    asked: Configuration
     expected: str = HOLDS
     distinct: int | None = None  # how many states the catalog says there are
 
@@ -99,13 +99,13 @@ def mirror_case(
     model = of_machine(machine, found.graph)
     # TLC and the model may find the same step in several ways: counted is what is compared.
     figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
-    spec = dump(case.module, case.cfg, workdir)
+    spec = dump(case.module, case.asked, workdir)
     figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
     figures["tlc_edges"] = spec.graph.step_count()
     difference = compare(spec.graph, model)
     if difference is not None:
         return result(VIOLATED, difference.text())
-    complaint = promises(machine, found, read_cfg(case.cfg), case.expected, figures)
+    complaint = promises(machine, found, case.asked, case.expected, figures)
     return result(VIOLATED if complaint else HOLDS, complaint)
 
 
@@ -161,7 +161,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     again = _reproduce(args)
     if args.dry_run:
         for case in cases:
-            ui.announce(shlex.join(dump_command(case.module, case.cfg, Path(case.name))))
+            ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
         return Outcome("mirror", (), again)
     evidence = Evidence("mirror", args.out)
     results: list[Result] = []
@@ -183,7 +183,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 # Several protocols together: each has a model of its own.
                 leave_out(case, f"there is no model/{case.protocol}_system.py")
                 continue
-            machine = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
+            machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
 
             def tell(at: Progress, name: str = case.name) -> None:
                 steps.advance(0, f"{name}: {at.states} states, {at.waiting} waiting")
@@ -207,11 +207,11 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
     missing = [option for option, value in own.items() if value is None]
     if {"--module", "--cfg"} <= {*missing}:
-        protocol, catalog = args.protocol or "", load_catalog()
+        protocol, catalog = args.protocol or "", load_cases()
         chosen = select(catalog, names=args.case, protocol=protocol, tier=args.tier, modelled=True)
         return [
-            Case(each.name, each.protocol, each.module, each.cfg, each.expected, each.distinct)
-            for each in chosen
+            Case(c.name, c.protocol, c.module, c.configuration(), c.expected, c.distinct)
+            for c in chosen
         ]
     if missing or args.case:
         wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
@@ -219,7 +219,7 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     for path in (args.module, args.cfg):
         if not path.is_file():
             raise UsageError(f"There is no file {path}: name the instance's module and .cfg.")
-    return [Case(args.cfg.stem, args.protocol, args.module, args.cfg)]
+    return [Case(args.cfg.stem, args.protocol, args.module, read_cfg(args.cfg))]
 
 
 def _reproduce(args: argparse.Namespace) -> str:

@@ -28,9 +28,8 @@ from raincheck.conformance.replaying.replay import Prepared, replay
 from raincheck.conformance.replaying.undoing import RUNS, Undone, undo_sequencer
 from raincheck.conformance.replaying.undoing import table as undo_table
 from raincheck.conformance.replaying.verticals import spec_actions
-from raincheck.conformance.tlc.catalog import HOLDS as CATALOG_HOLDS
-from raincheck.conformance.tlc.catalog import Case, load_catalog, select
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import HOLDS as CATALOG_HOLDS
+from raincheck.conformance.tlc.cases import Case, load_cases, select
 from raincheck.conformance.tlc.tlc import ERROR, run_tlc
 from raincheck.model.explore import explore
 
@@ -50,7 +49,7 @@ SMALL: Final = 3_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which mutants."""
-    parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants.toml (default: all)")
+    parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants (default: all)")
     parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
     parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol's")
     parser.add_argument(
@@ -77,7 +76,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Try each mutant and print who noticed it."""
     if args.judges:
         return _judges(args, ui)
-    catalog = load_catalog()
+    catalog = load_cases()
     cases = {case.name: case for case in catalog}
     protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
     if args.protocol and args.protocol not in protocols:
@@ -86,7 +85,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     mutants = [
         mutant
         for mutant in chosen(load_mutants(), args.mutant, quick=args.quick)
-        if mutant.protocol(cases) in wanted
+        if mutant.protocol in wanted
     ]
     again = _again(args)
     if args.dry_run:
@@ -122,7 +121,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 if name not in cases:
                     raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")
             mine = [cases[name] for name in mutant.cases]
-            protocol = mutant.protocol(cases)
+            protocol = mutant.protocol
             if mutant.of_spec:
                 result = try_spec(mutant, mine)
             elif protocol != "sequencer":
@@ -193,7 +192,7 @@ def chosen(mutants: Iterable[Mutant], names: Iterable[str], *, quick: bool) -> l
     known = {mutant.name: mutant for mutant in mutants}
     for name in names:
         if name not in known:
-            raise UsageError(f"There is no mutant {name}: spec/mutants.toml lists them.")
+            raise UsageError(f"There is no mutant {name}: spec/mutants/ lists them.")
     wanted = [known[name] for name in dict.fromkeys(names)] or list(known.values())
     return [mutant for mutant in wanted if mutant.quick or not quick]
 
@@ -204,20 +203,17 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
     killers: list[str] = []
     survived: list[str] = []
     for case in cases:
-        asked = read_cfg(case.cfg)
+        asked = case.configuration()
         keyword = next(
             (k for k in ("INVARIANT", "PROPERTY") if mutant.breaks in asked.names(k)), None
         )
         if keyword is None:
-            raise UsageError(
-                f"mutant {mutant.name}: {case.cfg.name} does not ask for {mutant.breaks}."
-            )
+            raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
         with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
             folder = Path(name)
             write_spec(mutant, folder)
-            cfg = folder / case.cfg.name
-            cfg.write_text(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n", encoding="utf-8")
-            found = run_tlc(folder / case.module.name, cfg)
+            alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
+            found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:
             detail = f"TLC cannot read the mutant: {found.error}"
             return _result(mutant, INCONCLUSIVE, started, [], detail)
@@ -305,7 +301,7 @@ def properties_broken(
 ) -> Result:
     """Return whether each property of the protocol can be broken: by a mutant, or by a case."""
     cases = {case.name: case for case in catalog}
-    mutants = [mutant for mutant in mutants if mutant.protocol(cases) == protocol]
+    mutants = [mutant for mutant in mutants if mutant.protocol == protocol]
     catalog = [case for case in cases.values() if case.protocol == protocol]
     killed = {result.name for result in results if result.verdict == HOLDS}
     by_mutant = {mutant.breaks: mutant.name for mutant in mutants if mutant.name in killed}
@@ -333,7 +329,7 @@ def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Res
     cases = select(catalog, protocol=protocol)
     for case in cases:
         if case.expected == CATALOG_HOLDS and (case.distinct or SMALL + 1) <= SMALL:
-            model = machine_of(protocol, read_cfg(case.cfg).constants, str(case.cfg))
+            model = machine_of(protocol, case.constants, case.name)
             reached.update(explore(model, invariants={}).graph.action_counts())
     actions = spec_actions(cases)
     absent = [action for action in actions if not reached[action]]
@@ -365,7 +361,7 @@ def undone_rows(
             seed=seed,
         )
         for mutant in mutants
-        if mutant.undo and mutant.protocol(cases) == protocol
+        if mutant.undo and mutant.protocol == protocol
     ]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Self
 
 from raincheck.conformance.report.ringtext import Place, ring_lines
-from raincheck.conformance.tlc.catalog import spec_folder
+from raincheck.conformance.tlc.cases import spec_folder
 
 NUMBERS: Final = (12, 13, 14)
 PAPER: Final = "C. C. Fan, Fault-tolerant cluster of networking elements (2001)"

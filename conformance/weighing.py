@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from raincheck.conformance.report.pages import judged_over
-from raincheck.conformance.tlc.catalog import HOLDS, Assumption, Case
+from raincheck.conformance.tlc.cases import HOLDS, Assumption, Case
 from raincheck.conformance.tlc.tlaspec import comment_above, spec_of
 
 from .dossier import (
@@ -25,7 +25,7 @@ from .dossier import (
 )
 from .links import actions_of, links_of, of_protocol, protocol_rows
 from .outcome import INCONCLUSIVE, VIOLATED
-from .repaired import SEQUENCER, needs_of, repaired
+from .repaired import SEQUENCER, needs_of
 
 
 def compile_dossier(
@@ -66,7 +66,7 @@ def _property_rows(
 ) -> Iterable[PropertyRow]:
     promised: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        if case.expected == HOLDS and repaired(case):
+        if case.expected == HOLDS and case.as_implemented:
             for name in case.properties:
                 if name not in STRUCTURE:
                     promised.setdefault((case.protocol, name), []).append(case)

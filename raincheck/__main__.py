@@ -102,7 +102,8 @@ def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
     module = _module_of(verb)
     args = _parser_of(verb, module).parse_args(rest)
     ui.json, ui.quiet = args.json, args.quiet and not args.dry_run
-    reserved = args.out is None and not args.dry_run
+    undecided = args.dry_run or bool(getattr(args, "write_cfg", ()))
+    reserved = args.out is None and not undecided
     if reserved:
         args.out = reserve_folder(verb, Path("runs"))
     elif args.out is None:
@@ -110,16 +111,17 @@ def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
     folder.append(args.out)
     try:
         outcome: Outcome = module.run(args, ui)
-        if not args.dry_run and not (args.out / "summary.json").is_file():
+        if not undecided and not (args.out / "summary.json").is_file():
             Evidence(verb, args.out).finish(outcome)
     except BaseException:
         if reserved:
             with suppress(OSError):
                 args.out.rmdir()  # only if the verb had not begun to write
         raise
-    _print(outcome, ui, args)
-    # A dry run decides nothing; that it could be planned is its success.
-    return 0 if args.dry_run and not outcome.results else outcome.exit_code
+    # A dry run decides nothing, nor does what only writes files; that it could be done is success.
+    undecided = undecided and not outcome.results
+    _print(outcome, ui, args, undecided=undecided)
+    return 0 if undecided else outcome.exit_code
 
 
 def _module_of(verb: str) -> ModuleType:
@@ -178,10 +180,10 @@ def _without_verb(arguments: list[str]) -> int:
     raise UsageError(f"There is no verb {words[0]}: {hint}")
 
 
-def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace) -> None:
+def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace, *, undecided: bool) -> None:
     if ui.json:
         print(json.dumps(outcome.as_json()), flush=True)
-    if args.dry_run and not outcome.results:
+    if undecided:
         return
     for result in outcome.results:
         sign, _ = mark_of(result)

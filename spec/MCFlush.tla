@@ -1,7 +1,7 @@
 ------------------------------ MODULE MCFlush ------------------------------
 (***************************************************************************)
-(* Flush, made finite: who may do what, and how often. Each case is a .cfg *)
-(* beside this file; catalog.toml lists them with what must hold.          *)
+(* Flush, made finite: who may do what, and how often.                   *)
+(* The cases, with what must hold of each: cases/flush.toml.             *)
 (***************************************************************************)
 EXTENDS Flush
 

@@ -1,7 +1,7 @@
 ------------------------------- MODULE MCGms -------------------------------
 (***************************************************************************)
-(* Gms, made finite: who may do what, and how often. Each case is a .cfg   *)
-(* beside this file; catalog.toml lists them with what must hold.          *)
+(* Gms, made finite: who may do what, and how often.                     *)
+(* The cases, with what must hold of each: cases/gms.toml.               *)
 (***************************************************************************)
 EXTENDS Gms
 

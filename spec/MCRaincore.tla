@@ -1,7 +1,7 @@
 ----------------------------- MODULE MCRaincore -----------------------------
 (***************************************************************************)
-(* Raincore, made finite: who may do what, and how often. Each case is a   *)
-(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(* Raincore, made finite: who may do what, and how often.                *)
+(* The cases, with what must hold of each: cases/raincore.toml.          *)
 (***************************************************************************)
 EXTENDS Raincore
 

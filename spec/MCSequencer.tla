@@ -1,7 +1,7 @@
 ---------------------------- MODULE MCSequencer ----------------------------
 (***************************************************************************)
-(* Sequencer, made finite: who may do what, and how often. Each case is a  *)
-(* .cfg beside this file; catalog.toml lists them with what must hold.     *)
+(* Sequencer, made finite: who may do what, and how often.               *)
+(* The cases, with what must hold of each: cases/sequencer.toml.         *)
 (***************************************************************************)
 EXTENDS Sequencer
 

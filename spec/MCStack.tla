@@ -15,7 +15,7 @@
 (*   - FORWARDs are unicasts and pass the latch. While the latch is closed *)
 (*     nobody takes them up; they wait in UNICAST.                         *)
 (*                                                                         *)
-(* Each case is a .cfg beside this file; catalog.toml lists them.          *)
+(* The cases, with what must hold of each: cases/stack.toml.             *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 

@@ -1,7 +1,7 @@
 -------------------------- MODULE MCStateTransfer --------------------------
 (***************************************************************************)
-(* StateTransfer, made finite: who may do what, and how often. Each case   *)
-(* is a .cfg beside this file; catalog.toml lists them.                    *)
+(* StateTransfer, made finite: who may do what, and how often.           *)
+(* The cases, with what must hold of each: cases/state_transfer.toml.    *)
 (***************************************************************************)
 EXTENDS StateTransfer
 

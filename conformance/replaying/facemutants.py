@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import faces_of
-from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
-from raincheck.conformance.tlc.catalog import TIERS, Case
+from raincheck.conformance.tlc.cases import HOLDS as CASE_HOLDS
+from raincheck.conformance.tlc.cases import TIERS, Case
 
 from .damage import damaged_faces, without
 from .mutants import Mutant

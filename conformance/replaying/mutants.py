@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 import sys
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.tlc.catalog import Case, spec_folder
+from raincheck.conformance.tlc.cases import spec_folder, tables_of
+from raincheck.conformance.tlc.casetable import read_table
 from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
 from raincheck.impl.sequencer import Repairs, Sequencer
@@ -26,7 +26,6 @@ from .moves import Move
 
 _KEYS: Final = frozenset(
     {
-        "name",
         "file",
         "find",
         "replace",
@@ -37,7 +36,6 @@ _KEYS: Final = frozenset(
         "quick",
         "shows",
         "schedule",
-        "protocol",
     }
 )
 
@@ -48,6 +46,8 @@ class Mutant:
 
     name: str
     shows: str
+    protocol: str = "sequencer"
+    """Whose mutant it is: that of its table."""
     file: str = ""
     edits: tuple[tuple[str, str], ...] = ()
     undo: Mapping[str, Any] | None = None
@@ -57,14 +57,6 @@ class Mutant:
     quick: bool = False
     schedule: tuple[Move, ...] = ()
     """Moves that show it, for what lockstep meets too rarely."""
-    named: str = ""
-    """The protocol, where neither the cases nor the file tell it."""
-
-    def protocol(self, cases: Mapping[str, Case]) -> str:
-        """Return whose mutant it is: as it says, or the protocol of its cases or of its file."""
-        known = [cases[name].protocol for name in self.cases if name in cases]
-        file = Path(self.file).stem if self.file.startswith("impl/") else ""
-        return self.named or next(iter(known), "") or file or "sequencer"
 
     @property
     def of_spec(self) -> bool:
@@ -73,24 +65,23 @@ class Mutant:
 
 
 def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
-    """Return the mutants of a list, ours unless another is named."""
-    path = path or spec_folder() / "mutants.toml"
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))["mutant"]
-    except OSError as error:
-        raise UsageError(f"Cannot read {path} ({error.strerror}): name a list.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, KeyError) as error:
-        raise UsageError(f"{path} is no list of [[mutant]] tables: {error}.") from error
-    mutants = [_mutant(table, path) for table in tables]
-    names = [mutant.name for mutant in mutants]
-    for name in names:
-        if names.count(name) > 1:
-            raise UsageError(f"{path}: there are two mutants {name}: rename one.")
-    return tuple(mutants)
+    """Return the mutants of all tables, ours unless a table or a folder of them is named."""
+    mutants: dict[str, Mutant] = {}
+    for table in tables_of(path or spec_folder() / "mutants"):
+        content = read_table(table)
+        if content.keys() != {"mutant"} or not isinstance(content["mutant"], dict):
+            raise UsageError(f"{table} is no table of mutants: it has [mutant.…] and nothing else.")
+        for name, each in content["mutant"].items():
+            if name in mutants:
+                raise UsageError(f"{table}: there are two mutants {name}: rename one.")
+            mutants[name] = _mutant(name, each, table)
+    return tuple(mutants.values())
 
 
-def _mutant(table: dict[str, Any], path: Path) -> Mutant:
-    where = f"{path}, mutant {table.get('name', '?')}"
+def _mutant(name: str, table: Any, path: Path) -> Mutant:
+    where = f"{path}, mutant {name}"
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: it must be a [mutant.…] table.")
     if unknown := sorted(table.keys() - _KEYS):
         raise UsageError(f"{where}: {unknown[0]} is no key of a mutant.")
     try:
@@ -98,8 +89,9 @@ def _mutant(table: dict[str, Any], path: Path) -> Mutant:
         if "find" in table:
             edits.append((table["find"], table["replace"]))
         mutant = Mutant(
-            table["name"],
+            name,
             table["shows"],
+            path.stem,
             table.get("file", ""),
             tuple(edits),
             table.get("undo"),
@@ -107,7 +99,6 @@ def _mutant(table: dict[str, Any], path: Path) -> Mutant:
             table.get("property", ""),
             table.get("quick", False),
             tuple(map(Move.from_json, table.get("schedule", ()))),
-            table.get("protocol", ""),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error} is missing or wrong.") from error
@@ -124,7 +115,7 @@ def damaged(text: str, mutant: Mutant) -> str:
         if text.count(find) != 1:
             raise UsageError(
                 f"mutant {mutant.name}: {find!r} occurs {text.count(find)} times in {mutant.file}, "
-                f"not once: bring spec/mutants.toml up to date."
+                f"not once: bring spec/mutants/{mutant.protocol}.toml up to date."
             )
         text = text.replace(find, replace)
     return text

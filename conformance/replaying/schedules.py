@@ -11,7 +11,7 @@ from typing import Any
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import faces_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
-from raincheck.conformance.tlc.catalog import Case
+from raincheck.conformance.tlc.cases import Case
 from raincheck.model.sequencer_system import SequencerSystem
 
 from . import verticals

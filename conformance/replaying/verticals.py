@@ -12,9 +12,8 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.faces import Faces, MakeCore
 from raincheck.conformance.mirror import machine_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
-from raincheck.conformance.tlc.catalog import HOLDS as CASE_HOLDS
-from raincheck.conformance.tlc.catalog import Case
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import HOLDS as CASE_HOLDS
+from raincheck.conformance.tlc.cases import Case
 from raincheck.conformance.tlc.tlaspec import actions_of, code_of, spec_of
 from raincheck.model.composed import Composed
 from raincheck.model.explore import explore
@@ -39,7 +38,7 @@ KNOWN: Final = 800
 
 def system_for(case: Case) -> Composed[Any, Any]:
     """Return the case's model; raise UsageError if it does not say who handles what."""
-    made: Any = machine_of(case.protocol, read_cfg(case.cfg).constants, str(case.cfg))
+    made: Any = machine_of(case.protocol, case.constants, case.name)
     for name in ("moves", "local", "nodes", "rules"):
         if not hasattr(made, name):
             raise UsageError(
@@ -50,8 +49,9 @@ def system_for(case: Case) -> Composed[Any, Any]:
     return found
 
 
-def as_implemented(faces: Faces, rules: Any) -> bool:
-    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants."""
+def nothing_undone(faces: Faces, rules: Any) -> bool:
+    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants, which the
+    core is given too: to compare it with its model any of them will do."""
     usual = faces.rules()
     names = asdict(usual)
     return all(
@@ -102,11 +102,11 @@ class Replayable:
         return self._cases[name].distinct or 0
 
     def instances(self, most: int | None = INSTANCES) -> list[Instance]:
-        """Return the largest instances of the implemented protocol, for lockstep."""
+        """Return the largest instances with all repairs on, of whichever variant, for lockstep."""
         mine = [
             case
             for name, case in self._cases.items()
-            if case.expected == CASE_HOLDS and as_implemented(self.faces, self._systems[name].rules)
+            if case.expected == CASE_HOLDS and nothing_undone(self.faces, self._systems[name].rules)
         ]
         mine.sort(key=lambda case: -(case.distinct or 0))
         return [

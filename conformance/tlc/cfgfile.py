@@ -56,6 +56,8 @@ class Configuration:
     statements: tuple[tuple[str, str], ...]  # (keyword in the singular, text after it)
     constants: dict[str, Value] = field(default_factory=dict)
     replaced: dict[str, str] = field(default_factory=dict)  # by `name <- definition`
+    text: str = ""
+    path: Path = Path()  # what TLC and the user know the file by
 
     def names(self, keyword: str) -> tuple[str, ...]:
         """Return the names that follow a keyword such as INVARIANT, wherever it stands."""
@@ -77,6 +79,10 @@ class Configuration:
         kept = [(keyword, text) for keyword, text in self.statements if keyword in _BEHAVIOUR]
         return "".join(f"{keyword} {text}\n" for keyword, text in kept)
 
+    def instead(self, text: str) -> Configuration:
+        """Return another text's configuration that goes by the same name."""
+        return parse_cfg(text, self.where, self.path)
+
 
 def read_cfg(path: Path) -> Configuration:
     """Return the configuration in the file; raise UsageError if it cannot be read."""
@@ -84,10 +90,12 @@ def read_cfg(path: Path) -> Configuration:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(f"Cannot read {path} ({error.strerror}): name a .cfg file.") from error
-    return parse_cfg(text, str(path))
+    return parse_cfg(text, str(path), path)
 
 
-def parse_cfg(text: str, where: str = "the configuration") -> Configuration:
+def parse_cfg(
+    text: str, where: str = "the configuration", path: Path | None = None
+) -> Configuration:
     """Return the configuration; `where` names it in errors."""
     statements = tuple(_statements(text, where))
     constants: dict[str, Value] = {}
@@ -95,7 +103,7 @@ def parse_cfg(text: str, where: str = "the configuration") -> Configuration:
     for keyword, body in statements:
         if keyword == "CONSTANT":
             _assign(body, where, constants, replaced)
-    return Configuration(where, statements, constants, replaced)
+    return Configuration(where, statements, constants, replaced, text, path or Path(where))
 
 
 def _statements(text: str, where: str) -> list[tuple[str, str]]:

@@ -8,7 +8,7 @@ from raincheck.conformance.evidence import Evidence
 from raincheck.conformance.report.sequence import as_steps, as_text
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
 
-from .catalog import Case
+from .case import Case
 from .resultcache import as_json, result_from
 from .story import diagram_of
 from .tlc import TlcResult

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 from raincheck.conformance.errors import UsageError
 
 from . import tlc
-from .cfgfile import read_cfg
+from .cfgfile import Configuration, read_cfg
 from .dotgraph import read_dot
 from .stategraph import StateGraph
 
@@ -31,31 +30,28 @@ def dump_command(module: Path, cfg: Path, workdir: Path) -> list[str]:
     return tlc.tlc_command(module, cfg, workdir, _OPTIONS, dump=workdir / tlc.DUMP)
 
 
-def dump_graph(module: Path, cfg: Path, workdir: Path) -> Dump:
+def dump_graph(module: Path, cfg: Path | Configuration, workdir: Path) -> Dump:
     """Return the state graph of the module under the configuration; `workdir` gets the files.
 
     The configuration's questions are left out, since TLC stops at the first violation.
     Raises UsageError if TLC does not finish, or if dump and TLC disagree.
     """
-    behaviour = read_cfg(cfg).behaviour_only()
-    # Complaints name the file: it keeps the name by which the user knows it.
-    asking_nothing = workdir / "behaviour" / cfg.name
-    asking_nothing.parent.mkdir(parents=True, exist_ok=True)
-    asking_nothing.write_text(behaviour, encoding="utf-8")
+    asked = read_cfg(cfg) if isinstance(cfg, Path) else cfg
+    asking_nothing = asked.instead(asked.behaviour_only())
+    workdir.mkdir(parents=True, exist_ok=True)
     target = workdir / tlc.DUMP
     result = tlc.dump_graph(module, asking_nothing, target, workdir=workdir, options=_OPTIONS)
     try:
         graph = read_dot(target)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"TLC's graph of {cfg.name} cannot be read: {error}; is there room in {workdir}?"
+            f"TLC's graph of {asked.path.name} cannot be read: {error}; is there room in {workdir}?"
         ) from error
     finally:
         target.unlink(missing_ok=True)
-        shutil.rmtree(asking_nothing.parent, ignore_errors=True)
     if result.distinct_states != len(graph.graph):
         raise UsageError(
-            f"TLC found {result.distinct_states} states of {cfg.name} but dumped "
+            f"TLC found {result.distinct_states} states of {asked.path.name} but dumped "
             f"{len(graph.graph)}: run it again; if that does not help, check {workdir} for room."
         )
     return Dump(graph, result.distinct_states)

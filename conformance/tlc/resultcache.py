@@ -27,13 +27,15 @@ def hash_of(path: Path) -> str:
 
 
 def key_of(
-    files: Iterable[Path], cfg: Path, jar_hash: str, java_major: int, options: Options
+    files: Iterable[Path], cfg: str, jar_hash: str, java_major: int, options: Options
 ) -> str:
-    """Return the key of a question: the files that the module stands on, and all that reads them.
+    """Return the key of a question: the configuration's text, the files that the module stands on,
+    and all that reads them.
 
     Neither times nor places count: the same specifications in another folder give the same key.
     """
-    parts = [str(_FORMAT), str(READER_VERSION), jar_hash, str(java_major), hash_of(cfg)]
+    parts = [str(_FORMAT), str(READER_VERSION), jar_hash, str(java_major)]
+    parts += [sha256(cfg.encode()).hexdigest()]
     parts += [f"{options.workers} {options.seed} {options.fingerprint} {options.coverage}"]
     parts += [str(options.check_deadlock)]
     parts += [f"{path.name} {hash_of(path)}" for path in sorted(files, key=lambda each: each.name)]

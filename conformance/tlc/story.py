@@ -13,8 +13,7 @@ from typing import Protocol, cast
 from raincheck.conformance.report.sequence import Change, Diagram, Event
 from raincheck.model.tlavalue import Fcn, Value, format
 
-from .catalog import HOLDS, Case
-from .cfgfile import read_cfg
+from .case import HOLDS, Case
 from .dotgraph import plain_action
 from .tlaspec import comment_above
 from .tlc import TlcResult
@@ -106,8 +105,7 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
         else f"expected was {case.expected}"
     )
     yield f"It speaks to {speaks} of the seed's text; {wanted}."
-    assumptions = read_cfg(case.cfg).constants
-    if switches := [f"{k} = {format(v)}" for k, v in assumptions.items() if isinstance(v, bool)]:
+    if switches := [f"{k} = {format(v)}" for k, v in case.constants.items() if isinstance(v, bool)]:
         yield f"With {', '.join(switches)}."
 
 

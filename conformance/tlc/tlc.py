@@ -16,7 +16,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.java import Java, find_java, tlc_jar
 from raincheck.conformance.processes import Processes
 
-from .cfgfile import parse_cfg, read_cfg
+from .cfgfile import Configuration, read_cfg
 from .tlaspec import check_constants
 from .tlcerrors import complaint
 from .tlcoutput import ActionCoverage, Report, TlcState, read_output
@@ -108,7 +108,7 @@ def tlc_command(
 
 def run_tlc(
     module: Path,
-    cfg: Path,
+    cfg: Path | Configuration,
     *,
     workdir: Path | None = None,
     options: Options | None = None,
@@ -122,13 +122,14 @@ def run_tlc(
     Raises UsageError if a file is missing or Java or TLC cannot be run at all.
     """
     ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
-    result = ask(cfg)
-    return _told_apart(ask, cfg, result) if len(result.candidates) > 1 else result
+    asked = _asked(module, cfg)
+    result = ask(asked)
+    return _told_apart(ask, asked, result) if len(result.candidates) > 1 else result
 
 
 def dump_graph(
     module: Path,
-    cfg: Path,
+    cfg: Path | Configuration,
     target: Path,
     *,
     workdir: Path | None = None,
@@ -140,7 +141,7 @@ def dump_graph(
     The configuration should ask nothing, as that of `Configuration.behaviour_only`.
     """
     run = _Run(module, workdir, options or Options(), processes or Processes())
-    result = run(cfg, target)
+    result = run(_asked(module, cfg), target)
     if result.verdict == ERROR:
         raise UsageError(result.error)
     return result
@@ -158,20 +159,16 @@ class _Run:
     jar: Path | None = None
     progress: Callable[[str], None] | None = None
 
-    def __call__(self, cfg: Path, target: Path | None = None, text: str = "") -> TlcResult:
-        """Check; `text` replaces that of the configuration."""
-        module, options = self.module, self.options
-        for path, what in ((module, ".tla"), (cfg, ".cfg")):
-            if not path.is_file():
-                raise UsageError(f"There is no file {path}: name a {what} file.")
-        asked = parse_cfg(text, str(cfg)) if text else read_cfg(cfg)
+    def __call__(self, asked: Configuration, target: Path | None = None) -> TlcResult:
+        """Check what the configuration asks."""
+        module, options, cfg = self.module, self.options, asked.path
         check_constants(module, asked)
         with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=self.workdir) as name:
             folder = Path(name).resolve()
             for each in module.parent.glob("*.tla"):
                 shutil.copyfile(each, folder / each.name)
             copy = folder / "case.cfg"
-            copy.write_text(text or cfg.read_text(encoding="utf-8"), encoding="utf-8")
+            copy.write_text(asked.text, encoding="utf-8")
             dump = folder / DUMP if target else None
             command = tlc_command(
                 Path(module.name),
@@ -201,9 +198,16 @@ class _Run:
         return result_of(report, error, set_up, seconds, asked.names("PROPERTY"))
 
 
-def _told_apart(run: _Run, cfg: Path, result: TlcResult) -> TlcResult:
+def _asked(module: Path, cfg: Path | Configuration) -> Configuration:
+    """Return what is asked of the module, which must be there."""
+    for path, what in ((module, ".tla"), (cfg, ".cfg")):
+        if isinstance(path, Path) and not path.is_file():
+            raise UsageError(f"There is no file {path}: name a {what} file.")
+    return read_cfg(cfg) if isinstance(cfg, Path) else cfg
+
+
+def _told_apart(run: _Run, asked: Configuration, result: TlcResult) -> TlcResult:
     """Ask for each candidate alone, since TLC 2.15 says only that one of several is violated."""
-    asked = read_cfg(cfg)
     kept = "".join(
         f"{keyword} {text}\n"
         for keyword, text in asked.statements
@@ -211,7 +215,7 @@ def _told_apart(run: _Run, cfg: Path, result: TlcResult) -> TlcResult:
     )
     seconds = result.seconds
     for name in result.candidates:
-        alone = run(cfg, text=f"{kept}PROPERTY {name}\n")
+        alone = run(asked.instead(f"{kept}PROPERTY {name}\n"))
         seconds += alone.seconds
         if alone.verdict == VIOLATED:
             return replace(alone, seconds=round(seconds, 3))

@@ -9,6 +9,7 @@ Prints, in one run, the seconds of the raw runs (one after the other, Java as it
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,8 @@ import time
 from pathlib import Path
 
 from raincheck.conformance.java import find_java, tlc_jar
-from raincheck.conformance.tlc.catalog import Case, load_catalog, select
+from raincheck.conformance.tlc.cases import Case, load_cases, select
+from raincheck.conformance.tlc.tlaspec import files_of
 
 
 def raw(case: Case, folder: Path) -> float:
@@ -30,12 +32,15 @@ def raw(case: Case, folder: Path) -> float:
             "-metadir",
             str(folder),
             "-config",
-            case.cfg.name,
+            case.cfg_name,
             case.module.name,
         ),
     ]
+    for path in files_of(case.module):
+        shutil.copy(path, folder)
+    (folder / case.cfg_name).write_text(case.cfg_text())
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=case.module.parent, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     if "states generated" not in done.stdout:
         sys.exit(f"TLC did not check {case.name}: {done.stdout[-200:]}")
     return time.perf_counter() - started
@@ -65,7 +70,7 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--every", type=int, default=1, metavar="N", help="every Nth case")
-    chosen = select(load_catalog(), tier="quick")[:: parser.parse_args().every]
+    chosen = select(load_cases(), tier="quick")[:: parser.parse_args().every]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         by_hand = sum(raw(case, folder / f"states{n}") for n, case in enumerate(chosen))

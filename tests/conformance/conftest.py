@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from raincheck.conformance.tlc.catalog import Case
+from raincheck.conformance.tlc.cases import Case
 
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
@@ -38,12 +38,12 @@ def toy() -> Iterator[SimpleNamespace]:
         "handover-small",
         "handover",
         TOY / "MCHandover.tla",
-        TOY / "MCHandover.cfg",
         "two nodes",
         ("TypeOK",),
         "holds",
         "quick",
         "R1",
+        constants={"turns": 3},
     )
     yield made
     for name in PLACES.values():

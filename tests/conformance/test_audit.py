@@ -11,7 +11,7 @@ import pytest
 from raincheck.conformance import audit
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
-from raincheck.conformance.tlc.catalog import load_catalog
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.conformance.ui import Ui
 
 QUIET = Ui(quiet=True)
@@ -43,7 +43,7 @@ def arguments(out: Path, **changes: object) -> Namespace:
 
 def results_of(name: str) -> list[dict[str, object]]:
     """What a good step answers."""
-    quick = [case for case in load_catalog() if case.tier == "quick"]
+    quick = [case for case in load_cases() if case.tier == "quick"]
     shared: dict[str, object]
     shared = {"protocol": "sequencer", "verdict": HOLDS, "expected": HOLDS}
     match name:

@@ -14,61 +14,57 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.check import Answer, judge
-from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.conformance.tlc.resultcache import ResultCache, as_json, key_of, result_from
 from raincheck.conformance.tlc.tlaspec import files_of
-from raincheck.conformance.tlc.tlc import Options, TlcResult
+from raincheck.conformance.tlc.tlc import Options, TlcResult, run_tlc
 from raincheck.conformance.tlc.tlcoutput import ActionCoverage, TlcState
 
 TOYS = Path(__file__).parent / "toys"
 
-CATALOG = """
-[[case]]
-name = "counter-two"
-protocol = "counter"
+TABLE = """
 module = "Counter"
-cfg = "Two.cfg"
+specification = "Spec"
+
+[fixed]
+Nodes = ["a", "b"]
+
+[usual]
+Limit = 2
+
+[case.two]
 words = "up to two"
-properties = ["Small"]
-expected = "holds"
-distinct = 9
-depth = 5
+ask = "Small"
+holds = { distinct = 9, depth = 5 }
 tier = "quick"
 rule = "R1"
 
-[[case]]
-name = "counter-three"
-protocol = "counter"
-module = "Counter"
-cfg = "Three.cfg"
+[case.three]
 words = "up to three"
-properties = ["Small"]
-expected = "Small"
+with = { Limit = 3 }
+breaks = "Small"
 tier = "quick"
 flaw = "CNT-F1"
 rule = "R1"
 note = "Three is too many."
 """
 
+CASES = "spec/cases/counter.toml"
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     spec = tmp_path / "spec"
-    spec.mkdir()
+    (spec / "cases").mkdir(parents=True)
     for name in ("Counter.tla", "CounterBase.tla"):
         shutil.copy(TOYS / name, spec)
-    for name, limit in (("Two", 2), ("Three", 3)):
-        (spec / f"{name}.cfg").write_text(
-            f'SPECIFICATION Spec\nCONSTANTS Limit = {limit}\n Nodes = {{"a", "b"}}\n'
-            "INVARIANT Small\n"
-        )
-    (spec / "catalog.toml").write_text(CATALOG)
+    (tmp_path / CASES).write_text(TABLE)
     return tmp_path
 
 
 def check(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict]:
-    code = main(["check", "--catalog", "spec/catalog.toml", "--json", *words])
+    code = main(["check", "--catalog", CASES, "--json", *words])
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -92,6 +88,9 @@ def test_what_the_catalog_expects_is_found_and_then_remembered(
         f"counter-three.{kind}" for kind in ("html", "json", "svg", "txt")
     ]
     assert (folder / "runs" / "latest" / "junit.xml").is_file()
+    asked = {case.cfg_name: case.cfg_text() for case in load_cases(folder / CASES)}
+    left = (folder / "runs" / "latest" / "cfg").iterdir()
+    assert {path.name: path.read_text() for path in left} == asked
 
     code, second = check(capsys)
 
@@ -119,7 +118,7 @@ def test_a_specification_that_cannot_be_read_ends_the_check_with_its_place(
     module = folder / "spec" / "Counter.tla"
     module.write_text(module.read_text().replace("< Limit", "< Limt"))
 
-    code = main(["check", "--catalog", "spec/catalog.toml"])
+    code = main(["check", "--catalog", CASES])
 
     assert code == 3
     said = capsys.readouterr().err
@@ -132,7 +131,7 @@ def test_a_specification_that_cannot_be_read_ends_the_check_with_its_place(
 def test_a_dry_run_prints_the_java_lines_and_runs_nothing(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = main(["check", "--catalog", "spec/catalog.toml", "--dry-run"])
+    code = main(["check", "--catalog", CASES, "--dry-run"])
 
     assert code == 0
     lines = capsys.readouterr().out.splitlines()
@@ -140,9 +139,61 @@ def test_a_dry_run_prints_the_java_lines_and_runs_nothing(
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.java
+def test_the_table_decides_what_tlc_is_asked(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(capsys)[0] == 0
+
+    table = folder / CASES
+    table.write_text(table.read_text().replace("Limit = 2", "Limit = 1"))
+    table.write_text(
+        table.read_text().replace("distinct = 9, depth = 5", "distinct = 4, depth = 3")
+    )
+    code, found = check(capsys)
+
+    assert code == 0
+    assert of(found, "counter-two")["distinct_states"] == 4
+    assert [each["cached"] for each in found["results"]] == [False, True]
+
+
+@pytest.mark.java
+def test_what_is_written_for_a_user_of_tla_is_opened_by_tlc(folder: Path) -> None:
+    code = main(["check", "--catalog", CASES, "--write-cfg", "by-hand", "counter-three"])
+
+    assert code == 0
+    written = folder / "by-hand"
+    names = ("Counter.tla", "CounterBase.tla", "counter-three.cfg")
+    assert sorted(path.name for path in written.iterdir()) == sorted(names)
+    assert not (folder / "runs").exists()
+    found = run_tlc(written / "Counter.tla", written / "counter-three.cfg")
+    assert (found.verdict, found.violated) == ("violated", "Small")
+
+
+def test_all_cases_are_written_unless_some_are_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["check", "--catalog", CASES, "--write-cfg", "here", "--dry-run"]) == 0
+    assert not (folder / "here").exists()
+    assert "here/counter-two.cfg" in capsys.readouterr().out
+
+    assert main(["check", "--catalog", CASES, "--write-cfg", "here"]) == 0
+    texts = {path.name: path.read_text() for path in (folder / "here").glob("*.cfg")}
+    assert texts == {case.cfg_name: case.cfg_text() for case in load_cases(folder / CASES)}
+    assert len(texts) == 2
+    modules = {path.name: path.read_text() for path in (folder / "here").glob("*.tla")}
+    assert modules == {path.name: path.read_text() for path in (folder / "spec").glob("*.tla")}
+
+    assert main(["check", "--catalog", CASES, "--write-cfg", "there", "counter-four"]) == 3
+    assert "did you mean counter-two" in capsys.readouterr().err
+    (folder / "file").touch()
+    assert main(["check", "--catalog", CASES, "--write-cfg", "file"]) == 3
+    assert "Cannot write into file" in capsys.readouterr().err
+
+
 @pytest.fixture
 def cases(folder: Path) -> dict[str, Case]:
-    return {case.name: case for case in load_catalog(folder / "spec" / "catalog.toml")}
+    return {case.name: case for case in load_cases(folder / CASES)}
 
 
 GOOD = TlcResult("holds", distinct_states=9, depth=5)
@@ -205,13 +256,12 @@ def test_a_result_comes_back_from_json_as_it_was() -> None:
 def test_a_key_depends_on_all_that_the_answer_depends_on(folder: Path) -> None:
     spec = folder / "spec"
     files = files_of(spec / "Counter.tla")
+    two, three = (case.cfg_text() for case in load_cases(folder / CASES))
 
-    def key(
-        cfg: str = "Two.cfg", jar: str = "j", java: int = 17, options: Options | None = None
-    ) -> str:
-        return key_of(files, spec / cfg, jar, java, options or Options())
+    def key(cfg: str = two, jar: str = "j", java: int = 17, options: Options | None = None) -> str:
+        return key_of(files, cfg, jar, java, options or Options())
 
-    keys = [key(), key(cfg="Three.cfg"), key(jar="k"), key(java=21), key(options=Options(seed=2))]
+    keys = [key(), key(cfg=three), key(jar="k"), key(java=21), key(options=Options(seed=2))]
     assert len(set(keys)) == len(keys)
     assert key() == keys[0]
     assert key(options=Options(heap="2g")) == keys[0]
@@ -247,11 +297,11 @@ def test_the_cache_keeps_answers_only_and_survives_damage(tmp_path: Path) -> Non
 def test_an_interrupted_check_leaves_no_process_and_no_evidence_that_looks_whole(
     folder: Path,
 ) -> None:
-    cfg = folder / "spec" / "Two.cfg"
-    cfg.write_text(cfg.read_text().replace("Limit = 2", "Limit = 3000").replace("Small", "Empty"))
-    catalog = folder / "spec" / "catalog.toml"
-    catalog.write_text(catalog.read_text().replace('["Small"]', '["Empty"]', 1))
-    command = [sys.executable, "-m", "raincheck", "check", "--catalog", str(catalog)]
+    table = folder / CASES
+    table.write_text(
+        table.read_text().replace("Limit = 2", "Limit = 3000").replace("Small", "Empty")
+    )
+    command = [sys.executable, "-m", "raincheck", "check", "--catalog", str(table)]
     temporary = folder / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(

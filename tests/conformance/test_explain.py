@@ -17,7 +17,7 @@ from raincheck.conformance.report.sequence import (
     as_text,
 )
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
-from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.conformance.tlc.story import actor, changes, diagram_of
 from raincheck.conformance.tlc.tlaspec import comment_above
 from raincheck.conformance.tlc.tlc import TlcResult
@@ -230,7 +230,7 @@ def test_explain_runs_tlc_where_nobody_did_and_names_the_promise(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    case = next(case for case in load_catalog() if case.flaw and case.expected != "holds")
+    case = next(case for case in load_cases() if case.flaw and case.expected != "holds")
 
     code = main(["explain", case.name])
 

@@ -12,7 +12,7 @@ from raincheck.__main__ import main
 
 @pytest.fixture(autouse=True)
 def catalog(toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("raincheck.conformance.generate.load_catalog", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.generate.load_cases", lambda: (toy.case,))
 
 
 def generate(
@@ -62,7 +62,7 @@ def test_a_mismatch_is_kept_and_can_be_played_again(
     schedule = tmp_path / "out" / "handover-small.schedule.jsonl"
     assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 1
     monkeypatch.undo()
-    monkeypatch.setattr("raincheck.conformance.generate.load_catalog", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.generate.load_cases", lambda: (toy.case,))
     assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 0
 
 

@@ -12,8 +12,8 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence import Ui
 from raincheck.conformance.mirror import Case, add_arguments, machine_of, mirror_case, run
-from raincheck.conformance.tlc.catalog import load_catalog, select
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases, select
+from raincheck.conformance.tlc.cfgfile import Configuration, read_cfg
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
@@ -23,7 +23,8 @@ from raincheck.model.machine import Step, Value, function, record
 from raincheck.model.tlavalue import ModelValue
 
 TOYS = Path(__file__).parent / "toys"
-CASE = Case("token", "token", TOYS / "Token.tla", TOYS / "Token.cfg")
+CFG = TOYS / "Token.cfg"
+CASE = Case("token", "token", TOYS / "Token.tla", read_cfg(CFG))
 PAIR = function(
     {
         3: frozenset(),
@@ -69,7 +70,7 @@ class Token:
         }
 
 
-def golden(_module: Path, _cfg: Path, _workdir: Path) -> Dump:
+def golden(_module: Path, _cfg: Configuration, _workdir: Path) -> Dump:
     graph = read_dot(TOYS / "token-2.15.dot")
     return Dump(graph, len(graph.graph))
 
@@ -87,9 +88,9 @@ def arguments(tmp_path: Path, *words: str) -> argparse.Namespace:
 
 @pytest.mark.java
 def test_tlc_still_dumps_the_golden_graph(tmp_path):
-    fresh = dump_graph(CASE.module, CASE.cfg, tmp_path)
+    fresh = dump_graph(CASE.module, CASE.asked, tmp_path)
 
-    assert compare(fresh.graph, golden(CASE.module, CASE.cfg, tmp_path).graph) is None
+    assert compare(fresh.graph, golden(CASE.module, CASE.asked, tmp_path).graph) is None
     assert fresh.tlc_states == 32
     assert not (tmp_path / "graph.dot").exists()
 
@@ -104,7 +105,7 @@ def test_a_dump_that_lacks_states_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(tlc, "dump_graph", copied)
 
     with pytest.raises(UsageError, match="33 states of Token"):
-        dump_graph(CASE.module, CASE.cfg, tmp_path)
+        dump_graph(CASE.module, CASE.asked, tmp_path)
 
 
 @pytest.mark.java
@@ -113,7 +114,7 @@ def test_a_specification_that_tlc_refuses_is_said_in_a_sentence(tmp_path):
     module.write_text(CASE.module.read_text().replace("holder = n", "holer = n"))
 
     with pytest.raises(UsageError, match="holer"):
-        dump_graph(module, CASE.cfg, tmp_path / "work")
+        dump_graph(module, CASE.asked, tmp_path / "work")
 
 
 def test_equal_graphs_hold_with_their_figures(tmp_path):
@@ -158,9 +159,8 @@ def test_a_model_beyond_the_limit_is_inconclusive(tmp_path):
 def test_the_models_invariants_say_what_the_catalog_says(
     tmp_path, expected, holds, verdict, detail
 ):
-    cfg = tmp_path / "Token.cfg"
-    cfg.write_text(CASE.cfg.read_text() + "INVARIANT OneNote\nINVARIANT Unmirrored\n")
-    case = Case("token", "token", CASE.module, cfg, expected)
+    asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\nINVARIANT Unmirrored\n")
+    case = Case("token", "token", CASE.module, asked, expected)
 
     result = mirrored(Token(invariants={"OneNote": holds}), tmp_path, case)
 
@@ -170,9 +170,9 @@ def test_the_models_invariants_say_what_the_catalog_says(
 
 
 def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
-    command = dump_command(CASE.module, CASE.cfg, tmp_path)
+    command = dump_command(CASE.module, CFG, tmp_path)
 
-    assert command[-3:] == ["-config", str(CASE.cfg), str(CASE.module)]
+    assert command[-3:] == ["-config", str(CFG), str(CASE.module)]
     assert command[command.index("-dump") :][:2] == ["-dump", "dot,actionlabels"]
 
 
@@ -191,7 +191,7 @@ def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
 def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "raincheck.model.empty_system", ModuleType("empty_system"))
     ui = Ui(quiet=True)
-    files = ["--module", str(CASE.module), "--cfg", str(CASE.cfg)]
+    files = ["--module", str(CASE.module), "--cfg", str(CFG)]
     for words, reason in [
         (files, "with --protocol"),
         ([*files, "--protocol", "nothing"], "There is no model of 'nothing'"),
@@ -208,7 +208,7 @@ def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
 
 def test_a_model_that_refuses_its_constants_is_said_in_a_sentence():
     with pytest.raises(UsageError, match=r"Token\.cfg does not fit"):
-        machine_of("sequencer", read_cfg(CASE.cfg).constants, "Token.cfg")
+        machine_of("sequencer", CASE.asked.constants, "Token.cfg")
 
 
 def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
@@ -264,9 +264,9 @@ def test_sequencers_model_mirrors_its_specification(tmp_path):
 
 @pytest.mark.java
 def test_a_repair_undone_in_the_model_alone_is_found(tmp_path):
-    (case,) = select(load_catalog(), names=["sequencer-leave"])
-    constants = read_cfg(case.cfg).constants
-    spec = dump_graph(case.module, case.cfg, tmp_path).graph
+    (case,) = select(load_cases(), names=["sequencer-leave"])
+    constants = case.constants
+    spec = dump_graph(case.module, case.configuration(), tmp_path).graph
 
     def found(repair: str) -> tuple[str, str, int]:
         machine = machine_of("sequencer", {**constants, repair: False}, case.name)

@@ -31,15 +31,15 @@ from raincheck.conformance.replaying.mutants import (
     mutated_module,
     write_spec,
 )
-from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
 
-CASES = {case.name: case for case in load_catalog()}
+CASES = {case.name: case for case in load_cases()}
 MUTANTS = {mutant.name: mutant for mutant in load_mutants()}
 SPEC = [mutant for mutant in MUTANTS.values() if mutant.of_spec]
 CODE = [mutant for mutant in MUTANTS.values() if not mutant.of_spec]
-SEQUENCER = [mutant for mutant in CODE if mutant.protocol(CASES) == "sequencer"]
+SEQUENCER = [mutant for mutant in CODE if mutant.protocol == "sequencer"]
 REPLAYED = [mutant for mutant in SEQUENCER if mutant.cases]
 OTHERS = [mutant for mutant in CODE if mutant not in SEQUENCER]
 
@@ -71,7 +71,7 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         elif mutant in SEQUENCER:
             assert core_maker(mutant)(Address("a", 0)).status == "joining"
         elif mutant.file:
-            protocol = mutant.protocol(CASES)
+            protocol = mutant.protocol
             assert damaged_faces(protocol, mutant).protocol == protocol
 
 
@@ -115,7 +115,7 @@ def test_replay_or_lockstep_notices_the_mutant(mutant: Mutant) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", OTHERS, ids=lambda mutant: mutant.name)
 def test_a_mutant_of_a_protocol_with_faces_is_noticed(mutant: Mutant) -> None:
-    protocol = mutant.protocol(CASES)
+    protocol = mutant.protocol
     cases = [CASES[name] for name in mutant.cases] or of_protocol(CASES.values(), protocol)
     assert try_faces(mutant, protocol, cases, runs=100, both=False).found
 
@@ -163,8 +163,8 @@ def test_a_specification_that_is_not_damaged_survives() -> None:
     same = Mutant(
         "same",
         "nothing",
-        "Sequencer.tla",
-        (("(* Sending *)", "(* sending *)"),),
+        file="Sequencer.tla",
+        edits=(("(* Sending *)", "(* sending *)"),),
         breaks="Agreement",
     )
     found = try_spec(same, [CASES["sequencer-f1-repaired"]])
@@ -175,7 +175,11 @@ def test_a_specification_that_is_not_damaged_survives() -> None:
 @pytest.mark.java
 def test_a_specification_that_tlc_cannot_read_is_no_success() -> None:
     broken = Mutant(
-        "broken", "nothing", "Sequencer.tla", (("(* Sending *)", "(("),), breaks="Agreement"
+        "broken",
+        "nothing",
+        file="Sequencer.tla",
+        edits=(("(* Sending *)", "(("),),
+        breaks="Agreement",
     )
     found = try_spec(broken, [CASES["sequencer-f1-repaired"]])
     assert found.verdict == "inconclusive"
@@ -198,24 +202,34 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("", "no list of"),
-        ("x = [", "no list of"),
-        ('[[mutant]]\nname = "m"\ncases = []\nshows = "."\n', "either undo, or file"),
-        ('[[mutant]]\nname = "m"\nshow = "."\n', "show is no key"),
-        ('[[mutant]]\nname = "m"\n', "missing or wrong"),
+        ("", "no table of mutants"),
+        ("x = [", "is not TOML"),
+        ("mutant = []", "no table of mutants"),
+        ("[mutant]\nm = 1\n", r"mutant m: it must be a \[mutant"),
+        ('[mutant.m]\ncases = []\nshows = "."\n', "either undo, or file"),
+        ('[mutant.m]\nshow = "."\n', "show is no key"),
+        ("[mutant.m]\n", "missing or wrong"),
         (
-            '[[mutant]]\nname = "m"\nfile = "S.tla"\nfind = "a"\nreplace = "b"\n'
-            'cases = []\nshows = "."\n',
+            '[mutant.m]\nfile = "S.tla"\nfind = "a"\nreplace = "b"\ncases = []\nshows = "."\n',
             "needs cases and a property",
         ),
-        ('[[mutant]]\nname = "m"\nundo = { x = 1 }\ncases = []\nshows = "."\n' * 2, "two mutants"),
     ],
 )
 def test_a_bad_list_is_told_in_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
-    path = tmp_path / "mutants.toml"
+    path = tmp_path / "ping.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=sentence):
         load_mutants(path)
+
+
+def test_a_mutant_is_that_of_its_table_and_has_its_name_alone(tmp_path: Path) -> None:
+    text = '[mutant.m]\nundo = { x = 1 }\ncases = []\nshows = "."\n'
+    (tmp_path / "ping.toml").write_text(text)
+    assert [(each.name, each.protocol) for each in load_mutants(tmp_path)] == [("m", "ping")]
+
+    (tmp_path / "pong.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"pong\.toml: there are two mutants m"):
+        load_mutants(tmp_path)
 
 
 def test_only_known_mutants_can_be_chosen() -> None:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from raincheck.conformance.faces import Faces, faces_of
-from raincheck.conformance.replaying.verticals import as_implemented, system_for
-from raincheck.conformance.tlc.catalog import Case, load_catalog
+from raincheck.conformance.replaying.verticals import nothing_undone, system_for
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.conformance.traces.facedgen import record_walk
 from raincheck.conformance.traces.facedrun import check_others, sorted_out
 from raincheck.conformance.traces.ringgen import record_ring
@@ -19,7 +19,7 @@ from raincheck.conformance.traces.tracefile import trace_files
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-CATALOG = load_catalog()
+CATALOG = load_cases()
 PROTOCOLS = sorted(
     protocol
     for protocol in {case.protocol for case in CATALOG} - {"sequencer"}
@@ -28,12 +28,12 @@ PROTOCOLS = sorted(
 
 
 def case_of(faces: Faces) -> Case:
-    """The largest quick case of the implemented protocol."""
+    """The largest quick case with all repairs on."""
     cases = [
         case
         for case in CATALOG
         if (case.protocol, case.tier, case.expected) == (faces.protocol, "quick", "holds")
-        and as_implemented(faces, system_for(case).rules)
+        and nothing_undone(faces, system_for(case).rules)
     ]
     return max(cases, key=lambda case: case.distinct or 0)
 

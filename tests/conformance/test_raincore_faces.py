@@ -24,7 +24,7 @@ from raincheck.conformance.replaying.cores import Cores, Problem
 from raincheck.conformance.replaying.damage import without
 from raincheck.conformance.replaying.offers import refuses
 from raincheck.conformance.replaying.verticals import Replayable, offers_of
-from raincheck.conformance.tlc.catalog import load_catalog
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.machine import Refused
 from raincheck.model.raincore import Rules
 from raincheck.model.raincore_state import Constants, Spent
@@ -77,7 +77,7 @@ def test_core_and_model_stay_the_same(rules: Rules) -> None:
 
 
 def test_a_rule_of_the_world_around_is_no_reason_to_leave_a_case_out() -> None:
-    seed_case = [case for case in load_catalog() if case.name == "raincore-f1-seed"]
+    seed_case = [case for case in load_cases() if case.name == "raincore-f1-seed"]
     nowhere = replace(FACES, around=frozenset())
 
     assert Replayable(FACES, seed_case).left_out == {}

@@ -26,13 +26,13 @@ from raincheck.conformance.replaying.group import Group, Impossible
 from raincheck.conformance.replaying.moves import Move, printed
 from raincheck.conformance.replaying.probes import Probes
 from raincheck.conformance.replaying.replay import Prepared, plain_core, replay
-from raincheck.conformance.tlc.catalog import load_catalog
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import Repairs, Sequencer
 from raincheck.model.runs import Address, Run
 
-CASES = {case.name: case for case in load_catalog()}
+CASES = {case.name: case for case in load_cases()}
 REPAIRED = ["join", "leave", "demote", "return", "f5-repaired", "f10-repaired", "f13-repaired"]
 UNDONE = ["f1-seed", "f3-seed", "f5-undone", "f6-seed", "f9-undone", "f10-one-seed", "f14-undone"]
 

@@ -24,7 +24,7 @@ from raincheck.conformance.ringfigures import (
     figures_in,
     shown,
 )
-from raincheck.conformance.tlc.catalog import spec_folder
+from raincheck.conformance.tlc.cases import spec_folder
 from raincheck.impl.raincore import Raincore
 from raincheck.impl.raincore_events import EatingTimeout, Effect, Event, ReceiveToken, Token
 from raincheck.impl.raincore_simulator import Link

@@ -23,6 +23,7 @@ def mutant(**fields: Any) -> Mutant:
     given: dict[str, Any] = {
         "name": "deaf",
         "shows": "THANKS is heard.",
+        "protocol": "handover",
         "file": "impl/handover.py",
         "edits": (("self.thanked.add((event.sender, event.turn))", "pass"),),
     }
@@ -149,7 +150,7 @@ def test_the_verb_prints_the_table(
     tmp_path: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("raincheck.conformance.mutate.load_catalog", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.mutate.load_cases", lambda: (toy.case,))
     monkeypatch.setattr("raincheck.conformance.mutate.load_mutants", lambda: ())
 
     assert main(["mutate", "--undo", "--out", str(tmp_path / "out")]) == 0

@@ -7,10 +7,10 @@ from raincheck.conformance.replaying.corelockstep import lockstep
 from raincheck.conformance.replaying.cores import replay
 from raincheck.conformance.replaying.damage import without
 from raincheck.conformance.replaying.verticals import Replayable
-from raincheck.conformance.tlc.catalog import load_catalog
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.unicast import Rules
 
-CASES = {case.name: case for case in load_catalog() if case.protocol == "unicast"}
+CASES = {case.name: case for case in load_cases() if case.protocol == "unicast"}
 
 
 def prepared(*names):

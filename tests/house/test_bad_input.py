@@ -119,32 +119,30 @@ def test_a_tlc_that_only_pretends_to_be_tlc(
 
 # ---------------------------------------------------------------------- specifications
 
-CATALOG = """
-
-[[case]]
-name = "toy"
-protocol = "counter"
+TABLE = """
 module = "Counter"
-cfg = "Toy.cfg"
+specification = "Spec"
+[fixed]
+Limit = 2
+Nodes = ["a", "b"]
+[case.toy]
 words = "a toy"
-properties = ["Small"]
-expected = "holds"
+ask = ["Small"]
+holds = {}
 tier = "quick"
 rule = "R1"
 """
+CASES = "spec/cases/counter.toml"
 
 
 @pytest.fixture
 def toy() -> Path:
-    """A folder with a specification of our own, its configuration and its catalog."""
+    """A folder with a specification of our own and its table of cases."""
     folder = Path("spec")
-    folder.mkdir()
+    (folder / "cases").mkdir(parents=True)
     for name in ("Counter.tla", "CounterBase.tla"):
         shutil.copy(TOYS / name, folder)
-    (folder / "Toy.cfg").write_text(
-        'SPECIFICATION Spec\nCONSTANTS Limit = 2\n Nodes = {"a", "b"}\nINVARIANT Small\n'
-    )
-    (folder / "catalog.toml").write_text(CATALOG)
+    Path(CASES).write_text(TABLE)
     return folder
 
 
@@ -159,7 +157,7 @@ def edit(path: Path, old: str, new: str, count: int = 1) -> None:
 def test_a_specification_with_a_syntax_error(toy: Path, capsys: Capture) -> None:
     edit(toy / "Counter.tla", "\n====", "\nBroken == /\\ ]\n====")
 
-    code = main(["check", "--catalog", "spec/catalog.toml", "--no-cache", "--out", "e"])
+    code = main(["check", "--catalog", CASES, "--no-cache", "--out", "e"])
 
     err = capsys.readouterr().err
     assert code == USAGE, err
@@ -170,12 +168,13 @@ def test_a_specification_with_a_syntax_error(toy: Path, capsys: Capture) -> None
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda toy: edit(toy / "Toy.cfg", "Limit = 2", "Limit = 2\n Nowhere = 3"), "Nowhere"),
-        (lambda toy: (toy / "Toy.cfg").unlink(), "there is no file spec/Toy.cfg"),
+        (lambda _: edit(Path(CASES), "Limit = 2", "Limit = 2\nNowhere = 3"), "Nowhere"),
+        (lambda _: edit(Path(CASES), 'module = "Counter"', 'module = "No"'), "no file spec/No.tla"),
         (lambda toy: (toy / "Counter.tla").unlink(), "there is no file spec/Counter.tla"),
-        (lambda toy: (toy / "catalog.toml").write_bytes(b"\xff\x00 = ["), "catalog.toml"),
-        (lambda toy: (toy / "catalog.toml").unlink(), "Cannot read spec/catalog.toml"),
-        (lambda toy: (toy / "Toy.cfg").write_text("SPECIFICATION\n"), "Toy.cfg"),
+        (lambda _: Path(CASES).write_bytes(b"\xff\x00 = ["), CASES),
+        (lambda _: Path(CASES).unlink(), f"Cannot read {CASES}"),
+        (lambda _: edit(Path(CASES), "ask", "asks"), "asks is no key of a case"),
+        (lambda _: edit(Path(CASES), "[case.toy]", "[ask]\nidle = []\n[case.toy]"), CASES),
     ],
 )
 def test_a_catalog_or_configuration_that_does_not_fit(
@@ -183,7 +182,7 @@ def test_a_catalog_or_configuration_that_does_not_fit(
 ) -> None:
     change(toy)
 
-    code = main(["check", "--catalog", "spec/catalog.toml", "--no-cache", "--out", "e"])
+    code = main(["check", "--catalog", CASES, "--no-cache", "--out", "e"])
 
     err = capsys.readouterr().err
     assert (code, sentence in err) == (USAGE, True), err

@@ -7,13 +7,13 @@ import tomllib
 from collections import defaultdict
 from fnmatch import fnmatch
 from importlib.resources import as_file, files
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("raincheck", "spec", "model", "impl", "conformance")
-DATA = {".tla", ".cfg", ".toml", ".html", ".css", ".js", ".typed"}
+DATA = {".tla", ".toml", ".html", ".css", ".js", ".typed"}
 
 WALK = """
 import importlib, json, os, pkgutil, sys, warnings
@@ -42,6 +42,23 @@ def folders_of(root: Path) -> dict[str, Path]:
     return found
 
 
+def data_of(package: Path) -> list[Path]:
+    """The data of a package: in its folder, and in folders below that are no packages."""
+    found = []
+    for path in package.iterdir():
+        if path.is_dir() and not path.is_symlink() and not any(path.rglob("*.py")):
+            found += [each for each in path.rglob("*") if each.suffix in DATA]
+        elif path.suffix in DATA:
+            found.append(path)
+    return found
+
+
+def matches(path: PurePath, pattern: PurePath) -> bool:
+    """Whether the pattern of package-data means the path: an asterisk stays within a folder."""
+    pairs = zip(path.parts, pattern.parts, strict=False)
+    return len(path.parts) == len(pattern.parts) and all(fnmatch(*pair) for pair in pairs)
+
+
 def packaging_problems(root: Path) -> list[str]:
     """What the table in pyproject.toml, the links and the folders disagree about."""
     setuptools = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
@@ -66,9 +83,10 @@ def packaging_problems(root: Path) -> list[str]:
             problems.append(f"raincheck/{source} does not lead to {target}")
     shipped = setuptools["package-data"]
     for name, folder in folders.items():
-        for path in folder.iterdir():
-            patterns = shipped.get(name, [])
-            if path.suffix in DATA and not any(fnmatch(path.name, each) for each in patterns):
+        for path in data_of(folder):
+            patterns = (PurePath(each) for each in shipped.get(name, []))
+            relative = path.relative_to(folder)
+            if not any(matches(relative, each) for each in patterns):
                 problems.append(f"{path.relative_to(root)} is not shipped with {name}")
     return sorted(problems)
 
@@ -140,11 +158,25 @@ def test_data_that_the_wheel_would_leave_behind_is_noticed(house: Path) -> None:
     assert packaging_problems(house) == ["model/table.toml is not shipped with raincheck.model"]
 
 
-def test_every_specification_is_found_as_a_resource() -> None:
-    on_disk = {path.name for path in (ROOT / "spec").iterdir() if path.suffix in {".tla", ".cfg"}}
-    resources = {each.name for each in files("raincheck.spec").iterdir()}
+def test_a_table_in_a_folder_that_the_wheel_would_leave_behind_is_noticed(house: Path) -> None:
+    for folder in ("cases", "elsewhere"):
+        (house / "spec" / folder).mkdir()
+        (house / "spec" / folder / "ping.toml").touch()
 
-    assert "Sequencer.tla" in on_disk
+    told = "spec/elsewhere/ping.toml is not shipped with raincheck.spec"
+    assert packaging_problems(house) == [told]
+
+
+def test_every_specification_is_found_as_a_resource() -> None:
+    spec = ROOT / "spec"
+    data = (path for path in spec.rglob("*") if path.suffix in {".tla", ".toml"})
+    on_disk = {str(path.relative_to(spec)) for path in data}
+    resources = {each.name for each in files("raincheck.spec").iterdir()}
+    for folder in ("cases", "mutants"):
+        tables = files("raincheck.spec").joinpath(folder)
+        resources |= {f"{folder}/{each.name}" for each in tables.iterdir()}
+
+    assert {"Sequencer.tla", "cases/sequencer.toml", "mutants/sequencer.toml"} <= on_disk
     assert on_disk <= resources
     with as_file(files("raincheck.spec")) as folder:
         assert (folder / "Sequencer.tla").is_file()

@@ -1,12 +1,10 @@
 """The model of FLUSH: its counts are TLC's, and each repair is needed."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.model import flush_events as ev
 from raincheck.model.explore import explore
 from raincheck.model.flush import HANDLERS, INPUTS, Local, Rules, fetches_of, lacks
@@ -16,38 +14,35 @@ from raincheck.model.flush_system import machine
 from raincheck.model.machine import Accepted, Refused
 from raincheck.model.runs import Address
 
-SPEC = Path(__file__).parents[2] / "spec"
 A, B, C = (Address(name, 0) for name in "abc")
 
 
-def cases() -> list[dict[str, Any]]:
-    found = tomllib.loads((SPEC / "catalog.toml").read_text())["case"]
-    return [case for case in found if case["protocol"] == "flush"]
+CASES = [case for case in load_cases() if case.protocol == "flush"]
 
 
-def _name(case: dict[str, Any]) -> str:
-    return str(case["name"])
+def _name(case: Case) -> str:
+    return case.name
 
 
-SMALL = [c for c in cases() if c["expected"] == "holds" and c["distinct"] <= 800]
-UNDONE = [c for c in cases() if c["expected"] in INVARIANTS and c["name"].endswith("-undone")]
+SMALL = [c for c in CASES if c.expected == "holds" and (c.distinct or 9999) <= 800]
+UNDONE = [c for c in CASES if c.expected in INVARIANTS and c.name.endswith("-undone")]
 
 
 @pytest.mark.parametrize("case", SMALL, ids=_name)
-def test_the_model_has_as_many_states_as_tlc_counts(case: dict[str, Any]) -> None:
-    asked = {name: INVARIANTS[name] for name in case["properties"] if name in INVARIANTS}
-    found = explore(machine(read_cfg(SPEC / case["cfg"]).constants), invariants=asked)
+def test_the_model_has_as_many_states_as_tlc_counts(case: Case) -> None:
+    asked = {name: INVARIANTS[name] for name in case.properties if name in INVARIANTS}
+    found = explore(machine(case.constants), invariants=asked)
 
     assert asked
-    assert (found.complete, len(found.graph)) == (True, case["distinct"])
+    assert (found.complete, len(found.graph)) == (True, case.distinct)
     assert found.violation is None
-    assert found.depth == case["depth"]
+    assert found.depth == case.depth
 
 
 @pytest.mark.parametrize("case", UNDONE, ids=_name)
-def test_each_repair_is_needed(case: dict[str, Any]) -> None:
-    system = machine(read_cfg(SPEC / case["cfg"]).constants)
-    asked = {case["expected"]: INVARIANTS[case["expected"]]}
+def test_each_repair_is_needed(case: Case) -> None:
+    system = machine(case.constants)
+    asked = {case.expected: INVARIANTS[case.expected]}
 
     found = explore(system, invariants=asked)
     assert found.violation is not None
@@ -107,7 +102,7 @@ def test_a_multicast_that_was_to_be_fetched_is_taken_of_a_frozen_stream() -> Non
 
 
 def test_a_constant_that_is_missing_is_named() -> None:
-    constants = dict(read_cfg(SPEC / "MCFlush_join.cfg").constants)
+    constants = dict(next(c for c in CASES if c.name == "flush-join").constants)
     del constants["FlushIds"]
     with pytest.raises(ValueError, match="FlushIds"):
         machine(constants)

@@ -2,18 +2,17 @@
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.flush_system import machine
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.flush import WITHOUT, basis_without, theory
 from raincheck.model.inductive.flush_model import Run
 from raincheck.model.inductive.induction import attempt, obligations
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()
 
 BREAKS = {
@@ -68,7 +67,7 @@ def test_every_transition_can_happen() -> None:
 
 def walk(case: str, seed: int, steps: int = 60) -> Run:
     """A random run of the model, with few crashes."""
-    system = machine(read_cfg(SPEC / f"MCFlush_{case}.cfg").constants)
+    system = machine(CASES[f"flush-{case}"].constants)
     draw, moves = random.Random(seed), []
     first = state = next(iter(system.initial()))
     for _ in range(steps):
@@ -83,7 +82,7 @@ def walk(case: str, seed: int, steps: int = 60) -> Run:
 
 def test_the_theory_follows_the_runs_of_the_model() -> None:
     taken: Counter[str] = Counter()
-    for case in ("crash", "crash_two", "everything", "join", "transfer_crash"):
+    for case in ("crash", "crash-two", "everything", "join", "transfer-crash"):
         for seed in range(5):
             run = walk(case, seed)
             assert run.difference() == "", (case, seed)
@@ -95,7 +94,7 @@ def test_the_theory_follows_the_runs_of_the_model() -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        ("f2_undone", "the guard of ReceiveReconciled: the last one"),
+        ("f2-undone", "the guard of ReceiveReconciled: the last one"),
         ("inaccurate", "the guard of Suspect"),
     ],
 )

@@ -1,11 +1,10 @@
 """GMS's model against its specification, and what it finds when a repair is undone."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.explore import explore
 from raincheck.model.gms import HANDLERS, INPUTS, Local, Rules, begin_change, founder
 from raincheck.model.gms_events import BeginChange, ReceivePrepare, Suspend, View, ViewId
@@ -13,14 +12,14 @@ from raincheck.model.gms_system import GmsSystem, machine
 from raincheck.model.machine import Accepted, Refused
 from raincheck.model.runs import Address
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 A, B, C, D = (Address(name, 0) for name in "abcd")
 FIRST = View(ViewId(1, A), (A, B, C))
 
 
 def instance(case: str, **rules: object) -> GmsSystem:
     """The instance of a case, with some repairs set otherwise."""
-    constants = machine(read_cfg(SPEC / f"MCGms_{case}.cfg").constants).constants
+    constants = machine(CASES[f"gms-{case}"].constants).constants
     return GmsSystem(replace(constants, rules=replace(constants.rules, **rules)))
 
 
@@ -30,7 +29,7 @@ def violated(system: GmsSystem, *names: str) -> set[str]:
     return {n for n in names if not all(map(system.invariants[n], graph.states))}
 
 
-@pytest.mark.parametrize("case", ["crash", "leave", "return", "transfer", "dig_f1_repaired"])
+@pytest.mark.parametrize("case", ["crash", "leave", "return", "transfer", "dig-f1-repaired"])
 def test_the_repaired_protocol_keeps_every_promise(case: str) -> None:
     system = instance(case)
 
@@ -46,8 +45,8 @@ def test_the_repaired_protocol_keeps_every_promise(case: str) -> None:
     ],
 )
 def test_each_repair_is_needed(undone: dict[str, object], promise: str) -> None:
-    assert violated(instance("f2_undone", takeover=True), promise) == set()
-    assert violated(instance("f2_undone", **{"takeover": True} | undone), promise) == {promise}
+    assert violated(instance("f2-undone", takeover=True), promise) == set()
+    assert violated(instance("f2-undone", **{"takeover": True} | undone), promise) == {promise}
 
 
 def test_every_action_of_the_handlers_has_its_input() -> None:

@@ -2,11 +2,10 @@
 
 import random
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.composed import Move
 from raincheck.model.gms_state import State
 from raincheck.model.gms_system import machine
@@ -15,7 +14,7 @@ from raincheck.model.inductive.gms import WITHOUT, basis_without, theory
 from raincheck.model.inductive.gms_model import Run
 from raincheck.model.inductive.induction import attempt, obligations
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()
 
 BREAKS = {
@@ -63,13 +62,13 @@ def test_every_transition_can_happen() -> None:
     assert [each.name for each in WHOLE.transitions if not search.enabled(each)] == []
 
 
-RUNS = {"crash": 3, "four": 6, "four_live": 6, "join": 6, "leave": 3, "return": 4, "transfer": 3}
+RUNS = {"crash": 3, "four": 6, "four-live": 6, "join": 6, "leave": 3, "return": 4, "transfer": 3}
 """How many runs of each case of the model are followed."""
 
 
 def walk(case: str, seed: int, steps: int = 70) -> Run:
     """A random run of the model, with crashes most of all while a view is being installed."""
-    system = machine(read_cfg(SPEC / f"MCGms_{case}.cfg").constants)
+    system = machine(CASES[f"gms-{case}"].constants)
     draw, moves = random.Random(seed), []
     first = state = next(iter(system.initial()))
     for _ in range(steps):
@@ -108,10 +107,10 @@ def test_the_theory_follows_the_runs_of_the_model() -> None:
 @pytest.mark.parametrize(
     ("case", "told"),
     [
-        ("f2_undone", "the guard of Suspended: the next view"),
-        ("f2_acks_undone", "the guard of InstallView"),
-        ("f3_last", "view differs"),
-        ("f4_seed", "the guard of Suspect"),
+        ("f2-undone", "the guard of Suspended: the next view"),
+        ("f2-acks-undone", "the guard of InstallView"),
+        ("f3-last", "view differs"),
+        ("f4-seed", "the guard of Suspect"),
     ],
 )
 def test_a_run_without_a_repair_is_not_followed(case: str, told: str) -> None:

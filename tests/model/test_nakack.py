@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from raincheck.conformance.tlc.catalog import load_catalog
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.explore import explore
 from raincheck.model.liveness import leads_to
 from raincheck.model.machine import Accepted, Refused
@@ -36,7 +35,7 @@ from raincheck.model.runs import Address
 
 A, B, C = (Address(name, 0) for name in "abc")
 RULES = Rules(window=2, retain=3)
-CASES = {case.name: case for case in load_catalog() if case.protocol == "nakack"}
+CASES = {case.name: case for case in load_cases() if case.protocol == "nakack"}
 
 
 def after(me, *events, rules=RULES):
@@ -147,7 +146,7 @@ def test_a_joiner_begins_behind_the_digest():
 
 
 def test_a_machine_says_which_constant_is_missing():
-    constants = dict(read_cfg(CASES["nakack-lossy"].cfg).constants)
+    constants = dict(CASES["nakack-lossy"].constants)
     del constants["Vector"]
 
     with pytest.raises(ValueError, match="constant Vector"):
@@ -163,7 +162,7 @@ TEMPORAL = {"EventualDelivery", "Opens"}
 )
 def test_an_undone_repair_breaks_the_promise_in_the_model_too(name):
     case = CASES[name]
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     broken = {case.expected: system.invariants[case.expected]}
 
     assert explore(system, invariants=broken, limit=30_000).violation is not None
@@ -172,7 +171,7 @@ def test_an_undone_repair_breaks_the_promise_in_the_model_too(name):
 @pytest.mark.parametrize("name", ["nakack-crash", "nakack-window", "nakack-f9-prompt"])
 def test_repaired_all_promises_hold_in_every_state(name):
     case = CASES[name]
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     promised = {n: holds for n, holds in system.invariants.items() if n in case.properties}
 
     found = explore(system, invariants=promised)
@@ -187,7 +186,7 @@ def test_repaired_all_promises_hold_in_every_state(name):
     ("name", "delivered"), [("nakack-f1-seed", False), ("nakack-f1-repaired", True)]
 )
 def test_the_last_multicast_arrives_with_the_vector_only(name, delivered):
-    system = machine(read_cfg(CASES[name].cfg).constants)
+    system = machine(CASES[name].constants)
     graph = explore(system, invariants={}).graph
     labels = {(label.action, label.args[:2]) for label in graph.labels}
     fair = {
@@ -208,7 +207,7 @@ def test_the_last_multicast_arrives_with_the_vector_only(name, delivered):
 
 def test_the_rules_are_the_specs_constants():
     names = {name.replace("_", "") for name in Rules.__dataclass_fields__}
-    constants = {name.lower() for name in read_cfg(CASES["nakack-lossy"].cfg).constants}
+    constants = {name.lower() for name in CASES["nakack-lossy"].constants}
 
     assert names <= constants
     assert dataclasses.asdict(RULES).keys() == Rules.__dataclass_fields__.keys()

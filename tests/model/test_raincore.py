@@ -1,12 +1,10 @@
 """The model of Raincore: its counts are TLC's, and each repair is needed."""
 
-import tomllib
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.model import raincore_events as ev
 from raincheck.model.explore import explore, walks
 from raincheck.model.machine import Accepted, Refused
@@ -16,43 +14,40 @@ from raincheck.model.raincore_state import Constants, Spent, State
 from raincheck.model.raincore_system import RaincoreSystem, machine
 from raincheck.model.runs import Address
 
-SPEC = Path(__file__).parents[2] / "spec"
 A, B, C = (Address(name, 0) for name in "abc")
 RING = (A, B, C)
 
 
-def cases() -> list[dict[str, Any]]:
-    found = tomllib.loads((SPEC / "catalog.toml").read_text())["case"]
-    return [case for case in found if case["protocol"] == "raincore"]
+CASES = [case for case in load_cases() if case.protocol == "raincore"]
 
 
-def _name(case: dict[str, Any]) -> str:
-    return str(case["name"])
+def _name(case: Case) -> str:
+    return case.name
 
 
-SMALL = [c for c in cases() if c["tier"] == "quick" and c.get("distinct", 9999) <= 900]
-VIOLATED = [c for c in cases() if c["tier"] == "quick" and c["expected"] not in ("holds", "live")]
+SMALL = [c for c in CASES if c.tier == "quick" and (c.distinct or 9999) <= 900]
+VIOLATED = [c for c in CASES if c.tier == "quick" and c.expected not in ("holds", "live")]
 
 
 @pytest.mark.parametrize("case", SMALL, ids=_name)
-def test_the_model_has_as_many_states_as_tlc_counts(case: dict[str, Any]) -> None:
-    system = machine(read_cfg(SPEC / case["cfg"]).constants)
+def test_the_model_has_as_many_states_as_tlc_counts(case: Case) -> None:
+    system = machine(case.constants)
     known = system.invariants
-    asked = {name: known[name] for name in case["properties"] if name in known}
+    asked = {name: known[name] for name in case.properties if name in known}
     assert asked
     found = explore(system, invariants=asked)
 
-    assert (found.complete, len(found.graph)) == (True, case["distinct"])
+    assert (found.complete, len(found.graph)) == (True, case.distinct)
     assert found.violation is None
-    assert found.depth == case["depth"]
+    assert found.depth == case.depth
 
 
 @pytest.mark.parametrize("case", VIOLATED, ids=_name)
-def test_the_model_finds_what_tlc_finds(case: dict[str, Any]) -> None:
-    system = machine(read_cfg(SPEC / case["cfg"]).constants)
-    if case["expected"] not in system.invariants:
+def test_the_model_finds_what_tlc_finds(case: Case) -> None:
+    system = machine(case.constants)
+    if case.expected not in system.invariants:
         pytest.skip("a property of progress")
-    asked = {case["expected"]: system.invariants[case["expected"]]}
+    asked = {case.expected: system.invariants[case.expected]}
     assert explore(system, invariants=asked).violation is not None
 
 
@@ -230,7 +225,7 @@ def test_who_has_failed_to_answer_is_passed_over() -> None:
 
 
 def test_a_constant_that_is_missing_is_named() -> None:
-    constants = dict(read_cfg(SPEC / cases()[0]["cfg"]).constants)
+    constants = dict(CASES[0].constants)
     del constants["SeenByAll"]
     with pytest.raises(ValueError, match="SeenByAll"):
         machine(constants)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.conformance.tlc.catalog import Case, load_catalog
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.conformance.tlc.tlc import run_tlc
 from raincheck.model import sequencer as node
 from raincheck.model.explore import Exploration, explore
@@ -22,7 +21,7 @@ from raincheck.model.sequencer import Data, Deliver, Forward, Local, Rules
 from raincheck.model.sequencer_state import State
 from raincheck.model.sequencer_system import machine
 
-CASES = {case.name: case for case in load_catalog()}
+CASES = {case.name: case for case in load_cases()}
 PINNED = [
     "sequencer-join",
     "sequencer-leave-crash",
@@ -42,14 +41,14 @@ VIOLATED = {
 @cache
 def explored(name: str, invariant: str = "") -> Exploration[State]:
     """The case's graph, up to the first violation of the invariant if one is named."""
-    system = machine(read_cfg(CASES[name].cfg).constants)
+    system = machine(CASES[name].constants)
     asked = {invariant: system.invariants[invariant]} if invariant else {}
     return explore(system, invariants=asked)
 
 
 def promised(case: Case) -> list[str]:
     """The invariants of the case that the model has; TypeOK is a matter of types in Python."""
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     return [name for name in case.properties if name in system.invariants]
 
 
@@ -61,7 +60,7 @@ def test_the_graph_is_as_large_and_as_deep_as_the_catalog_says(name: str) -> Non
     case, found = CASES[name], explored(name)
     assert found.complete
     assert (len(found.graph), found.depth) == (case.distinct, case.depth)
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     for each in promised(case):
         assert all(map(system.invariants[each], found.graph.states)), each
 
@@ -70,7 +69,7 @@ def test_a_wrong_handler_shows_in_the_counts(monkeypatch: pytest.MonkeyPatch) ->
     case, handled = CASES["sequencer-f5-repaired"], node.receive_forward
     tagless = Rules(view_tag=False)
     monkeypatch.setattr(node, "receive_forward", lambda _, me, f: handled(tagless, me, f))
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     assert len(explore(system, invariants={}, limit=5000).graph) != case.distinct
 
 
@@ -83,7 +82,7 @@ def test_a_wrong_handler_shows_in_the_promises(monkeypatch: pytest.MonkeyPatch) 
 
     handled = node.receive_data
     monkeypatch.setattr(node, "receive_data", forgetful)
-    system = machine(read_cfg(CASES["sequencer-weak-views"].cfg).constants)
+    system = machine(CASES["sequencer-weak-views"].constants)
     violation = explore(system, invariants={"Integrity": system.invariants["Integrity"]}).violation
     assert violation is not None
     assert violation.invariant == "Integrity"
@@ -94,7 +93,7 @@ def test_what_the_catalog_expects_to_fail_fails_and_its_repair_does_not(name: st
     invariant = CASES[name].expected
     violation = explored(name, invariant).violation
     assert violation is not None
-    system = machine(read_cfg(CASES[name].cfg).constants)
+    system = machine(CASES[name].constants)
     along = [violation.path.start, *(step.target for step in violation.path.steps)]
     holds = list(map(system.invariants[invariant], along))
     assert holds == [True] * (len(holds) - 1) + [False]
@@ -108,7 +107,7 @@ def test_what_the_catalog_expects_to_fail_fails_and_its_repair_does_not(name: st
 @pytest.mark.parametrize("name", ["sequencer-f17-seed", "sequencer-f16-uniform-agreement"])
 def test_tlc_finds_the_violation_at_the_same_depth(name: str) -> None:
     case = CASES[name]
-    found = run_tlc(case.module, case.cfg)
+    found = run_tlc(case.module, case.configuration())
     violation = explored(name, case.expected).violation
     assert violation is not None
     assert (found.violated, len(found.trace)) == (case.expected, len(violation.path.steps) + 1)

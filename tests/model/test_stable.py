@@ -1,12 +1,10 @@
 """STABLE's model: what the repaired protocol promises, and what each hole breaks."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.catalog import Case, load_catalog
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import Case, load_cases
 from raincheck.model.explore import explore
 from raincheck.model.machine import Accepted, Refused
 from raincheck.model.runs import Address
@@ -29,14 +27,14 @@ from raincheck.model.stable import (
 from raincheck.model.stable_promises import delivered_by_all, lacks, purged
 from raincheck.model.stable_system import StableSystem, machine
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases() if case.protocol == "stable"}
 A, B, C = (Address(name, 0) for name in "abc")
 RULES = Rules()
 
 
 def instance(case: str) -> StableSystem:
     """The instance of a case."""
-    return machine(read_cfg(SPEC / f"MCStable_{case}.cfg").constants)
+    return machine(CASES[f"stable-{case}"].constants)
 
 
 def vector(**at: int) -> tuple[tuple[Address, int], ...]:
@@ -60,15 +58,13 @@ def member(*members: Address, rules: Rules = RULES) -> Local:
 
 
 QUICK = [
-    case
-    for case in load_catalog()
-    if case.protocol == "stable" and case.tier == "quick" and "AllPurged" not in case.properties
+    case for case in CASES.values() if case.tier == "quick" and "AllPurged" not in case.properties
 ]
 
 
 @pytest.mark.parametrize("case", QUICK, ids=lambda case: case.name)
 def test_the_explorer_says_of_each_quick_case_what_the_catalog_expects(case: Case) -> None:
-    system = machine(read_cfg(SPEC / case.cfg).constants)
+    system = machine(case.constants)
     wanted = {name: system.invariants[name] for name in case.properties}
 
     found = explore(system, invariants=wanted)
@@ -92,7 +88,7 @@ def test_nothing_is_vacuous_in_the_promise_as_implemented() -> None:
 
 
 def test_a_member_that_comes_back_under_its_old_address_is_taken_for_the_old_one() -> None:
-    system = instance("f1_return")
+    system = instance("f1-return")
     only = {"OnlyStablePurged": system.invariants["OnlyStablePurged"]}
 
     found = explore(system, invariants=only)

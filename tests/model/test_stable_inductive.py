@@ -3,11 +3,10 @@
 import random
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.composed import Move
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.induction import attempt, obligations
@@ -17,7 +16,7 @@ from raincheck.model.machine import Value
 from raincheck.model.stable_state import State
 from raincheck.model.stable_system import machine
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()
 
 BREAKS = {
@@ -62,7 +61,7 @@ def test_every_transition_can_happen() -> None:
 
 
 EVERYTHING = {
-    **read_cfg(SPEC / "MCStable_crash.cfg").constants,
+    **CASES["stable-crash"].constants,
     "Nodes": frozenset("abc"),
     "Founders": frozenset("ab"),
     "MaxViews": 5,

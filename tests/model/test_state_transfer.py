@@ -1,12 +1,11 @@
 """State transfer's model: its promises can be broken, its guards say why, its bounds hold."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model import state_transfer as model
 from raincheck.model import state_transfer_events as ev
 from raincheck.model.explore import explore
@@ -17,18 +16,18 @@ from raincheck.model.state_transfer_promises import bounded, same_cut, type_ok
 from raincheck.model.state_transfer_state import Part, Post, State, constants_of
 from raincheck.model.state_transfer_system import machine
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 A, B, C = (Address(name, 0) for name in "abc")
 
 
 def values(case: str, **changes: Any) -> dict[str, Any]:
-    return {**read_cfg(SPEC / f"MCStateTransfer_{case}.cfg").constants, **changes}
+    return {**CASES[f"state-transfer-{case}"].constants, **changes}
 
 
-CONSTANTS = constants_of(values("f1_repaired"))
+CONSTANTS = constants_of(values("f1-repaired"))
 
 
-def done(case: str = "f1_repaired") -> State:
+def done(case: str = "f1-repaired") -> State:
     """A state in which c has set the state of a, at cut 1, and applied one message more."""
     system = machine(values(case))
     graph = explore(system, invariants={}).graph
@@ -116,7 +115,7 @@ def test_every_input_has_a_handler_and_every_handler_an_input() -> None:
 
 @pytest.mark.parametrize(
     ("case", "invariant"),
-    [("f1_seed", "SameCut"), ("f4_undone", "SameCut"), ("f12_undone", "Bounded")],
+    [("f1-seed", "SameCut"), ("f4-undone", "SameCut"), ("f12-undone", "Bounded")],
 )
 def test_the_model_breaks_what_the_spec_breaks(case: str, invariant: str) -> None:
     system = machine(values(case))
@@ -129,4 +128,4 @@ def test_the_model_breaks_what_the_spec_breaks(case: str, invariant: str) -> Non
 
 def test_a_constant_of_the_wrong_kind_is_named() -> None:
     with pytest.raises(ValueError, match=r"constant Window is True; a int is wanted"):
-        machine(values("f1_repaired", Window=True))
+        machine(values("f1-repaired", Window=True))

@@ -1,18 +1,17 @@
 """The proof of state transfer: it succeeds, fails without each repair, and is about the model."""
 
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.inductive.bounded import Search
 from raincheck.model.inductive.induction import attempt, obligations
 from raincheck.model.inductive.state_transfer import WITHOUT, basis_without, theory
 from raincheck.model.inductive.state_transfer_model import edges
 from raincheck.model.state_transfer_system import machine
 
-SPEC = Path(__file__).parents[2] / "spec"
+CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()
 
 BREAKS = {
@@ -65,11 +64,11 @@ SILENT = {
 
 
 @pytest.mark.parametrize(
-    "case", ["f1_repaired", "f2_repaired", "f2_undone", "f10_undone", "f11_undone", "refuse"]
+    "case", ["f1-repaired", "f2-repaired", "f2-undone", "f10-undone", "f11-undone", "refuse"]
 )
 def test_the_theory_takes_every_edge_of_the_model(case: str) -> None:
     taken: Counter[str] = Counter()
-    for edge in edges(machine(read_cfg(SPEC / f"MCStateTransfer_{case}.cfg").constants)):
+    for edge in edges(machine(CASES[f"state-transfer-{case}"].constants)):
         assert edge.transition is not None or edge.stutters, edge.move[:2]
         if edge.transition is None:
             # A message of another transfer, and the like, may be of no consequence.
@@ -81,7 +80,7 @@ def test_the_theory_takes_every_edge_of_the_model(case: str) -> None:
             taken[edge.transition.name] += 1
 
     assert {"Ask", "Read", "ReceiveChunk: handed up", "ReceiveGo: a joiner"} <= set(taken)
-    if case == "f10_undone":
+    if case == "f10-undone":
         assert taken["ReceiveChunk: damaged and handed up"]
     if case == "refuse":
         assert taken["StateSet: failed"]
@@ -89,7 +88,7 @@ def test_the_theory_takes_every_edge_of_the_model(case: str) -> None:
 
 
 def test_a_delivery_before_the_state_is_set_is_no_step_of_the_theory() -> None:
-    values = read_cfg(SPEC / "MCStateTransfer_f5_undone.cfg").constants
+    values = CASES["state-transfer-f5-undone"].constants
     repaired = machine({**values, "HoldMessages": True}).constants
 
     refused = [

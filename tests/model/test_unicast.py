@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from raincheck.conformance.tlc.catalog import load_catalog
-from raincheck.conformance.tlc.cfgfile import read_cfg
+from raincheck.conformance.tlc.cases import load_cases
 from raincheck.model.explore import explore
 from raincheck.model.machine import Accepted, Refused
 from raincheck.model.runs import Address
@@ -26,7 +25,7 @@ from raincheck.model.unicast_system import machine
 
 A, B = Address("a", 0), Address("b", 0)
 RULES = Rules()
-CASES = {case.name: case for case in load_catalog() if case.protocol == "unicast"}
+CASES = {case.name: case for case in load_cases() if case.protocol == "unicast"}
 
 
 def content(number, talk=1):
@@ -132,7 +131,7 @@ def test_an_older_connection_is_dropped_and_its_acknowledgement_too():
 
 
 def test_a_machine_says_which_constant_is_missing():
-    constants = dict(read_cfg(CASES["unicast-live"].cfg).constants)
+    constants = dict(CASES["unicast-live"].constants)
     del constants["Probe"]
 
     with pytest.raises(ValueError, match="constant Probe"):
@@ -149,7 +148,7 @@ def test_a_machine_says_which_constant_is_missing():
 )
 def test_an_undone_repair_breaks_the_promise_in_the_model_too(name):
     case = CASES[name]
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     broken = {case.expected: system.invariants[case.expected]}
 
     assert explore(system, invariants=broken, limit=30_000).violation is not None
@@ -158,7 +157,7 @@ def test_an_undone_repair_breaks_the_promise_in_the_model_too(name):
 @pytest.mark.parametrize("name", ["unicast-live", "unicast-f1-repaired", "unicast-f10-repaired"])
 def test_repaired_all_promises_hold_in_every_state(name):
     case = CASES[name]
-    system = machine(read_cfg(case.cfg).constants)
+    system = machine(case.constants)
     promised = {n: holds for n, holds in system.invariants.items() if n in case.properties}
 
     found = explore(system, invariants=promised)
@@ -171,7 +170,7 @@ def test_repaired_all_promises_hold_in_every_state(name):
 
 def test_the_rules_are_the_specs_constants():
     names = {name.replace("_", "") for name in Rules.__dataclass_fields__}
-    constants = {name.lower() for name in read_cfg(CASES["unicast-live"].cfg).constants}
+    constants = {name.lower() for name in CASES["unicast-live"].constants}
 
     assert names <= constants
     assert dataclasses.asdict(RULES).keys() == Rules.__dataclass_fields__.keys()
