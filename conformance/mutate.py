@@ -82,9 +82,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.protocol and args.protocol not in protocols:
         raise UsageError(f"The catalog has no protocol {args.protocol}: {', '.join(protocols)}.")
     wanted = (args.protocol,) if args.protocol else protocols
+    every = load_mutants()
+    fits(every, cases)
     mutants = [
         mutant
-        for mutant in chosen(load_mutants(), args.mutant, quick=args.quick)
+        for mutant in chosen(every, args.mutant, quick=args.quick)
         if mutant.protocol in wanted
     ]
     again = _again(args)
@@ -117,9 +119,6 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     results = []
     with ui.progress(len(mutants), "mutate") as steps:
         for mutant in mutants:
-            for name in mutant.cases:
-                if name not in cases:
-                    raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")
             mine = [cases[name] for name in mutant.cases]
             protocol = mutant.protocol
             if mutant.of_spec:
@@ -185,6 +184,19 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
     evidence.write_text("judges.txt", "\n".join(lines) + "\n")
     evidence.finish(outcome)
     return outcome
+
+
+def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
+    """Raise UsageError where a mutant's table is that of no protocol, or its case of another."""
+    protocols = {case.protocol for case in cases.values()}
+    for mutant in mutants:
+        if mutant.protocol not in protocols:
+            raise UsageError(f"mutant {mutant.name}: the catalog has no {mutant.protocol}.")
+        for name in mutant.cases:
+            if name not in cases:
+                raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")
+            if cases[name].protocol != mutant.protocol:
+                raise UsageError(f"mutant {mutant.name}: {name} is no case of {mutant.protocol}.")
 
 
 def chosen(mutants: Iterable[Mutant], names: Iterable[str], *, quick: bool) -> list[Mutant]:

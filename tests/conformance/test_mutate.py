@@ -15,6 +15,7 @@ from raincheck.conformance.mutate import (
     actions_reached,
     add_arguments,
     chosen,
+    fits,
     properties_broken,
     run,
     table,
@@ -230,6 +231,33 @@ def test_a_mutant_is_that_of_its_table_and_has_its_name_alone(tmp_path: Path) ->
     (tmp_path / "pong.toml").write_text(text)
     with pytest.raises(UsageError, match=r"pong\.toml: there are two mutants m"):
         load_mutants(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    [
+        ({"protocol": "sequencre"}, "mutant harmless: the catalog has no sequencre"),
+        ({"cases": ("sequencer-f99",)}, "mutant harmless: the catalog has no case sequencer-f99"),
+        ({"cases": ("flush-join",)}, "mutant harmless: flush-join is no case of sequencer"),
+    ],
+)
+def test_a_mutant_that_would_be_passed_over_is_refused(
+    fields: dict[str, object],
+    sentence: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    fits([harmless()], CASES)
+    with pytest.raises(UsageError, match=sentence):
+        fits([harmless(**fields)], CASES)
+
+    monkeypatch.setattr(mutate, "load_mutants", lambda: (harmless(**fields),))
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    args = parser.parse_args(["--protocol", "unicast"])
+    args.out, args.dry_run, args.seed = tmp_path / "run", True, 1
+    with pytest.raises(UsageError, match=sentence):
+        mutate.run(args, Ui(json=True, quiet=True))
 
 
 def test_only_known_mutants_can_be_chosen() -> None:

@@ -148,6 +148,36 @@ def test_every_action_has_its_function_and_its_word() -> None:
     assert name_problems(ROOT) == []
 
 
+def tables_missing(spec: Path) -> list[str]:
+    """Instances without a table of cases, tables without an instance, and what a table replaces."""
+    modules = {snake(path.stem.removeprefix("MC")) for path in spec.glob("MC*.tla")}
+    cases = {path.stem for path in (spec / "cases").glob("*.toml")}
+    mutants = {path.stem for path in (spec / "mutants").glob("*.toml")}
+    problems = [f"cases/{name}.toml is missing" for name in modules - cases]
+    problems += [f"cases/{name}.toml is of no module" for name in cases - modules]
+    problems += [f"mutants/{name}.toml is of no module" for name in mutants - modules]
+    problems += [f"{path.name} belongs into a table" for path in spec.rglob("*.cfg")]
+    return sorted(problems)
+
+
+def test_every_instance_has_its_table_of_cases_and_no_other_file() -> None:
+    assert tables_missing(ROOT / "spec") == []
+
+
+def test_a_missing_table_and_one_too_many_are_noticed(tmp_path: Path) -> None:
+    (tmp_path / "cases").mkdir()
+    (tmp_path / "mutants").mkdir()
+    for name in ("MCPing.tla", "cases/pong.toml", "mutants/pung.toml", "MCPing_small.cfg"):
+        (tmp_path / name).touch()
+
+    assert tables_missing(tmp_path) == [
+        "MCPing_small.cfg belongs into a table",
+        "cases/ping.toml is missing",
+        "cases/pong.toml is of no module",
+        "mutants/pung.toml is of no module",
+    ]
+
+
 def test_the_actions_of_sequencer_are_found() -> None:
     of_node, of_nobody = actions_of((ROOT / "spec" / "Sequencer.tla").read_text())
 
