@@ -27,7 +27,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-from .channel import Channel
+from raincheck.impl.aio.channel import Channel
+
 from .errors import RaincheckError
 from .messages import Address, Batch
 

@@ -15,8 +15,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from raincheck.impl.channel import Channel as Channel
-    from raincheck.impl.connect import ChannelConfig as ChannelConfig
+    from raincheck.impl.aio.channel import Channel as Channel
+    from raincheck.impl.aio.connect import ChannelConfig as ChannelConfig
+    from raincheck.impl.aio.ring import Ring as Ring
+    from raincheck.impl.aio.ring_connect import RingSettings as RingSettings
+    from raincheck.impl.aio.state_callbacks import StateInterrupted as StateInterrupted
+    from raincheck.impl.aio.state_callbacks import StateNotTransferred as StateNotTransferred
     from raincheck.impl.errors import ConfigError as ConfigError
     from raincheck.impl.errors import MessageTooLarge as MessageTooLarge
     from raincheck.impl.errors import NotMember as NotMember
@@ -28,22 +32,18 @@ if TYPE_CHECKING:
     from raincheck.impl.messages import Message as Message
     from raincheck.impl.messages import View as View
     from raincheck.impl.messages import ViewId as ViewId
-    from raincheck.impl.ring import Ring as Ring
-    from raincheck.impl.ring_config import RingConfig as RingConfig
-    from raincheck.impl.ring_connect import RingSettings as RingSettings
-    from raincheck.impl.ring_fence import Fence as Fence
-    from raincheck.impl.ring_fence import FenceKey as FenceKey
-    from raincheck.impl.ring_fence import TokenLost as TokenLost
-    from raincheck.impl.ring_views import RingView as RingView
-    from raincheck.impl.stack_config import StackConfig as StackConfig
-    from raincheck.impl.state_desk import StateInterrupted as StateInterrupted
-    from raincheck.impl.state_desk import StateNotTransferred as StateNotTransferred
+    from raincheck.impl.ring.config import RingConfig as RingConfig
+    from raincheck.impl.ring.fence import Fence as Fence
+    from raincheck.impl.ring.fence import FenceKey as FenceKey
+    from raincheck.impl.ring.fence import TokenLost as TokenLost
+    from raincheck.impl.ring.views import RingView as RingView
+    from raincheck.impl.stack.config import StackConfig as StackConfig
 
 __version__ = "0.1.0"
 
 _HOME = {
-    "Channel": "channel",
-    "ChannelConfig": "connect",
+    "Channel": "aio.channel",
+    "ChannelConfig": "aio.connect",
     "ConfigError": "errors",
     "MessageTooLarge": "errors",
     "NotMember": "errors",
@@ -55,16 +55,16 @@ _HOME = {
     "Message": "messages",
     "View": "messages",
     "ViewId": "messages",
-    "Ring": "ring",
-    "RingConfig": "ring_config",
-    "RingSettings": "ring_connect",
-    "Fence": "ring_fence",
-    "FenceKey": "ring_fence",
-    "TokenLost": "ring_fence",
-    "RingView": "ring_views",
-    "StackConfig": "stack_config",
-    "StateInterrupted": "state_desk",
-    "StateNotTransferred": "state_desk",
+    "Ring": "aio.ring",
+    "RingConfig": "ring.config",
+    "RingSettings": "aio.ring_connect",
+    "Fence": "ring.fence",
+    "FenceKey": "ring.fence",
+    "TokenLost": "ring.fence",
+    "RingView": "ring.views",
+    "StackConfig": "stack.config",
+    "StateInterrupted": "aio.state_callbacks",
+    "StateNotTransferred": "aio.state_callbacks",
 }
 
 __all__ = sorted(_HOME)

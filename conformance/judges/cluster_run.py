@@ -9,12 +9,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.field.clusterchecks import FIRM, Judged, judge
-from raincheck.conformance.field.clustermembers import Member
-from raincheck.conformance.field.clusterrecord import Record
+from raincheck.conformance.field.stack.checks import FIRM, Judged, judge
+from raincheck.conformance.field.stack.members import Member
+from raincheck.conformance.field.stack.record import Record
 from raincheck.conformance.outcome import HOLDS
-from raincheck.conformance.traces.damage import copy
-from raincheck.conformance.traces.tracegen import Trace, write_trace
+from raincheck.conformance.trace.damage import copy
+from raincheck.conformance.trace.tracegen import Trace, write_trace
 
 from . import pingpong_talk as pingpong
 from .planting import Ask, Plant, Told

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from raincheck.conformance.traces.deliveries import Row
+from raincheck.conformance.deliveries.logs import Row
 
 
 def log(*members: str, end: bool = True) -> list[Row]:

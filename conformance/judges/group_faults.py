@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from raincheck.impl.headers import CONTROL, StopFlush
-from raincheck.impl.headers import Fid as FlushId
 from raincheck.impl.messages import Address, Run, View, ViewId
-from raincheck.impl.simulator import Simulator
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.wire.headers import CONTROL, StopFlush
+from raincheck.impl.wire.headers import Fid as FlushId
 
 A, B, C, Y, Z = (Address(name, 0) for name in "abcyz")
 STRANGER = Address("x", 0)

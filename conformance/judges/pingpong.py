@@ -1,4 +1,4 @@
-"""A protocol that exists only to be judged: it uses everything that `Faces` can say of one.
+"""A protocol that exists only to be judged: it uses everything that `Binding` can say of one.
 
 A node says numbers to its peer, in notes that arrive in order and in hails that may be lost.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
-from raincheck.model.machine import Accepted, Conjunct, Refused
+from raincheck.conformance.bindings.binding import DATAGRAM, FIFO, Binding
+from raincheck.model.machine.machine import Accepted, Conjunct, Refused
 
 NAME: Final = "pingpong"
 Records: TypeAlias = dict[str, list[dict[str, Any]]]
@@ -108,7 +108,7 @@ def _no_core(_: Any, __: Any) -> Any:
     raise NotImplementedError
 
 
-_SPEC: Final = Faces(
+_SPEC: Final = Binding(
     protocol=NAME,
     rules=Rules,
     local=Local,
@@ -129,7 +129,7 @@ _SPEC: Final = Faces(
     uncompared=frozenset({"secret"}),
     begins=lambda _, local: local.said == 0,
 )
-FACES: Final = replace(
+BINDING: Final = replace(
     _SPEC,
     real=replace(
         _SPEC,

@@ -12,10 +12,10 @@ from types import ModuleType
 from typing import Any, TypeAlias
 from unittest.mock import patch
 
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.run import check_others, sorted_out
 
-from .pingpong import FACES, NAME
+from .pingpong import BINDING, NAME
 from .planting import Ask, Plant, Told, sentences
 from .rules import PACKAGE
 
@@ -133,10 +133,11 @@ def judged_files(folder: Path) -> Told:
 
 
 def known() -> Any:
-    """For a while this protocol is one of those that have faces."""
+    """For a while this protocol is one of those that have binding."""
     module = ModuleType(NAME)
-    module.FACES = FACES  # type: ignore[attr-defined]
-    return patch.dict(sys.modules, {f"{PACKAGE}.mapping.{NAME}": module})
+    module.BINDING = BINDING  # type: ignore[attr-defined]
+    room = f"{PACKAGE}.bindings.{NAME}"
+    return patch.dict(sys.modules, {room: ModuleType(NAME), f"{room}.binding": module})
 
 
 Change: TypeAlias = Callable[[Records], Any]

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
-from raincheck.conformance.traces.damage import copy
-from raincheck.conformance.traces.events import Crash, encode_lines
+from raincheck.conformance.trace.damage import copy
+from raincheck.conformance.trace.events import Crash, encode_lines
 
 from . import pingpong_talk as pingpong
 from .cluster_run import SAID, SENT, WHOLE, Run, by_logs, found, plant, verdict_plant
@@ -92,7 +92,7 @@ _VALIDITY: Final = (
 _UP_TO: Final = "Validity is violated: c.0 has b.0's messages up to "
 
 PLANTED: Final[dict[str, Planted]] = {
-    "field.clusterchecks": {
+    "field.stack.checks": {
         f"{_VERDICT}return VIOLATED": verdict_plant("violated", Trace=VIOLATED),
         f"{_VERDICT}INCONCLUSIVE in found": verdict_plant("inconclusive", Trace=INCONCLUSIVE),
         f"{_VERDICT}self.record.failure": verdict_plant("inconclusive", failure="nobody came"),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.traces.cuts import check_cuts
-from raincheck.conformance.traces.findings import Cut, Installed, Summary
-from raincheck.conformance.traces.tracegen import Trace
-from raincheck.model.runs import Address
+from raincheck.conformance.trace.cuts import check_cuts
+from raincheck.conformance.trace.findings import Cut, Installed, Summary
+from raincheck.conformance.trace.tracegen import Trace
+from raincheck.model.machine.runs import Address
 
 from .planting import Ask, Plant, Planted, sentence
 from .sequencer_story import A, B, C, Story
@@ -46,7 +46,7 @@ def _gone(new: tuple[Address, ...], stream: Address, at: int) -> Ask:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.cuts": {
+    "trace.cuts": {
         "check_cuts: findings.append(_unread(summaries[who], cut, change.view, conjuncts))": story(
             _UNREAD, lambda bad: _unread(bad, (A, B, C), A)
         ),

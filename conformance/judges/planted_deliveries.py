@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from raincheck.conformance.traces import deliveries
-from raincheck.conformance.traces.batches import Problem
+from raincheck.conformance.deliveries import logs as deliveries
+from raincheck.conformance.trace.batches import Problem
 
 from .planting import Plant, Planted, Told
 
@@ -79,7 +79,7 @@ def _no_file(folder: Path) -> Told:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.deliveries": {
+    "deliveries.logs": {
         "read_rows: report(Problem(str(path), line, str(error)))": _json(
             "line 2: unknown event 'fly'", '{"member":"a","event":"fly"}\n'
         ),

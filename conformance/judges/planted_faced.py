@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/faced.py`: one file of any protocol that has faces."""
+"""Faults planted for the rules of `traces/faced.py`: one file of any protocol that has binding."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.faced import check_file
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.follower import check_file
 
 from .pingpong_talk import Change, Records, at, event, insert, judged, known, plant, talk, unsure
 from .planting import Plant, Planted, Told
@@ -89,7 +89,7 @@ def _in_parts() -> Plant:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.faced": {
+    "trace.follower": {
         "check_file: report(Problem(str(path), line, str(problem)))": unsure(
             "index 1 came before", _again
         ),
@@ -112,7 +112,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "protocol 'nothing': this reader knows sequencer, flush",
             _other_protocol,
             breaks=UnboundLocalError,
-            why="nothing can be checked without the protocol's faces",
+            why="nothing can be checked without the protocol's binding",
         ),
         "_Checker.__init__: constants: …": unsure(
             "constants: Rules.__init__() got an unexpected keyword argument 'luck'",
@@ -176,7 +176,7 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_CHANGES}name not in known": plant(
             f'{_OTHERWISE}colour: "red", not null', at("b", 5, changed__colour="red")
         ),
-        f"{_CHANGES}name in self.faces.uncompared": plant(
+        f"{_CHANGES}name in self.binding.uncompared": plant(
             f"{_OTHERWISE}secret: 5, not null", at("b", 5, changed__secret=5)
         ),
         f"{_CHANGES}yield Difference(name, plain(new), record.changed[name])": plant(
@@ -289,10 +289,10 @@ PLANTED: Final[dict[str, Planted]] = {
     },
 }
 REDUNDANT: Final = {
-    "traces.faced": {
+    "trace.follower": {
         "_Checker._sent_end: kind is None": (
             "whatever has a channel is an output, so a name that is no output has no channel; it "
-            "keeps faces that say otherwise from going on without the message's type"
+            "keeps binding that say otherwise from going on without the message's type"
         ),
     },
 }

@@ -58,7 +58,7 @@ _CIRCLE: Final = (
 )
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.facednet": {
+    "trace.channels_compared": {
         f"{_JUDGE}verdict = VIOLATED": plant(
             "r1: violated",
             at("b", 5, changed__said=7),
@@ -103,7 +103,7 @@ PLANTED: Final[dict[str, Planted]] = {
             '["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE
         ),
     },
-    "traces.facedrun": {
+    "trace.run": {
         "together: a second file for … ….…: … is one": Plant(
             good=good(), bad=_twin, words="a second file for r1 a.0: r1.a.jsonl is one"
         ),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from raincheck.conformance.field.fence import Fence, Resource, Write, fence_of, judged
+from raincheck.conformance.field.ring.fence import Fence, Resource, Write, fence_of, judged
 
 from .planting import Ask, Plant, Planted, Told
 
@@ -44,7 +44,7 @@ def _read(value: Any) -> Callable[[Any], Told]:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "field.fence": {
+    "field.ring.fence": {
         "Resource.accepts: not fence >= self.greatest": Plant(
             good=_tried(_FIRST, _SECOND),
             bad=_tried(_SECOND, _FIRST),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from raincheck.conformance.campaigns.promises import Broken, check, check_quiet, logs
-from raincheck.impl.simulator import Simulator
+from raincheck.impl.simulation.group import Simulator
 
 from .group_faults import LOGS, QUIET, Fault, rested, spelled
 from .planting import Plant, Planted, Told

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.events import Args, Crash, Event, Footer
-from raincheck.conformance.traces.localrun import check_file
-from raincheck.conformance.traces.tracegen import Trace, write_trace
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.events import Args, Crash, Event, Footer
+from raincheck.conformance.trace.localrun import check_file
+from raincheck.conformance.trace.tracegen import Trace, write_trace
 
 from .planting import Plant, Planted, Told
 from .sequencer_story import A, Change, event, on, plant, sets, trace_of, unsure
@@ -88,7 +88,7 @@ _SECOND_FOOTER: Final = Footer(run="r1", node="a", incarnation=0, index=13)
 _EARLY_CLOCK: Final = "the clock 15 is not greater than 15, the one before"
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.localrun": {
+    "trace.localrun": {
         f"{_FEED}event.__class__ is not Event": unsure(
             "the footer says that event 14 is the last one, the file ends with event 13",
             _foot(index=14),

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.traces.events import Crash, encode_lines
-from raincheck.conformance.traces.findings import INCONCLUSIVE, Installed, Summary
-from raincheck.conformance.traces.network import check_views
-from raincheck.conformance.traces.tracegen import Trace
-from raincheck.model.runs import Address
+from raincheck.conformance.trace.events import Crash, encode_lines
+from raincheck.conformance.trace.findings import INCONCLUSIVE, Installed, Summary
+from raincheck.conformance.trace.network import check_views
+from raincheck.conformance.trace.tracegen import Trace
+from raincheck.model.machine.runs import Address
 
 from .planted_promises import NOT_ALL
 from .planting import Plant, Planted, Told, sentence
@@ -129,7 +129,7 @@ def _nothing_happened(trace: Trace) -> None:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.network": {
+    "trace.network": {
         f"{_CHANNEL}other is None": unsure(
             f"{_MISSING}there is no file of its sender",
             spoil=_without_file,
@@ -204,7 +204,7 @@ PLANTED: Final[dict[str, Planted]] = {
             _undrained,
         ),
     },
-    "traces.checker": {
+    "trace.checker": {
         "judge: verdict = VIOLATED": plant(
             "r1: violated", _FIRST_READ, then=_CONTENTS, why="what was found is told all the same"
         ),

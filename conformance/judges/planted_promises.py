@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.traces.broken import (
+from raincheck.conformance.trace.broken import (
     Broken,
     backwards,
     in_two_views,
@@ -17,11 +17,11 @@ from raincheck.conformance.traces.broken import (
     outside,
     twice,
 )
-from raincheck.conformance.traces.checker import check_paths
-from raincheck.conformance.traces.findings import HOLDS, VIOLATED, Promise
-from raincheck.conformance.traces.scripted import Script
-from raincheck.conformance.traces.tracegen import Trace, write_trace
-from raincheck.model.runs import Address
+from raincheck.conformance.trace.checker import check_paths
+from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
+from raincheck.conformance.trace.scripted import Script
+from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.model.machine.runs import Address
 
 from .planting import Plant, Planted, Told
 
@@ -87,7 +87,7 @@ NOT_ALL: Final = Plant(
 _BOTH: Final = "'messages': [['b', 0, 1], ['a', 0, 1]], 'order': 'c delivered them in this order"
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.promises": {
+    "trace.promises": {
         "_promise: return Promise(name, VIOLATED, asked.witness, judged=asked.judged)": _breaks(
             "TotalOrder: violated: {'members': [['c', 0], ['b', 0]]", other_order
         ),

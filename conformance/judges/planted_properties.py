@@ -7,12 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.deliveries.properties import NAMES, judged
+from raincheck.conformance.deliveries.properties_local import answer
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.deliveries import Row
-from raincheck.conformance.traces.findings import HOLDS
-from raincheck.conformance.traces.properties import NAMES, judged
-from raincheck.conformance.traces.properties_local import answer
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.findings import HOLDS
 
 from .delivery_log import log, sent
 from .planting import Ask, Plant, Planted
@@ -88,7 +88,7 @@ _APART: Final = (
 )
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.properties": {
+    "deliveries.properties": {
         "judged: unknown property …: choose among …": _of(
             "unknown property 'speed'",
             log(_P, _Q),
@@ -166,7 +166,7 @@ PLANTED: Final[dict[str, Planted]] = {
             names=("sender_fifo",),
         ),
     },
-    "traces.properties_local": {
+    "deliveries.properties_local": {
         "_whole: not positions == list(range(1, len(positions) + 1))": _of(_HOLE, _SKIPPED),
         "_whole: not end == len(positions)": _of(
             _HOLE, [*_NUMBERED, Row("p", 7, event="end"), Row("q", 6, event="end"), *_SENT]

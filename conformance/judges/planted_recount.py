@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.spark.recount import compared
-from raincheck.conformance.traces.broken import kept
-from raincheck.conformance.traces.checker import check_paths
-from raincheck.conformance.traces.findings import HOLDS
-from raincheck.conformance.traces.tracegen import write_trace
+from raincheck.conformance.trace.broken import kept
+from raincheck.conformance.trace.checker import check_paths
+from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.tracegen import write_trace
 
 from .planting import Ask, Plant, Planted, Told, sentences
 

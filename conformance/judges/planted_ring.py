@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.traces.faced import check_file
-from raincheck.conformance.traces.findings import HOLDS
-from raincheck.conformance.traces.happened import Happened
-from raincheck.conformance.traces.ringgen import RecordedRing
-from raincheck.conformance.traces.ringpromises import ring_promises
-from raincheck.conformance.traces.ringseen import RingSeen
+from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.follower import check_file
+from raincheck.conformance.trace.ring.generator import RecordedRing
+from raincheck.conformance.trace.ring.promises import ring_promises
+from raincheck.conformance.trace.ring.seen import RingSeen
 
 from . import ring_faults as faults
 from .planting import Plant, Planted, Told
@@ -63,7 +63,7 @@ def _in_circles(folder: Path) -> Told:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.ringviews": {
+    "trace.ring.views": {
         "consistent_history: yield Witness(later(one.at, other.at), facts)": _plant(
             "ConsistentHistory: violated: {'index': 1, 'members': [['c', 0], ['b', 0]]",
             "b.0",
@@ -81,7 +81,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "'lacking': 'all agree, and d.0 has not the last one'", "d.0", faults.loses_the_last
         ),
     },
-    "traces.ringwitnesses": {
+    "trace.ring.witnesses": {
         "fence_unique: yield Witness(later(at, each.at), facts)": _plant(
             "FenceUnique: violated: {'fence': [0, '', 0, 10]", "b.0", faults.other_number
         ),
@@ -129,7 +129,7 @@ PLANTED: Final[dict[str, Planted]] = {
             why="the others delivered the two as they were sent",
         ),
     },
-    "traces.ringpromises": {
+    "trace.ring.promises": {
         "_judged: return Promise(name, VIOLATED, witness.facts | at, judged=asked)": _plant(
             "FenceUnique: violated", "b.0", faults.other_number
         ),

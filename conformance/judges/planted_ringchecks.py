@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.field.fence import Fence, Write
-from raincheck.conformance.field.ringchecks import PROMISED, TRACE, RingJudged, judge_ring
-from raincheck.conformance.field.ringfaults import RingPlan
-from raincheck.conformance.field.ringrecord import RingRecord
+from raincheck.conformance.field.ring.checks import PROMISED, TRACE, RingJudged, judge_ring
+from raincheck.conformance.field.ring.faults import RingPlan
+from raincheck.conformance.field.ring.fence import Fence, Write
+from raincheck.conformance.field.ring.record import RingRecord
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.traces.ringpromises import NAMES
+from raincheck.conformance.trace.ring.promises import NAMES
 
 from . import ring_faults as faults
 from .planting import Ask, Plant, Planted, Told
@@ -96,7 +96,7 @@ _WRITES: Final = "_judge_writes: "
 _TRACES: Final = "_judge_traces: "
 
 PLANTED: Final[dict[str, Planted]] = {
-    "field.ringchecks": {
+    "field.ring.checks": {
         f"{_VERDICT}return VIOLATED": _verdict("violated", VIOLATED),
         f"{_VERDICT}INCONCLUSIVE in found": _verdict("inconclusive", INCONCLUSIVE),
         f"{_VERDICT}bool(self.record.defects)": _verdict("inconclusive", defects=["boom"]),

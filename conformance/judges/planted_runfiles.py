@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Final
 
-from raincheck.conformance.traces.events import Crash, Footer, encode_lines
-from raincheck.conformance.traces.tracegen import Trace
+from raincheck.conformance.trace.events import Crash, Footer, encode_lines
+from raincheck.conformance.trace.tracegen import Trace
 
 from .planting import Planted
 from .sequencer_story import D, sets, unsure
@@ -39,7 +39,7 @@ _MIXED: Final = unsure("only crash records belong here", spoil=_mixed_faults)
 _OTHER: Final = "r1.d.0.jsonl line 1: other constants or nodes than r1.a.0.jsonl"
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.runfiles": {
+    "trace.runfiles": {
         "index_runs: no header: the file is empty or does not begin with one": unsure(
             "empty.jsonl line 1: no header: the file is empty or does not begin with one",
             spoil=_empty,

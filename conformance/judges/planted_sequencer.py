@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec import UNSET
 
-from raincheck.conformance.traces.events import Delivered, Sent
+from raincheck.conformance.trace.events import Delivered, Sent
 
 from . import sequencer_stories as stories
 from .planting import Plant, Planted
@@ -95,7 +95,7 @@ def _send(words: str, /, **values: Any) -> Plant:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "mapping.sequencer_trace": {
+    "bindings.sequencer.trace": {
         **_lacks(
             _DATA,
             C,

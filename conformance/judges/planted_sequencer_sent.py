@@ -47,7 +47,7 @@ def _without(number: int) -> Plant:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "mapping.sequencer_sent": {
+    "bindings.sequencer.sent": {
         f"{_COMPARE}len(recorded) != len(messages)": _without(1),
         f"{_COMPARE}len(welcomes) != len(joiners)": _without(0),
         f"{_WELCOME}sent.id != name": _welcome(id=("JOIN_RSP", "b", 0, "c", 1, 6)),

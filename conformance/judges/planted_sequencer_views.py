@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.traces.events import Sent
-from raincheck.conformance.traces.tracegen import Trace
+from raincheck.conformance.trace.events import Sent
+from raincheck.conformance.trace.tracegen import Trace
 
 from .planting import Plant, Planted
 from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant
@@ -42,7 +42,7 @@ def _left(bad: bool) -> Trace:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "mapping.sequencer_views": {
+    "bindings.sequencer.views": {
         f"{_INSTALL}args.view is None": plant(
             "InstallView needs args.view, args.members",
             on(B, "InstallView", sets(args__view=None)),
@@ -80,14 +80,14 @@ PLANTED: Final[dict[str, Planted]] = {
             on(B, "Resend", sets(args__messages=("b", 0, 2, 1))),
         ),
     },
-    "mapping.sequencer_records": {
+    "bindings.sequencer.records": {
         "surplus: return differs('args', {}, extra)": _TOO_MUCH,
         "surplus: return differs('received', None, event.received)": plant(
             f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',
             on(A, "Leave", sets(received=("DATA", "a", 0, 1))),
         ),
     },
-    "mapping.sequencer_follower": {
+    "bindings.sequencer.follower": {
         f"{_PLAIN}return refused(answer)": plant(
             'the guard is false; false: status[n] = "leaving"',
             on(A, "Leave", sets(action="Stop")),

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable
 from typing import Any, Final, Literal, NamedTuple
 
-from raincheck.conformance.shapes import ShapeError, named, shaped
+from raincheck.conformance.bindings.conversion import ShapeError, named, shaped
 
 from .planting import Ask, Plant, Planted, Told
 
@@ -48,7 +48,7 @@ def _shape(words: str, wanted: Any, good: Any, bad: Any, **more: Any) -> Plant:
 _NAMED: Final = "_named.<locals>.shape: "
 
 PLANTED: Final[dict[str, Planted]] = {
-    "shapes": {
+    "bindings.conversion": {
         "named: … is no record": Plant(
             good=_told(lambda: named(_Pair(1, 2))),
             bad=_told(lambda: named(3)),

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.traces import tracefile
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.events import Footer, encode_lines
-from raincheck.conformance.traces.tracegen import Trace
-from raincheck.conformance.traces.traceparquet import write_parquet
+from raincheck.conformance.trace import tracefile
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.events import Footer, encode_lines
+from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.traceparquet import write_parquet
 
 from .planting import Plant, Planted, Told
 from .sequencer_story import A, C, good, judged, sets, trace_of, unsure
@@ -131,7 +131,7 @@ def _other_column(name: str, value: Any) -> Callable[[Path], Any]:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "traces.tracefile": {
+    "trace.tracefile": {
         "files_in: … holds no … (…): …": _paths("holds no trace file (.jsonl", lambda path: path),
         "files_in: … does not exist: name a … or a folder of them": _paths(
             "does not exist: name a trace file or a folder of them", lambda path: path / "x"
@@ -172,7 +172,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "r1.a.0.jsonl line 16: not JSON", spoil=_nonsense
         ),
     },
-    "traces.traceparquet": {
+    "trace.traceparquet": {
         "read_parquet: not a Parquet file: …": _parquet(
             "not a Parquet file", lambda path: path.write_text("nonsense, and more of it")
         ),

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
 
 Records: TypeAlias = list[dict[str, Any]]
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from raincheck.conformance.traces.findings import HOLDS, VIOLATED, Promise
-from raincheck.conformance.traces.ringgen import record_ring
+from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
+from raincheck.conformance.trace.ring.generator import record_ring
 
 from .planting import Told
 from .ring_faults import Records, checked, path_of, records, rewritten

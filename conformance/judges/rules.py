@@ -25,7 +25,7 @@ class Source:
     """A checker's module, and how it states a complaint."""
 
     module: str
-    """Its name within `conformance`, such as "traces.network"."""
+    """Its name within `conformance`, such as "trace.network"."""
     planted: str
     """The module of this package that has an input for each rule."""
     complaints: frozenset[str] = frozenset()

@@ -10,13 +10,13 @@ _WORDS = frozenset({"Wrong", "differs", "lacking", "refused", "surplus"})
 
 SOURCES: Final = (
     Source(
-        module="traces.runfiles",
+        module="trace.runfiles",
         planted="planted_runfiles",
         complaints=frozenset({"Problem", "report"}),
         reasons=frozenset({"_clash"}),
     ),
     Source(
-        module="traces.localrun",
+        module="trace.localrun",
         planted="planted_localrun",
         complaints=frozenset(
             {"quarantine", "_note", "_stop", "_out_of_sequence", "_unusual", "Problem"}
@@ -24,7 +24,7 @@ SOURCES: Final = (
         builders=frozenset({"quarantine", "_note", "_stop"}),
     ),
     Source(
-        module="traces.network",
+        module="trace.network",
         planted="planted_network",
         complaints=frozenset({"_found", "_missing", "_unknown", "Finding"}),
         builders=frozenset({"_found", "_missing", "_unknown"}),
@@ -32,26 +32,26 @@ SOURCES: Final = (
         reasons=frozenset({"channel_finding"}),
     ),
     Source(
-        module="traces.cuts",
+        module="trace.cuts",
         planted="planted_cuts",
         complaints=frozenset({"_unread"}),
         builders=frozenset({"_unread"}),
         flags=frozenset({"far"}),
     ),
     Source(
-        module="traces.checker",
+        module="trace.checker",
         planted="planted_network",
         complaints=frozenset({"structs.replace"}),
     ),
     Source(
-        module="traces.promises",
+        module="trace.promises",
         planted="planted_promises",
         complaints=frozenset({"witness", "Promise"}),
         builders=frozenset({"witness"}),
         witnesses=frozenset({"_differing"}),
     ),
     Source(
-        module="traces.tracefile",
+        module="trace.tracefile",
         planted="planted_tracefile",
         complaints=frozenset({"Problem", "UsageError"}),
         builders=frozenset({"_reason"}),
@@ -59,12 +59,12 @@ SOURCES: Final = (
         asides=frozenset({"trace_files"}),
     ),
     Source(
-        module="traces.traceparquet",
+        module="trace.traceparquet",
         planted="planted_tracefile",
         complaints=frozenset({"Problem"}),
     ),
     Source(
-        module="mapping.sequencer_trace",
+        module="bindings.sequencer.trace",
         planted="planted_sequencer",
         complaints=_WORDS
         | {"_wrong_data", "_wrong_change", "_out_of_order"}
@@ -73,30 +73,30 @@ SOURCES: Final = (
         predicates=frozenset({"intervals_changed"}),
     ),
     Source(
-        module="mapping.sequencer_views",
+        module="bindings.sequencer.views",
         planted="planted_sequencer_views",
         complaints=_WORDS,
     ),
     Source(
-        module="mapping.sequencer_records",
+        module="bindings.sequencer.records",
         planted="planted_sequencer_views",
         complaints=_WORDS,
         builders=frozenset({"differs", "lacking", "refused"}),
     ),
     Source(
-        module="mapping.sequencer_sent",
+        module="bindings.sequencer.sent",
         planted="planted_sequencer_sent",
         complaints=_WORDS | {"_other"},
         builders=frozenset({"_other"}),
     ),
     Source(
-        module="mapping.sequencer_follower",
+        module="bindings.sequencer.follower",
         planted="planted_sequencer_views",
         complaints=_WORDS | {"_wrong_change", "compare"},
         builders=frozenset({"_wrong_change", "_out_of_order"}),
     ),
     Source(
-        module="traces.faced",
+        module="trace.follower",
         planted="planted_faced",
         complaints=frozenset(
             {"_Unusable", "ShapeError", "_find", "_missing", "Difference", "Problem"}
@@ -105,31 +105,31 @@ SOURCES: Final = (
         predicates=frozenset({"_same"}),
     ),
     Source(
-        module="traces.facednet",
+        module="trace.channels_compared",
         planted="planted_facednet",
         complaints=frozenset({"_finding", "Finding"}),
         builders=frozenset({"_finding"}),
     ),
     Source(
-        module="traces.facedrun",
+        module="trace.run",
         planted="planted_facednet",
         complaints=frozenset({"Problem"}),
     ),
     Source(
-        module="traces.deliveries",
+        module="deliveries.logs",
         planted="planted_deliveries",
         complaints=frozenset({"Problem", "ValueError", "OSError"}),
         asides=frozenset({"delivery_files"}),
     ),
     Source(
-        module="traces.properties",
+        module="deliveries.properties",
         planted="planted_properties",
         complaints=frozenset({"Promise", "UsageError"}),
         builders=frozenset({"order_witness", "agreement_witness"}),
         witnesses=frozenset({"_missing", "_unasked"}),
     ),
     Source(
-        module="traces.properties_local",
+        module="deliveries.properties_local",
         planted="planted_properties",
         complaints=frozenset({"order_witness", "agreement_witness"}),
         predicates=frozenset({"_whole"}),
@@ -138,19 +138,19 @@ SOURCES: Final = (
         ),
     ),
     Source(
-        module="traces.ringviews",
+        module="trace.ring.views",
         planted="planted_ring",
         complaints=frozenset({"Witness"}),
     ),
     Source(
-        module="traces.ringwitnesses",
+        module="trace.ring.witnesses",
         planted="planted_ring",
         complaints=frozenset({"Witness", "_two_locks"}),
         builders=frozenset({"_two_locks"}),
         witnesses=frozenset({"_unsent"}),
     ),
     Source(
-        module="traces.ringpromises",
+        module="trace.ring.promises",
         planted="planted_ring",
         complaints=frozenset({"Promise"}),
         witnesses=frozenset({"_undecided"}),
@@ -167,12 +167,12 @@ SOURCES: Final = (
         asides=frozenset({"recounted", "found"}),
     ),
     Source(
-        module="shapes",
+        module="bindings.conversion",
         planted="planted_shapes",
         complaints=frozenset({"ShapeError", "TypeError"}),
     ),
     Source(
-        module="field.clusterchecks",
+        module="field.stack.checks",
         planted="planted_cluster",
         complaints=frozenset({"add", "gaps.append", "reasons.append"}),
         builders=frozenset({"result"}),
@@ -181,7 +181,7 @@ SOURCES: Final = (
         flags=frozenset({"undecided"}),
     ),
     Source(
-        module="field.ringchecks",
+        module="field.ring.checks",
         planted="planted_ringchecks",
         complaints=frozenset({"add", "reasons.append", "violates"}),
         builders=frozenset({"result", "violates"}),
@@ -190,7 +190,7 @@ SOURCES: Final = (
         flags=frozenset({"undecided"}),
     ),
     Source(
-        module="field.fence",
+        module="field.ring.fence",
         planted="planted_fence",
         complaints=frozenset({"wrong", "ValueError"}),
         predicates=frozenset({"accepts"}),

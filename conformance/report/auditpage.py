@@ -8,9 +8,9 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from raincheck import __version__
-from raincheck.conformance.doctor import examine
-from raincheck.conformance.dossier import OPEN, Dossier
+from raincheck.conformance.evidence.basis import OPEN, Dossier
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
+from raincheck.conformance.verbs.doctor import examine
 
 from .pages import figures_line
 from .sequencesvg import STYLE

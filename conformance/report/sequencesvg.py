@@ -3,15 +3,7 @@
 from html import escape
 from typing import Final
 
-from .sequence import (
-    ABSENT_AFTER,
-    PRESENT_AFTER,
-    Diagram,
-    Event,
-    Message,
-    as_steps,
-    senders,
-)
+from .sequence import ABSENT_AFTER, PRESENT_AFTER, Diagram, Event, Message, as_steps, senders
 
 _LANE: Final = 130
 _ROW: Final = 34

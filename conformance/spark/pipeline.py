@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.checker import RunVerdict, judge, with_strays
-from raincheck.conformance.traces.events import Address, MessageId
-from raincheck.conformance.traces.findings import Promise, Summary
-from raincheck.conformance.traces.localrun import check_file
-from raincheck.conformance.traces.network import (
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.checker import RunVerdict, judge, with_strays
+from raincheck.conformance.trace.events import Address, MessageId
+from raincheck.conformance.trace.findings import Promise, Summary
+from raincheck.conformance.trace.localrun import check_file
+from raincheck.conformance.trace.network import (
     Mismatch,
     Table,
     channel_finding,
@@ -30,9 +30,9 @@ from raincheck.conformance.traces.network import (
     compare_channel,
     table,
 )
-from raincheck.conformance.traces.promises import evaluate
-from raincheck.conformance.traces.runfiles import RunFiles, index_runs
-from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.conformance.trace.promises import evaluate
+from raincheck.conformance.trace.runfiles import RunFiles, index_runs
+from raincheck.conformance.trace.tracefile import trace_files
 
 from .packing import packed, unpacked
 from .recount import compared, recounted

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.deliveries import delivery_files, read_rows
-from raincheck.conformance.traces.properties import (
+from raincheck.conformance.deliveries.logs import delivery_files, read_rows
+from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     Answers,
     Facts,
@@ -24,6 +23,7 @@ from raincheck.conformance.traces.properties import (
     judged,
     order_witness,
 )
+from raincheck.conformance.trace.batches import Problem
 
 from . import queries
 

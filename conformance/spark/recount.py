@@ -15,10 +15,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.events import Address
-from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
-from raincheck.conformance.traces.rows import SEQNO_BITS
+from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
+from raincheck.conformance.trace.rows import SEQNO_BITS
 
 WIDTH = 1 << SEQNO_BITS
 

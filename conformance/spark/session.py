@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.java import spark_java_home
+from raincheck.conformance.tools.java import spark_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

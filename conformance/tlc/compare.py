@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from raincheck.model.tlavalue import format, identical
-from raincheck.model.values import Value
+from raincheck.model.machine.tlavalue import format, identical
+from raincheck.model.machine.values import Value
 
 from .stategraph import Interner, StateGraph, Values
 

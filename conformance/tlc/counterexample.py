@@ -3,12 +3,12 @@
 import json
 from pathlib import Path
 
+from raincheck.conformance.cases.case import Case
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Evidence
+from raincheck.conformance.evidence.folder import Evidence
 from raincheck.conformance.report.sequence import as_steps, as_text
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
 
-from .case import Case
 from .resultcache import as_json, result_from
 from .story import diagram_of
 from .tlc import TlcResult

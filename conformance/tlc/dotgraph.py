@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
 
-from raincheck.model.graph import NUMBER, Graph, Label
-from raincheck.model.tlavalue import Reader
-from raincheck.model.values import Value
+from raincheck.model.machine.graph import NUMBER, Graph, Label
+from raincheck.model.machine.tlavalue import Reader
+from raincheck.model.machine.values import Value
 
 from .stategraph import Interner, StateGraph, Values
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
 
 from . import tlc
-from .cfgfile import Configuration, read_cfg
 from .dotgraph import read_dot
 from .stategraph import StateGraph
 

@@ -13,8 +13,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from .output import READER_VERSION, ActionCoverage, TlcState
 from .tlc import ERROR, Options, TlcResult
-from .tlcoutput import READER_VERSION, ActionCoverage, TlcState
 
 FOLDER: Final = Path(".raincheck-cache")
 

@@ -9,9 +9,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
-from raincheck.model.graph import Graph
-from raincheck.model.machine import Machine
-from raincheck.model.values import Value, identical
+from raincheck.model.machine.graph import Graph
+from raincheck.model.machine.machine import Machine
+from raincheck.model.machine.values import Value, identical
 
 S = TypeVar("S", bound=Hashable)
 

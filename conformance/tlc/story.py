@@ -1,28 +1,27 @@
 """From a counterexample of TLC's to a story that can be drawn (`report.sequence`).
 
 What is the same for all protocols: which variables change at each step, and which member's entries
-they are. A protocol's own `mapping.<protocol>_story` knows what a step means.
+they are. A protocol's own `bindings.<protocol>.story` knows what a step means.
 """
 
 import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Protocol, cast
 
+from raincheck.conformance.cases.case import HOLDS, Case
 from raincheck.conformance.report.sequence import Change, Diagram, Event
-from raincheck.model.tlavalue import Fcn, Value, format
+from raincheck.model.machine.tlavalue import Fcn, Value, format
 
-from .case import HOLDS, Case
 from .dotgraph import plain_action
-from .tlaspec import comment_above
+from .spec import comment_above
 from .tlc import TlcResult
 
 State = Mapping[str, Value]
 
 
 class Teller(Protocol):
-    """What a module `mapping.<protocol>_story` offers."""
+    """What a module `bindings.<protocol>.story` offers."""
 
     def members(self, states: list[State]) -> tuple[str, ...]:
         """Return the members in the order in which they are to be drawn."""
@@ -123,10 +122,13 @@ def _ending(result: TlcResult, witness: str) -> Iterable[str]:
 
 def teller_of(protocol: str) -> Teller:
     """Return the protocol's own teller, or one that knows no protocol."""
-    name = f"raincheck.conformance.mapping.{protocol}_story"
-    if find_spec(name) is None:
+    name = f"raincheck.conformance.bindings.{protocol}.story"
+    try:
+        return cast("Teller", importlib.import_module(name))
+    except ModuleNotFoundError as error:
+        if not name.startswith(str(error.name)):
+            raise
         return AnyProtocol()
-    return cast("Teller", importlib.import_module(name))
 
 
 class AnyProtocol:

@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.java import Java, find_java, tlc_jar
-from raincheck.conformance.processes import Processes
+from raincheck.conformance.tools.java import Java, find_java, tlc_jar
+from raincheck.conformance.tools.processes import Processes
 
-from .cfgfile import Configuration, read_cfg
-from .tlaspec import check_constants
-from .tlcerrors import complaint
-from .tlcoutput import ActionCoverage, Report, TlcState, read_output
+from .errors import complaint
+from .output import ActionCoverage, Report, TlcState, read_output
+from .spec import check_constants
 
 HOLDS: Final = "holds"
 VIOLATED: Final = "violated"

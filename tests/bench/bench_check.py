@@ -16,9 +16,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from raincheck.conformance.java import find_java, tlc_jar
-from raincheck.conformance.tlc.cases import Case, load_cases, select
-from raincheck.conformance.tlc.tlaspec import files_of
+from raincheck.conformance.cases.tables import Case, load_cases, select
+from raincheck.conformance.tlc.spec import files_of
+from raincheck.conformance.tools.java import find_java, tlc_jar
 
 
 def raw(case: Case, folder: Path) -> float:

@@ -23,10 +23,10 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
-from raincheck.conformance.traces.findings import HOLDS
-from raincheck.conformance.traces.steady import write_steady
-from raincheck.conformance.traces.tracefile import read_records
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.tracefile import read_records
 
 MEMBERS = 4
 
@@ -77,7 +77,7 @@ def child(folder: Path) -> None:
 def tlc(folder: Path, events: int) -> None:
     """The same trace by TLC and by the local engine."""
     from raincheck.conformance.tlc.tlc import run_tlc
-    from raincheck.conformance.traces.tlatrace import write_tla_trace
+    from raincheck.conformance.trace.tlatrace import write_tla_trace
 
     paths = write_steady(folder / "tlc", events, MEMBERS, change=False)
     trace = write_tla_trace(folder / "module", paths)

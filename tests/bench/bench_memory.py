@@ -16,7 +16,7 @@ import sys
 from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 
-from raincheck.impl.channel import Channel
+from raincheck.impl.aio.channel import Channel
 
 MEMBERS = 3
 BATCH = 100

@@ -31,7 +31,7 @@ from typing import Any
 import corosync_cpg
 from bench_total_order import MEMBERS, STAMP, Case, Order, bare_datagrams, free_ports, measure
 
-from raincheck.impl.ring import Ring
+from raincheck.impl.aio.ring import Ring
 
 
 async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:

@@ -32,10 +32,10 @@ from typing import Any, NamedTuple
 
 from bench_total_order import free_ports
 
-from raincheck.impl.raincore import Raincore
-from raincheck.impl.raincore_simulator import Link, RingSimulator
-from raincheck.impl.ring import Ring
-from raincheck.impl.ring_config import RingConfig
+from raincheck.impl.aio.ring import Ring
+from raincheck.impl.raincore.core import Raincore
+from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.simulation.ring import Link, RingSimulator
 
 CONFIG = RingConfig()
 

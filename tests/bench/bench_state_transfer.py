@@ -24,9 +24,9 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from multiprocessing.connection import Connection
 
-from raincheck.impl.channel import Channel
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import HEADROOM
+from raincheck.impl.aio.channel import Channel
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.wire.datagrams import HEADROOM
 
 CHUNK = StackConfig().max_bundle - HEADROOM
 WINDOW = 16

@@ -29,7 +29,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.synchronize import Barrier
 from typing import Any
 
-from raincheck.impl.channel import Channel
+from raincheck.impl.aio.channel import Channel
 
 MEMBERS = 3
 STAMP = struct.Struct("<Q")  # time.perf_counter_ns() of the send, one clock for all processes

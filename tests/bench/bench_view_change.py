@@ -21,9 +21,9 @@ from contextlib import AsyncExitStack
 from itertools import pairwise
 from typing import Any
 
-from raincheck.impl.channel import Channel
+from raincheck.impl.aio.channel import Channel
 from raincheck.impl.messages import View
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.stack.config import StackConfig
 
 AROUND = 0.1
 """Seconds before and after a view's installation that count as its change."""

@@ -1,22 +1,22 @@
-"""What tests share: a toy protocol with all of its faces, and the sight of real processes."""
+"""What tests share: a toy protocol with all of its binding, and the sight of real processes."""
 
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from raincheck.conformance.tlc.cases import Case
+from raincheck.conformance.cases.tables import Case
 
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
-    "model": "raincheck.model.handover",
-    "system": "raincheck.model.handover_system",
-    "core": "raincheck.impl.handover",
-    "mapping": "raincheck.conformance.mapping.handover",
+    "model": "raincheck.model.handover.handlers",
+    "system": "raincheck.model.handover.system",
+    "core": "raincheck.impl.handover.core",
+    "mapping": "raincheck.conformance.bindings.handover.binding",
 }
 
 
@@ -30,10 +30,15 @@ def toy() -> Iterator[SimpleNamespace]:
         assert spec.loader is not None
         module = sys.modules[name] = importlib.util.module_from_spec(spec)
         parent, _, child = name.rpartition(".")
-        setattr(importlib.import_module(parent), child, module)
+        if parent not in sys.modules:
+            grandparent, _, room = parent.rpartition(".")
+            sys.modules[parent] = ModuleType(parent)
+            sys.modules[parent].__path__ = []
+            setattr(importlib.import_module(grandparent), room, sys.modules[parent])
+        setattr(sys.modules[parent], child, module)
         spec.loader.exec_module(module)
         setattr(made, short, module)
-    made.faces = made.mapping.FACES
+    made.binding = made.mapping.BINDING
     made.case = Case(
         "handover-small",
         "handover",
@@ -47,9 +52,11 @@ def toy() -> Iterator[SimpleNamespace]:
     )
     yield made
     for name in PLACES.values():
-        parent, _, child = name.rpartition(".")
         del sys.modules[name]
-        delattr(sys.modules[parent], child)
+        parent = name.rpartition(".")[0]
+        if sys.modules.pop(parent, None) is not None:
+            grandparent, _, room = parent.rpartition(".")
+            delattr(sys.modules[grandparent], room)
 
 
 @pytest.fixture

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance import audit
+from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
-from raincheck.conformance.tlc.cases import load_cases
 from raincheck.conformance.ui import Ui
+from raincheck.conformance.verbs import audit
 
 QUIET = Ui(quiet=True)
 

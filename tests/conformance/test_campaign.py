@@ -9,7 +9,7 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Result, Ui
+from raincheck.conformance.evidence.folder import Result, Ui
 from raincheck.conformance.field import campaign
 from raincheck.conformance.field.campaign import Campaign, keeping
 from raincheck.conformance.field.lives import Life

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.cases.case import Case
+from raincheck.conformance.cases.tables import load_assumptions, load_cases, select
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.tlc.case import Case
-from raincheck.conformance.tlc.cases import load_assumptions, load_cases, select
 
 TOYS = Path(__file__).parent / "toys"
 

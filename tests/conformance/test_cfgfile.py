@@ -2,9 +2,9 @@
 
 import pytest
 
+from raincheck.conformance.cases.cfgfile import parse_cfg, read_cfg
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.tlc.cfgfile import parse_cfg, read_cfg
-from raincheck.model.tlavalue import ModelValue, record
+from raincheck.model.machine.tlavalue import ModelValue, record
 
 TEXT = r"""
 \* A case. CONSTANT Bogus = 1

@@ -13,12 +13,12 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.check import Answer, judge
-from raincheck.conformance.tlc.cases import Case, load_cases
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.tlc.output import ActionCoverage, TlcState
 from raincheck.conformance.tlc.resultcache import ResultCache, as_json, key_of, result_from
-from raincheck.conformance.tlc.tlaspec import files_of
+from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.tlc.tlc import Options, TlcResult, run_tlc
-from raincheck.conformance.tlc.tlcoutput import ActionCoverage, TlcState
+from raincheck.conformance.verbs.check import Answer, judge
 
 TOYS = Path(__file__).parent / "toys"
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.traces import checker, tracefile
-from raincheck.conformance.traces.channels import Channels
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
-from raincheck.conformance.traces.damage import FAULTS, copy, damage
-from raincheck.conformance.traces.direct import Direct
-from raincheck.conformance.traces.events import Crash, Event, Footer, encode_lines
-from raincheck.conformance.traces.findings import (
+from raincheck.conformance.trace import checker, tracefile
+from raincheck.conformance.trace.channels import Channels
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.damage import FAULTS, copy, damage
+from raincheck.conformance.trace.direct import Direct
+from raincheck.conformance.trace.events import Crash, Event, Footer, encode_lines
+from raincheck.conformance.trace.findings import (
     HOLDS,
     INCONCLUSIVE,
     VIOLATED,
@@ -21,13 +21,13 @@ from raincheck.conformance.traces.findings import (
     Installed,
     Summary,
 )
-from raincheck.conformance.traces.logs import logs_of
-from raincheck.conformance.traces.network import Views, check_drained, check_members
-from raincheck.conformance.traces.rows import Rows
-from raincheck.conformance.traces.steady import write_steady
-from raincheck.conformance.traces.tracegen import Shape, Trace, Walk, write_trace
-from raincheck.model.runs import Address
-from raincheck.model.sequencer import Rules
+from raincheck.conformance.trace.logs import logs_of
+from raincheck.conformance.trace.network import Views, check_drained, check_members
+from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.tracegen import Shape, Trace, Walk, write_trace
+from raincheck.model.machine.runs import Address
+from raincheck.model.sequencer.handlers import Rules
 
 SYNCHRONOUS = Shape(steps=80, crashes=2, synchronous=True)
 A, B, C = (Address(n, 0) for n in "abc")

@@ -7,18 +7,18 @@ from typing import Any
 import pytest
 from msgspec import UNSET
 
-from raincheck.conformance.mapping.sequencer_records import rules_of
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
-from raincheck.conformance.traces.cuts import GUARD
-from raincheck.conformance.traces.damage import copy
-from raincheck.conformance.traces.direct import Direct
-from raincheck.conformance.traces.events import Crash, Event, Footer, Header, ViewRecord
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
-from raincheck.conformance.traces.localrun import check_file
-from raincheck.conformance.traces.tracegen import Trace, write_trace
-from raincheck.conformance.traces.world import World
-from raincheck.model.runs import Address
+from raincheck.conformance.bindings.sequencer.records import rules_of
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.cuts import GUARD
+from raincheck.conformance.trace.damage import copy
+from raincheck.conformance.trace.direct import Direct
+from raincheck.conformance.trace.direct_world import World
+from raincheck.conformance.trace.events import Crash, Event, Footer, Header, ViewRecord
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
+from raincheck.conformance.trace.localrun import check_file
+from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.model.machine.runs import Address
 
 A, B, C, D = (Address(n, 0) for n in "abcd")
 C_AGAIN = Address("c", 1)

@@ -16,20 +16,20 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.cluster import run_cluster, settings_of
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.field import clusterrun
-from raincheck.conformance.field.clusterchecks import FIRM, NOT_PROMISED, judge, results
-from raincheck.conformance.field.clustermembers import Member
-from raincheck.conformance.field.clusterrecord import Record, Settings
-from raincheck.conformance.field.clusterrun import ClusterRun
-from raincheck.conformance.field.clusterstate import Everything
-from raincheck.conformance.field.faults import Fault, Plan
 from raincheck.conformance.field.record import cut_last_line, name_of
+from raincheck.conformance.field.stack import run as clusterrun
+from raincheck.conformance.field.stack.checks import FIRM, NOT_PROMISED, judge, results
+from raincheck.conformance.field.stack.faults import Fault, Plan
+from raincheck.conformance.field.stack.members import Member
+from raincheck.conformance.field.stack.record import Record, Settings
+from raincheck.conformance.field.stack.run import ClusterRun
+from raincheck.conformance.field.stack.state import Everything
 from raincheck.conformance.field.telling import content
-from raincheck.conformance.traces.checker import check_paths
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.conformance.trace.checker import check_paths
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.verbs.run import run_cluster, settings_of
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 
@@ -479,7 +479,7 @@ def test_a_dry_run_names_the_commands_and_makes_nothing(
     assert main(["run", "-n", "--members", "2", "--faults", "crash,loss"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert sum("raincheck.conformance.clusternode --name=" in line for line in lines) == 2
+    assert sum("raincheck.conformance.field.stack.node --name=" in line for line in lines) == 2
     assert "--peers=HOST:PORT" in lines[1]
     assert sum("crash of the " in line for line in lines) == 2
     assert list(tmp_path.iterdir()) == []

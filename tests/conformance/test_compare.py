@@ -10,9 +10,9 @@ import pytest
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import plain_action, read_dot, read_lines
 from raincheck.conformance.tlc.stategraph import StateGraph, of_machine
-from raincheck.model.explore import explore
-from raincheck.model.machine import Step, Value, function, record
-from raincheck.model.tlavalue import ModelValue
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Step, Value, function, record
+from raincheck.model.machine.tlavalue import ModelValue
 
 TOYS = Path(__file__).parent / "toys"
 GOLDEN = TOYS / "token-2.15.dot"

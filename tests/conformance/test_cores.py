@@ -1,4 +1,4 @@
-"""Replay and lockstep of any protocol by its faces: sound cores pass, planted faults are found."""
+"""Replay and lockstep by a protocol's binding: sound cores pass, planted faults are found."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,21 +7,21 @@ from typing import Any
 
 import pytest
 
+from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.faces import faces_of
-from raincheck.conformance.replaying.corelockstep import Instance, Walked, lockstep
-from raincheck.conformance.replaying.cores import Mismatch, Prepared, replay
-from raincheck.conformance.replaying.offers import guards_of, untried
-from raincheck.model.machine import Accepted
+from raincheck.conformance.replay.core_lockstep import Instance, Walked, lockstep
+from raincheck.conformance.replay.cores import Mismatch, Prepared, replay
+from raincheck.conformance.replay.offers import guards_of, untried
+from raincheck.model.machine.machine import Accepted
 
 
 def prepared(toy: SimpleNamespace, **constants: Any) -> Prepared:
-    return Prepared("handover-small", toy.faces, toy.system.machine(constants))
+    return Prepared("handover-small", toy.binding, toy.system.machine(constants))
 
 
 def damaged(toy: SimpleNamespace, damage: Callable[[Any], None]) -> Callable[[Any, Any], Any]:
     def make(rules: Any, local: Any) -> Any:
-        core = toy.faces.make_core(rules, local)
+        core = toy.binding.make_core(rules, local)
         damage(core)
         return core
 
@@ -31,15 +31,15 @@ def damaged(toy: SimpleNamespace, damage: Callable[[Any], None]) -> Callable[[An
 def walked(toy: SimpleNamespace, make: Any = None, runs: int = 30, **constants: Any) -> Walked:
     case = prepared(toy, **constants)
     instances = [Instance(case.name, case.system, case.offers())]
-    return lockstep(toy.faces, instances, seed=1, runs=runs, make=make)
+    return lockstep(toy.binding, instances, seed=1, runs=runs, make=make)
 
 
-def test_faces_are_found_by_the_protocols_name(toy: SimpleNamespace) -> None:
-    assert faces_of("handover") is toy.faces
-    with pytest.raises(UsageError, match=r"write conformance/mapping/nothing\.py"):
-        faces_of("nothing")
-    with pytest.raises(UsageError, match="has no FACES"):
-        faces_of("sequencer_names")
+def test_bindings_are_found_by_the_protocols_name(toy: SimpleNamespace) -> None:
+    assert binding_of("handover") is toy.binding
+    with pytest.raises(UsageError, match=r"write conformance/bindings/nothing/binding\.py"):
+        binding_of("nothing")
+    with pytest.raises(UsageError, match="has no BINDING"):
+        binding_of("sequencer")
 
 
 def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:
@@ -58,7 +58,7 @@ def test_a_case_with_a_repair_undone_is_replayed_on_cores_without_it(toy: Simple
     case = prepared(toy, turns=1, rules=toy.model.Rules(fresh_only=False))
 
     assert replay(case).mismatch is None
-    sound = replay(case, make=lambda _, local: toy.faces.make_core(toy.model.Rules(), local))
+    sound = replay(case, make=lambda _, local: toy.binding.make_core(toy.model.Rules(), local))
     assert sound.mismatch is not None
 
 
@@ -171,19 +171,19 @@ def test_an_input_that_cannot_come_is_left_out(toy: SimpleNamespace) -> None:
         return getattr(event, "sender", local.peers[0]) in local.peers
 
     seen: set[tuple[str, str]] = set()
-    handler = toy.faces.handlers["ReceiveThanks"]
+    handler = toy.binding.handlers["ReceiveThanks"]
 
     def watching(rules: Any, me: Any, event: Any) -> Any:
         seen.add((me.node, event.sender))
         return handler(rules, me, event)
 
-    watched = {**toy.faces.handlers, "ReceiveThanks": watching}
-    toy.faces = replace(toy.faces, handlers=watched)
+    watched = {**toy.binding.handlers, "ReceiveThanks": watching}
+    toy.binding = replace(toy.binding, handlers=watched)
     assert walked(toy).mismatch is None
     assert ("a", "a") in seen
 
     seen.clear()
-    toy.faces = replace(toy.faces, assumes=of_a_peer)
+    toy.binding = replace(toy.binding, assumes=of_a_peer)
     assert walked(toy).mismatch is None
     assert seen <= {("a", "b"), ("b", "a")}
 
@@ -193,8 +193,8 @@ def test_a_model_that_cannot_answer_is_a_finding(toy: SimpleNamespace) -> None:
         assert event.sender != me.node, "never happens"
         return Accepted(me)
 
-    handlers = {**toy.faces.handlers, "ReceiveThanks": brittle}
-    toy.faces = replace(toy.faces, handlers=handlers)
+    handlers = {**toy.binding.handlers, "ReceiveThanks": brittle}
+    toy.binding = replace(toy.binding, handlers=handlers)
     found = walked(toy)
 
     assert found.mismatch is not None
@@ -202,15 +202,15 @@ def test_a_model_that_cannot_answer_is_a_finding(toy: SimpleNamespace) -> None:
 
 
 def test_every_conjunct_of_a_guard_is_known_and_an_untried_one_shows(toy: SimpleNamespace) -> None:
-    texts = guards_of(toy.faces)
+    texts = guards_of(toy.binding)
     assert texts == ("holds[n]", "to \\in Peers(n)", "<<s, t>> \\notin thanked[n]")
 
     # Nobody can offer what is not handled, so its guard does not count.
-    unhandled = replace(toy.faces, unhandled=frozenset({"Restart", "ReceiveThanks"}))
+    unhandled = replace(toy.binding, unhandled=frozenset({"Restart", "ReceiveThanks"}))
     assert guards_of(unhandled) == texts[:2]
 
     case = prepared(toy)
     offers = case.offers()
-    assert untried(toy.faces, offers.refused) == list(texts)
+    assert untried(toy.binding, offers.refused) == list(texts)
     replay(case, offers=offers)
-    assert untried(toy.faces, offers.refused) == []
+    assert untried(toy.binding, offers.refused) == []

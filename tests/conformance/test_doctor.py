@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance import doctor
+from raincheck.conformance.verbs import doctor
 
 
 def diagnose(capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, dict[str, str]]]:

@@ -7,15 +7,10 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.dossier import OPEN, Dossier, Step
+from raincheck.conformance.cases.tables import Assumption, Case, load_assumptions, load_cases
+from raincheck.conformance.evidence.basis import OPEN, Dossier, Step
+from raincheck.conformance.evidence.verdicts import compile_dossier
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
-from raincheck.conformance.tlc.cases import (
-    Assumption,
-    Case,
-    load_assumptions,
-    load_cases,
-)
-from raincheck.conformance.weighing import compile_dossier
 
 CASES = tuple(case for case in load_cases() if (case.tier, case.protocol) == ("quick", "sequencer"))
 ASSUMPTIONS = tuple(

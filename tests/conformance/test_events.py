@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.traces import tracefile
-from raincheck.conformance.traces.batches import Problem
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
-from raincheck.conformance.traces.events import (
+from raincheck.conformance.trace import tracefile
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.events import (
     Event,
     Header,
     channel_of,
@@ -18,11 +18,11 @@ from raincheck.conformance.traces.events import (
     encode,
     well_formed,
 )
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.traces.steady import write_steady
-from raincheck.conformance.traces.tracefile import read_records
-from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
-from raincheck.conformance.traces.traceparquet import write_parquet
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.tracefile import read_records
+from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.trace.traceparquet import write_parquet
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"
 TRACES = Path(__file__).parents[1] / "traces" / "sequencer"

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Evidence, Outcome, Result, Ui, reserve_folder
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, reserve_folder
 from raincheck.conformance.outcome import plain
 
 GOOD = Result("case <1>", "toy", "holds", figures={"seconds": 1.5, "distinct_states": 7})

@@ -7,22 +7,15 @@ from xml.etree import ElementTree
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.mapping import sequencer_story
-from raincheck.conformance.report.sequence import (
-    Change,
-    Diagram,
-    Event,
-    Message,
-    as_steps,
-    as_text,
-)
+from raincheck.conformance.bindings.sequencer import story as sequencer_story
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.report.sequence import Change, Diagram, Event, Message, as_steps, as_text
 from raincheck.conformance.report.sequencesvg import as_page, as_svg
-from raincheck.conformance.tlc.cases import Case, load_cases
+from raincheck.conformance.tlc.output import read_output
+from raincheck.conformance.tlc.spec import comment_above
 from raincheck.conformance.tlc.story import actor, changes, diagram_of
-from raincheck.conformance.tlc.tlaspec import comment_above
 from raincheck.conformance.tlc.tlc import TlcResult
-from raincheck.conformance.tlc.tlcoutput import read_output
-from raincheck.model.tlavalue import parse
+from raincheck.model.machine.tlavalue import parse
 
 HERE = Path(__file__).parent
 

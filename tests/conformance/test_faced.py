@@ -1,4 +1,4 @@
-"""Traces of any protocol by its faces: good ones conform, every kind of damage is found."""
+"""Traces of any protocol by its binding: good ones conform, every kind of damage is found."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.described import FromFaces
-from raincheck.conformance.replaying.cores import Cores
-from raincheck.conformance.traces import facednet
-from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.faced import End
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
+from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.replay.cores import Cores
+from raincheck.conformance.trace import channels_compared as facednet
+from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.follower import End
+from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.impl.messages import Address
-from raincheck.impl.recording import ByName, Described, Recorder, attach, detach
-from raincheck.impl.tracing import TraceWriter
+from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
+from raincheck.impl.recording.sequencer import TraceWriter
 
 Records = dict[str, list[dict[str, Any]]]
 """The records of each file, by the node's name."""
@@ -28,14 +28,14 @@ def recorded(
 ) -> list[Path]:
     """The traces of real cores on a random walk of the model's network."""
     system = toy.system.machine({"turns": 6})
-    cores = Cores(toy.faces, system)
+    cores = Cores(toy.binding, system)
     (state,) = system.initial()
     cores.begin(state)
     writers, recorders = {}, {}
     for node, core in cores.cores.items():
         writer = TraceWriter(folder, "r1", Address(node, 0), protocol="handover")
         recorder = Recorder(
-            described or FromFaces(toy.faces), "r1", Address(node, 0), system.nodes, writer
+            described or FromFaces(toy.binding), "r1", Address(node, 0), system.nodes, writer
         )
         recorder.begin(core)
         attach(core, recorder)
@@ -110,11 +110,11 @@ def test_the_names_of_a_core_are_enough_to_record_it(toy: SimpleNamespace, tmp_p
 
 def test_recording_changes_nothing_and_can_be_ended(toy: SimpleNamespace) -> None:
     def core() -> Any:
-        return toy.faces.make_core(toy.model.Rules(), toy.model.Local("a", ("b",), holds=True))
+        return toy.binding.make_core(toy.model.Rules(), toy.model.Local("a", ("b",), holds=True))
 
     records: list[Any] = []
     plain, watched = core(), core()
-    attach(watched, Recorder(FromFaces(toy.faces), "r", Address("a", 0), ["a"], records.append))
+    attach(watched, Recorder(FromFaces(toy.binding), "r", Address("a", 0), ["a"], records.append))
     for event in (toy.core.Pass(Address("b", 0)), toy.core.ReceiveToken(Address("b", 0), 2)):
         assert watched.handle(event) == plain.handle(event)
     detach(watched)
@@ -130,8 +130,8 @@ def test_a_message_that_the_core_refuses_leaves_a_hole_in_its_channel(
     from raincheck.impl.errors import NotEnabled
 
     records: list[Any] = []
-    core = toy.faces.make_core(toy.model.Rules(), toy.model.Local("a", ("b",)))
-    attach(core, Recorder(FromFaces(toy.faces), "r", Address("a", 0), ["a"], records.append))
+    core = toy.binding.make_core(toy.model.Rules(), toy.model.Local("a", ("b",)))
+    attach(core, Recorder(FromFaces(toy.binding), "r", Address("a", 0), ["a"], records.append))
     core.handle(toy.core.ReceiveThanks(Address("b", 0), 1))
     with pytest.raises(NotEnabled):
         core.handle(toy.core.ReceiveThanks(Address("b", 0), 1))

@@ -5,7 +5,7 @@ from itertools import pairwise
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.field.faults import (
+from raincheck.conformance.field.stack.faults import (
     CHANGES,
     COORDINATOR,
     KINDS,
@@ -15,7 +15,7 @@ from raincheck.conformance.field.faults import (
     make_plan,
     parse_kinds,
 )
-from raincheck.impl.faulty import Damage
+from raincheck.impl.transport.faulty import Damage
 
 
 def test_the_words_of_the_option_are_read() -> None:

@@ -1,4 +1,4 @@
-"""The verb generate on a protocol that has faces: its results, its evidence, its files."""
+"""The verb generate on a protocol that has binding: its results, its evidence, its files."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from raincheck.__main__ import main
 
 @pytest.fixture(autouse=True)
 def catalog(toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("raincheck.conformance.generate.load_cases", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.verbs.generate.load_cases", lambda: (toy.case,))
 
 
 def generate(
@@ -62,7 +62,7 @@ def test_a_mismatch_is_kept_and_can_be_played_again(
     schedule = tmp_path / "out" / "handover-small.schedule.jsonl"
     assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 1
     monkeypatch.undo()
-    monkeypatch.setattr("raincheck.conformance.generate.load_cases", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.verbs.generate.load_cases", lambda: (toy.case,))
     assert generate(capsys, tmp_path, "--schedule", str(schedule))[0] == 0
 
 
@@ -100,7 +100,7 @@ def test_a_guard_that_is_never_false_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guards = ("holds[n]", "never[n]")
-    monkeypatch.setattr("raincheck.conformance.replaying.offers.guards_of", lambda _: guards)
+    monkeypatch.setattr("raincheck.conformance.replay.offers.guards_of", lambda _: guards)
 
     code, outcome, _ = generate(capsys, tmp_path, "--examples", "2")
 
@@ -118,7 +118,7 @@ def test_a_repair_that_the_implementation_cannot_undo_leaves_the_case_out(
 ) -> None:
     from dataclasses import replace
 
-    monkeypatch.setattr(toy.mapping, "FACES", replace(toy.faces, switches={}))
+    monkeypatch.setattr(toy.mapping, "BINDING", replace(toy.binding, switches={}))
     monkeypatch.setattr(
         toy.system, "machine", lambda _: toy.system.System(rules=toy.model.Rules(thanks=False))
     )

@@ -9,13 +9,7 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.java import (
-    Java,
-    find_java,
-    spark_java_home,
-    tlc_jar,
-    tlc_version,
-)
+from raincheck.conformance.tools.java import Java, find_java, spark_java_home, tlc_jar, tlc_version
 
 NATIVE = "java.base jdk.incubator.vector"
 

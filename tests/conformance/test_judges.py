@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance import mutate
 from raincheck.conformance.judges import muted_in_turn
 from raincheck.conformance.judges.muted_in_turn import all_rules
 from raincheck.conformance.judges.muting import muted
@@ -26,6 +25,7 @@ from raincheck.conformance.judges.planting import (
 )
 from raincheck.conformance.judges.rules import PACKAGE, Rule, Source, rules_of, unheard
 from raincheck.conformance.judges.sources import SOURCES
+from raincheck.conformance.verbs import mutate
 
 RULES = all_rules()
 EXCUSED = [rule for rule in RULES if rule.key in redundant_of(rule.source)]
@@ -359,7 +359,7 @@ def tried_by_the_verb(
 def test_the_verb_takes_out_each_rule_and_says_who_misses_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    some = [rule for rule in RULES if rule.source.module == "field.fence"]
+    some = [rule for rule in RULES if rule.source.module == "field.ring.fence"]
     code, results = tried_by_the_verb(tmp_path, some, monkeypatch, capsys)
 
     assert code == 0

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.field.layertraces import traced
-from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.tracefile import trace_files
-from raincheck.impl.layer_repairs import LayerRepairs
-from raincheck.impl.recording import Recorder
-from raincheck.impl.simulator import Link, Simulator
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.tracing import TraceWriter
-from raincheck.model.unicast_field import first_gaps
+from raincheck.conformance.field.stack.layer_traces import traced
+from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.impl.recording.core import Recorder
+from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.repairs import LayerRepairs
+from raincheck.model.unicast.field import first_gaps
 
 BAD = Link(loss=0.1, duplicate=0.1, delay=(0.0005, 0.02))
 NARROW = StackConfig(

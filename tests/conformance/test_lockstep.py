@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.generate import play, read_schedules
-from raincheck.conformance.replaying.lockstep import Walked, lockstep
-from raincheck.conformance.replaying.moves import Move
-from raincheck.conformance.replaying.pair import Differs, Pair, instance, shortened, system_of
-from raincheck.impl import effects as impl
+from raincheck.conformance.replay.lockstep import Walked, lockstep
+from raincheck.conformance.replay.moves import Move
+from raincheck.conformance.replay.pair import Differs, Pair, instance, shortened, system_of
+from raincheck.conformance.verbs.generate import play, read_schedules
 from raincheck.impl.messages import Address as ImplAddress
-from raincheck.impl.sequencer import Repairs, Sequencer
-from raincheck.model.runs import Address
-from raincheck.model.sequencer import Rules
-from raincheck.model.sequencer_state import View
+from raincheck.impl.sequencer import events as impl
+from raincheck.impl.sequencer.core import Repairs, Sequencer
+from raincheck.model.machine.runs import Address
+from raincheck.model.sequencer.handlers import Rules
+from raincheck.model.sequencer.state import View
 
 SEED = 1
 

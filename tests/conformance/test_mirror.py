@@ -9,18 +9,18 @@ from types import ModuleType
 
 import pytest
 
+from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
+from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Ui
-from raincheck.conformance.mirror import Case, add_arguments, machine_of, mirror_case, run
-from raincheck.conformance.tlc.cases import load_cases, select
-from raincheck.conformance.tlc.cfgfile import Configuration, read_cfg
+from raincheck.conformance.evidence.folder import Ui
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
 from raincheck.conformance.tlc.stategraph import of_machine
-from raincheck.model.explore import explore
-from raincheck.model.machine import Step, Value, function, record
-from raincheck.model.tlavalue import ModelValue
+from raincheck.conformance.verbs.mirror import Case, add_arguments, machine_of, mirror_case, run
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Step, Value, function, record
+from raincheck.model.machine.tlavalue import ModelValue
 
 TOYS = Path(__file__).parent / "toys"
 CFG = TOYS / "Token.cfg"
@@ -177,7 +177,7 @@ def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
 
 
 def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
-    from raincheck.conformance import mirror
+    from raincheck.conformance.verbs import mirror
 
     given = arguments(tmp_path, "--protocol", "sequencer")
     chosen = mirror._chosen(given)
@@ -189,7 +189,8 @@ def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
 
 
 def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "raincheck.model.empty_system", ModuleType("empty_system"))
+    for name in ("raincheck.model.empty", "raincheck.model.empty.system"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
     ui = Ui(quiet=True)
     files = ["--module", str(CASE.module), "--cfg", str(CFG)]
     for words, reason in [
@@ -212,7 +213,7 @@ def test_a_model_that_refuses_its_constants_is_said_in_a_sentence():
 
 
 def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
-    from raincheck.conformance import mirror
+    from raincheck.conformance.verbs import mirror
 
     monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(limit=2))
     monkeypatch.setattr(mirror, "has_model", lambda _: True)
@@ -230,7 +231,7 @@ def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
 
 
 def test_a_case_that_turns_out_too_large_is_left_out_unless_it_is_asked_for(tmp_path, monkeypatch):
-    from raincheck.conformance import mirror
+    from raincheck.conformance.verbs import mirror
 
     monkeypatch.setattr(mirror, "machine_of", lambda *_: Token())
     monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
@@ -281,7 +282,7 @@ def test_a_repair_undone_in_the_model_alone_is_found(tmp_path):
 
 
 def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch):
-    from raincheck.conformance import mirror
+    from raincheck.conformance.verbs import mirror
 
     monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
     assert not mirror.has_model(CASE.protocol)
@@ -289,4 +290,4 @@ def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch
     run(arguments(tmp_path), Ui(quiet=True))
 
     (left_out,) = json.loads((tmp_path / "out/left_out.json").read_text())
-    assert left_out["reason"] == f"there is no model/{CASE.protocol}_system.py"
+    assert left_out["reason"] == f"there is no model/{CASE.protocol}/system.py"

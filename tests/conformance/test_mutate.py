@@ -7,11 +7,22 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance import mutate
+from raincheck.conformance.cases.tables import Case, load_cases
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Result, Ui
-from raincheck.conformance.generate import prepare
-from raincheck.conformance.mutate import (
+from raincheck.conformance.evidence.folder import Result, Ui
+from raincheck.conformance.replay.core_mutants import of_protocol, try_faces
+from raincheck.conformance.replay.damage import damaged_faces
+from raincheck.conformance.replay.mutants import (
+    Mutant,
+    core_maker,
+    damaged,
+    load_mutants,
+    mutated_module,
+    write_spec,
+)
+from raincheck.conformance.verbs import mutate
+from raincheck.conformance.verbs.generate import prepare
+from raincheck.conformance.verbs.mutate import (
     actions_reached,
     add_arguments,
     chosen,
@@ -22,19 +33,8 @@ from raincheck.conformance.mutate import (
     try_implementation,
     try_spec,
 )
-from raincheck.conformance.replaying.damage import damaged_faces
-from raincheck.conformance.replaying.facemutants import of_protocol, try_faces
-from raincheck.conformance.replaying.mutants import (
-    Mutant,
-    core_maker,
-    damaged,
-    load_mutants,
-    mutated_module,
-    write_spec,
-)
-from raincheck.conformance.tlc.cases import Case, load_cases
-from raincheck.impl import sequencer as implementation
 from raincheck.impl.messages import Address
+from raincheck.impl.sequencer import core as implementation
 
 CASES = {case.name: case for case in load_cases()}
 MUTANTS = {mutant.name: mutant for mutant in load_mutants()}
@@ -50,7 +50,7 @@ def harmless(**fields: object) -> Mutant:
     given: dict[str, object] = {
         "name": "harmless",
         "shows": "nothing",
-        "file": "impl/sequencer.py",
+        "file": "impl/sequencer/core.py",
         "edits": (("self.early: list[Forward] = []", "self.early: list[Forward] = list()"),),
         "cases": ("sequencer-f3-repaired",),
     }
@@ -197,7 +197,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
     with pytest.raises(UsageError, match="no Python"):
         mutated_module(harmless(edits=(("from __future__ import annotations", "("),)))
     with pytest.raises(UsageError, match="only impl"):
-        mutated_module(harmless(file="impl/nakack.py"))
+        mutated_module(harmless(file="impl/nakack/core.py"))
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,18 @@
 
 import pytest
 
-from raincheck.conformance.mapping.nakack import FACES
-from raincheck.conformance.replaying.corelockstep import lockstep
-from raincheck.conformance.replaying.cores import replay
-from raincheck.conformance.replaying.damage import without
-from raincheck.conformance.replaying.verticals import Replayable
-from raincheck.conformance.tlc.cases import load_cases
+from raincheck.conformance.bindings.nakack.binding import BINDING
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.replay.core_lockstep import lockstep
+from raincheck.conformance.replay.cores import replay
+from raincheck.conformance.replay.damage import without
+from raincheck.conformance.replay.protocol import Replayable
 
 CASES = {case.name: case for case in load_cases() if case.protocol == "nakack"}
 
 
 def prepared(*names):
-    return Replayable(FACES, [CASES[name] for name in names]).prepared()
+    return Replayable(BINDING, [CASES[name] for name in names]).prepared()
 
 
 pytestmark = pytest.mark.slow
@@ -50,14 +50,14 @@ def test_every_edge_is_made_by_the_real_class(name):
 def test_each_repair_undone_in_the_class_is_noticed(undone, name):
     [case] = prepared(name)
 
-    assert replay(case, make=without(FACES, undone)).mismatch is not None
+    assert replay(case, make=without(BINDING, undone)).mismatch is not None
 
 
 def test_the_class_and_the_model_go_together_beyond_the_graphs():
     names = ("nakack-everything", "nakack-join")
-    instances = Replayable(FACES, [CASES[name] for name in names]).instances()
+    instances = Replayable(BINDING, [CASES[name] for name in names]).instances()
 
-    found = lockstep(FACES, instances, seed=1, runs=40)
+    found = lockstep(BINDING, instances, seed=1, runs=40)
 
     assert found.mismatch is None
-    assert found.actions.keys() >= FACES.inputs.keys() - {"Crash", "Fetch"}
+    assert found.actions.keys() >= BINDING.inputs.keys() - {"Crash", "Fetch"}

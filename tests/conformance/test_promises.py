@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.traces.broken import BROKEN, kept
-from raincheck.conformance.traces.checker import RunVerdict, check_paths
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.traces.scripted import Script
-from raincheck.conformance.traces.tracegen import write_trace
+from raincheck.conformance.trace.broken import BROKEN, kept
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.scripted import Script
+from raincheck.conformance.trace.tracegen import write_trace
 
 PROMISES = {
     "TotalOrder",

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.spark.recount import recounted
-from raincheck.conformance.traces.events import Address
-from raincheck.conformance.traces.findings import INCONCLUSIVE, VIOLATED, Installed, Summary
-from raincheck.conformance.traces.promises import evaluate
-from raincheck.conformance.traces.rows import Rows
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Installed, Summary
+from raincheck.conformance.trace.promises import evaluate
+from raincheck.conformance.trace.rows import Rows
 
 ENDS = ("footer", "ended", "open", "broken")
 Logs = tuple[dict[Address, Summary], dict[Address, Any]]

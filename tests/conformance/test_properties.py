@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.deliveries.logs import Row
+from raincheck.conformance.deliveries.properties import NAMES, judged
+from raincheck.conformance.deliveries.properties_local import answer, check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.judges.delivery_log import log
-from raincheck.conformance.traces.deliveries import Row
-from raincheck.conformance.traces.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
-from raincheck.conformance.traces.properties import NAMES, judged
-from raincheck.conformance.traces.properties_local import answer, check_deliveries
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 
 
 def verdicts(

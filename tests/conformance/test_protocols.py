@@ -1,4 +1,4 @@
-"""Every protocol that has faces: its real cores' traces conform, and on Spark too."""
+"""Every protocol that has binding: its real cores' traces conform, and on Spark too."""
 
 import importlib.util
 import json
@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from raincheck.conformance.faces import Faces, faces_of
-from raincheck.conformance.replaying.verticals import nothing_undone, system_for
-from raincheck.conformance.tlc.cases import Case, load_cases
-from raincheck.conformance.traces.facedgen import record_walk
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.ringgen import record_ring
-from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.conformance.bindings.binding import Binding, binding_of
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.replay.protocol import nothing_undone, system_for
+from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.ring.generator import record_ring
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,26 +23,26 @@ CATALOG = load_cases()
 PROTOCOLS = sorted(
     protocol
     for protocol in {case.protocol for case in CATALOG} - {"sequencer"}
-    if importlib.util.find_spec(f"raincheck.conformance.mapping.{protocol}")
+    if importlib.util.find_spec(f"raincheck.conformance.bindings.{protocol}")
 )
 
 
-def case_of(faces: Faces) -> Case:
+def case_of(binding: Binding) -> Case:
     """The largest quick case with all repairs on."""
     cases = [
         case
         for case in CATALOG
-        if (case.protocol, case.tier, case.expected) == (faces.protocol, "quick", "holds")
-        and nothing_undone(faces, system_for(case).rules)
+        if (case.protocol, case.tier, case.expected) == (binding.protocol, "quick", "holds")
+        and nothing_undone(binding, system_for(case).rules)
     ]
     return max(cases, key=lambda case: case.distinct or 0)
 
 
 def write_walks(protocol: str, folder: Path, walks: int = 5, run: str = "") -> None:
-    faces = faces_of(protocol)
-    system = system_for(case_of(faces))
+    binding = binding_of(protocol)
+    system = system_for(case_of(binding))
     steps = sum(
-        record_walk(faces, system, folder, run=f"{run or protocol}-{seed}", seed=seed)
+        record_walk(binding, system, folder, run=f"{run or protocol}-{seed}", seed=seed)
         for seed in range(walks)
     )
     assert steps > 5 * walks
@@ -96,7 +96,7 @@ def session() -> Iterator["SparkSession"]:
 @pytest.mark.java
 @pytest.mark.filterwarnings("default")
 def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: Path) -> None:
-    from raincheck.conformance.spark import facedpipeline
+    from raincheck.conformance.spark import core_pipeline as facedpipeline
 
     for protocol in PROTOCOLS:
         write_walks(protocol, tmp_path / protocol, walks=2)
@@ -126,7 +126,7 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
 def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     session: "SparkSession", tmp_path: Path
 ) -> None:
-    from raincheck.conformance.spark import facedpipeline
+    from raincheck.conformance.spark import core_pipeline as facedpipeline
 
     for place, fault in enumerate((None, other_view, delivered_again), 1):
         record_ring(tmp_path, f"ring-{place}", seed=place)

@@ -51,7 +51,7 @@ def test_without_a_repair_it_is_violated_and_the_counterexample_is_kept(capsys, 
 
 @pytest.mark.slow
 def test_what_times_out_is_inconclusive(capsys, tmp_path, monkeypatch):
-    from raincheck.conformance import prove as module
+    from raincheck.conformance.verbs import prove as module
 
     monkeypatch.setattr(module, "attempt", _undecided)
 
@@ -64,7 +64,7 @@ def test_what_times_out_is_inconclusive(capsys, tmp_path, monkeypatch):
 
 
 def _undecided(obligation, seed, timeout):
-    from raincheck.model.inductive.induction import Attempt
+    from raincheck.model.proof.induction import Attempt
 
     left = obligation.kind == "implied"
     return Attempt(obligation, seed, not left, timeout / 1000, "unknown (timeout)" if left else "")

@@ -17,18 +17,18 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from raincheck.conformance.faces import MakeCore
-from raincheck.conformance.mapping.raincore import FACES
-from raincheck.conformance.replaying.corelockstep import Instance, lockstep
-from raincheck.conformance.replaying.cores import Cores, Problem
-from raincheck.conformance.replaying.damage import without
-from raincheck.conformance.replaying.offers import refuses
-from raincheck.conformance.replaying.verticals import Replayable, offers_of
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.machine import Refused
-from raincheck.model.raincore import Rules
-from raincheck.model.raincore_state import Constants, Spent
-from raincheck.model.raincore_system import RaincoreSystem
+from raincheck.conformance.bindings.binding import MakeCore
+from raincheck.conformance.bindings.raincore.binding import BINDING
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.replay.core_lockstep import Instance, lockstep
+from raincheck.conformance.replay.cores import Cores, Problem
+from raincheck.conformance.replay.damage import without
+from raincheck.conformance.replay.offers import refuses
+from raincheck.conformance.replay.protocol import Replayable, offers_of
+from raincheck.model.machine.machine import Refused
+from raincheck.model.raincore.handlers import Rules
+from raincheck.model.raincore.state import Constants, Spent
+from raincheck.model.raincore.system import RaincoreSystem
 
 REPAIRS = tuple(repair.name for repair in fields(Rules))
 AS_WRITTEN = Rules(**dict.fromkeys(REPAIRS, False))
@@ -58,7 +58,7 @@ def system_of(rules: Rules, *, formed: bool = True) -> RaincoreSystem:
 
 def instance(rules: Rules, *, formed: bool = True) -> Instance:
     system = system_of(rules, formed=formed)
-    return Instance("everything", system, offers_of(FACES, system, 150))
+    return Instance("everything", system, offers_of(BINDING, system, 150))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def instance(rules: Rules, *, formed: bool = True) -> Instance:
 )
 def test_core_and_model_stay_the_same(rules: Rules) -> None:
     found = lockstep(
-        FACES, [instance(rules), instance(rules, formed=False)], seed=3, runs=8, shrink=False
+        BINDING, [instance(rules), instance(rules, formed=False)], seed=3, runs=8, shrink=False
     )
 
     assert found.mismatch is None, found.mismatch.text()
@@ -78,9 +78,9 @@ def test_core_and_model_stay_the_same(rules: Rules) -> None:
 
 def test_a_rule_of_the_world_around_is_no_reason_to_leave_a_case_out() -> None:
     seed_case = [case for case in load_cases() if case.name == "raincore-f1-seed"]
-    nowhere = replace(FACES, around=frozenset())
+    nowhere = replace(BINDING, around=frozenset())
 
-    assert Replayable(FACES, seed_case).left_out == {}
+    assert Replayable(BINDING, seed_case).left_out == {}
     assert Replayable(nowhere, seed_case).left_out == {"raincore-f1-seed": "incarnations"}
 
 
@@ -98,7 +98,7 @@ class Beside(RuleBasedStateMachine):
         """Choose which repairs are undone, and whether the ring is there already."""
         rules = replace(Rules(), **dict.fromkeys(undone, False))
         self.system = system_of(rules, formed=formed)
-        self.cores = Cores(FACES, self.system, type(self).make)
+        self.cores = Cores(BINDING, self.system, type(self).make)
         (self.state,) = self.system.initial()
         self.cores.begin(self.state)
         self.brought: list[Any] = []
@@ -125,12 +125,12 @@ class Beside(RuleBasedStateMachine):
         """Something that was brought before comes once more, late: to the node it was for."""
         node, event = self.brought[which % len(self.brought)]
         local = self.system.local(self.state, node)
-        answer = FACES.handlers[type(event).__name__](self.system.rules, local, event)
+        answer = BINDING.handlers[type(event).__name__](self.system.rules, local, event)
         if isinstance(answer, Refused):
-            assert refuses(FACES, self.cores.cores[node], local, event) == ""
+            assert refuses(BINDING, self.cores.cores[node], local, event) == ""
             self.made["refused"] += 1
         elif answer.local == local and not answer.outputs:
-            assert self.cores.cores[node].handle(FACES.core_event(event)) == []
+            assert self.cores.cores[node].handle(BINDING.core_event(event)) == []
             self.cores.compare(node, "it is not ignored")
             self.made["ignored"] += 1
 
@@ -162,10 +162,10 @@ def test_hypothesis_finds_no_way_to_part_them() -> None:
 
     assert made["refused"] > 20
     assert made["ignored"] > 10
-    actions = set(FACES.inputs) - {"Forget"}
+    actions = set(BINDING.inputs) - {"Forget"}
     assert actions <= set(made), f"never: {actions - set(made)}"
 
 
 def test_hypothesis_finds_a_holder_that_does_not_veto() -> None:
     with pytest.raises(Problem, match="differ"):
-        stateful(without(FACES, {"holder_vetoes": False}), examples=200)
+        stateful(without(BINDING, {"holder_vetoes": False}), examples=200)

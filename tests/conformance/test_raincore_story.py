@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.mapping import raincore_story
-from raincheck.conformance.mapping.raincore_story import tell, witness
+from raincheck.conformance.bindings.raincore import story as raincore_story
+from raincheck.conformance.bindings.raincore.story import tell, witness
 from raincheck.conformance.report.sequence import Diagram, Event, as_text
-from raincheck.model.composed import Move
-from raincheck.model.raincore_local import Rules
-from raincheck.model.raincore_state import Constants, Spent, State
-from raincheck.model.raincore_system import RaincoreSystem
+from raincheck.model.machine.composed import Move
+from raincheck.model.raincore.local import Rules
+from raincheck.model.raincore.state import Constants, Spent, State
+from raincheck.model.raincore.system import RaincoreSystem
 
 AS_WRITTEN = Rules(**{each.name: each.name == "one_founder" for each in fields(Rules)})
 MOST = Spent(*(9 for _ in Spent._fields))

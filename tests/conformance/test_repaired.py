@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from raincheck.conformance.faces import faces_of
-from raincheck.conformance.mirror import has_model, machine_of
-from raincheck.conformance.repaired import needs_of
-from raincheck.conformance.tlc.cases import Case, load_assumptions, load_cases, spec_folder
-from raincheck.model import sequencer
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.cases.tables import Case, load_assumptions, load_cases, spec_folder
+from raincheck.conformance.evidence.needs import needs_of
+from raincheck.conformance.verbs.mirror import has_model, machine_of
+from raincheck.model.sequencer import handlers as sequencer
 
 CASES = {case.name: case for case in load_cases()}
 PROTOCOLS = sorted({case.protocol for case in CASES.values()})
@@ -38,7 +38,7 @@ def rules_in(case: Case) -> object:
 
 def usual(protocol: str) -> object:
     """The rules of the implementation, by the model's own defaults."""
-    return sequencer.Rules() if protocol == "sequencer" else faces_of(protocol).rules()
+    return sequencer.Rules() if protocol == "sequencer" else binding_of(protocol).rules()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

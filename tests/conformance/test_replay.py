@@ -10,9 +10,15 @@ from pathlib import Path
 
 import pytest
 
+from raincheck.conformance.bindings.sequencer import binding as mapping
+from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Ui
-from raincheck.conformance.generate import (
+from raincheck.conformance.evidence.folder import Ui
+from raincheck.conformance.replay.group import Group, Impossible
+from raincheck.conformance.replay.moves import Move, printed
+from raincheck.conformance.replay.probes import Probes
+from raincheck.conformance.replay.replay import Prepared, plain_core, replay
+from raincheck.conformance.verbs.generate import (
     ACTIONS,
     add_arguments,
     coverage_of,
@@ -21,16 +27,10 @@ from raincheck.conformance.generate import (
     result_of,
     run,
 )
-from raincheck.conformance.mapping import sequencer as mapping
-from raincheck.conformance.replaying.group import Group, Impossible
-from raincheck.conformance.replaying.moves import Move, printed
-from raincheck.conformance.replaying.probes import Probes
-from raincheck.conformance.replaying.replay import Prepared, plain_core, replay
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.impl import effects as impl
 from raincheck.impl import messages as wire
-from raincheck.impl.sequencer import Repairs, Sequencer
-from raincheck.model.runs import Address, Run
+from raincheck.impl.sequencer import events as impl
+from raincheck.impl.sequencer.core import Repairs, Sequencer
+from raincheck.model.machine.runs import Address, Run
 
 CASES = {case.name: case for case in load_cases()}
 REPAIRED = ["join", "leave", "demote", "return", "f5-repaired", "f10-repaired", "f13-repaired"]

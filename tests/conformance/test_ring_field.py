@@ -10,9 +10,8 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence import Outcome
-from raincheck.conformance.field.fence import NO_FENCE, Access, Fence, Resource, Write, judged
-from raincheck.conformance.field.ringchecks import (
+from raincheck.conformance.evidence.folder import Outcome
+from raincheck.conformance.field.ring.checks import (
     AGREEMENT,
     AS_WRITTEN,
     DELIVERED,
@@ -24,7 +23,7 @@ from raincheck.conformance.field.ringchecks import (
     judge_ring,
     ring_results,
 )
-from raincheck.conformance.field.ringfaults import (
+from raincheck.conformance.field.ring.faults import (
     KINDS,
     MOMENTS,
     MOST,
@@ -33,12 +32,13 @@ from raincheck.conformance.field.ringfaults import (
     make_ring_plan,
     parse_ring_kinds,
 )
-from raincheck.conformance.field.ringmembers import RingMember, settled
-from raincheck.conformance.field.ringrecord import RingRecord
-from raincheck.conformance.field.ringstatus import Status
+from raincheck.conformance.field.ring.fence import NO_FENCE, Access, Fence, Resource, Write, judged
+from raincheck.conformance.field.ring.members import RingMember, settled
+from raincheck.conformance.field.ring.record import RingRecord
+from raincheck.conformance.field.ring.status import Status
 from raincheck.conformance.field.tally import judged_sum
-from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
-from raincheck.conformance.traces.ringpromises import NAMES
+from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
+from raincheck.conformance.trace.ring.promises import NAMES
 
 # ---------------------------------------------------------------- plans
 
@@ -518,7 +518,7 @@ def test_a_dry_run_names_the_members_and_what_is_done_to_them(
     assert main(["run", "raincore", "-n", "--members", "4", "--faults", "holder,pause"]) == 0
 
     lines = capsys.readouterr().out.splitlines()
-    assert sum("raincheck.conformance.ringnode --name=" in line for line in lines) == 4
+    assert sum("raincheck.conformance.field.ring.node --name=" in line for line in lines) == 4
     assert sum(line.startswith("at ") for line in lines) == 2
     assert "--founders=a@HOST:PORT,b@HOST:PORT,c@HOST:PORT,d@HOST:PORT" in lines[0]
     assert any("holder: the token's holder" in line for line in lines)

@@ -8,12 +8,11 @@ from xml.etree import ElementTree
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance import ringexplain
-from raincheck.conformance.report.ringsvg import Line, Spot, ring_svg
-from raincheck.conformance.report.ringtext import Place, ring_lines
-from raincheck.conformance.ringdrawn import by_code, by_model
-from raincheck.conformance.ringexplain import SOURCES, as_svg
-from raincheck.conformance.ringfigures import (
+from raincheck.conformance.cases.tables import spec_folder
+from raincheck.conformance.figures import explain as ringexplain
+from raincheck.conformance.figures.drawn import by_code, by_model
+from raincheck.conformance.figures.explain import SOURCES, as_svg
+from raincheck.conformance.figures.figures import (
     NUMBERS,
     Compared,
     Drawing,
@@ -24,10 +23,11 @@ from raincheck.conformance.ringfigures import (
     figures_in,
     shown,
 )
-from raincheck.conformance.tlc.cases import spec_folder
-from raincheck.impl.raincore import Raincore
-from raincheck.impl.raincore_events import EatingTimeout, Effect, Event, ReceiveToken, Token
-from raincheck.impl.raincore_simulator import Link
+from raincheck.conformance.report.ringsvg import Line, Spot, ring_svg
+from raincheck.conformance.report.ringtext import Place, ring_lines
+from raincheck.impl.raincore.core import Raincore
+from raincheck.impl.raincore.events import EatingTimeout, Effect, Event, ReceiveToken, Token
+from raincheck.impl.simulation.ring import Link
 
 Plant = Callable[[Callable[[Raincore, Event], list[Effect]]], None]
 HANDLE = Raincore.handle

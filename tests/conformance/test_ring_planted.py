@@ -39,10 +39,10 @@ from raincheck.conformance.judges.ring_faults import (
     starves_when_it_has_left,
     telling,
 )
-from raincheck.conformance.traces.faced import check_file
-from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
-from raincheck.conformance.traces.ringpromises import NAMES
-from raincheck.conformance.traces.ringseen import CRASHED, OPEN, RingSeen
+from raincheck.conformance.trace.follower import check_file
+from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
+from raincheck.conformance.trace.ring.promises import NAMES
+from raincheck.conformance.trace.ring.seen import CRASHED, OPEN, RingSeen
 
 
 def seen(path: Path) -> RingSeen:

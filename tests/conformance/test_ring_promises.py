@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from raincheck.conformance.traces.findings import Promise
-from raincheck.conformance.traces.happened import Happened
-from raincheck.conformance.traces.ringpromises import NAMES, ring_promises
-from raincheck.conformance.traces.ringseen import (
+from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.findings import Promise
+from raincheck.conformance.trace.ring.promises import NAMES, ring_promises
+from raincheck.conformance.trace.ring.seen import (
     CRASHED,
     OPEN,
     Address,

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.field import ringrun
-from raincheck.conformance.field.ringchecks import (
+from raincheck.conformance.field.ring import run as ringrun
+from raincheck.conformance.field.ring.checks import (
     AS_WRITTEN,
     PROMISED,
     TRACE,
@@ -20,10 +20,10 @@ from raincheck.conformance.field.ringchecks import (
     judge_ring,
     ring_results,
 )
-from raincheck.conformance.field.ringfaults import HOLDER, KEPT, LOST, RingFault, RingPlan
-from raincheck.conformance.field.ringmembers import RingMember
-from raincheck.conformance.field.ringrecord import RingSettings
-from raincheck.conformance.field.ringrun import RingRun
+from raincheck.conformance.field.ring.faults import HOLDER, KEPT, LOST, RingFault, RingPlan
+from raincheck.conformance.field.ring.members import RingMember
+from raincheck.conformance.field.ring.record import RingSettings
+from raincheck.conformance.field.ring.run import RingRun
 
 QUICK = RingSettings(members=3, seconds=0.5, rate=40)
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.field.ringtrace import cut_to
-from raincheck.conformance.traces.checker import RunVerdict
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.ringgen import RecordedRing, record_ring
-from raincheck.conformance.traces.ringpromises import NAMES
-from raincheck.conformance.traces.tracefile import trace_files
+from raincheck.conformance.field.ring.trace import cut_to
+from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
+from raincheck.conformance.trace.ring.promises import NAMES
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore import Repairs
-from raincheck.impl.raincore_events import Initialise, StarvingTimeout
+from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.raincore.events import Initialise, StarvingTimeout
 
 Records = list[dict[str, Any]]
 AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))

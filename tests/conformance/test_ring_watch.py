@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.field.ringdeeds import deed
-from raincheck.conformance.field.ringstatus import RECENT, Status, Story, list_text, views_text
-from raincheck.conformance.field.ringwatch import TELL_EVERY, Watch, picture
+from raincheck.conformance.field.ring.deeds import deed
+from raincheck.conformance.field.ring.status import RECENT, Status, Story, list_text, views_text
+from raincheck.conformance.field.ring.watch import TELL_EVERY, Watch, picture
 from raincheck.conformance.ui import Ui
 
 RECORDED = Path(__file__).parent / "golden" / "ring-statuses.jsonl"
@@ -272,7 +272,7 @@ def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
 
 ON_A_TERMINAL = """
 import json, sys
-from raincheck.conformance.field.ringwatch import Status, Watch
+from raincheck.conformance.field.ring.watch import Status, Watch
 from raincheck.conformance.ui import Ui
 
 class Clock:

@@ -7,9 +7,9 @@ from typing import Any, Literal, NamedTuple
 import pytest
 from msgspec import Struct
 
-from raincheck.conformance.shapes import ShapeError, frozen, named, plain, shaped
+from raincheck.conformance.bindings.conversion import ShapeError, frozen, named, plain, shaped
 from raincheck.impl.messages import Address, Digest
-from raincheck.model.values import ModelValue
+from raincheck.model.machine.values import ModelValue
 
 Pairs = tuple[tuple[Address, int], ...]
 A, B = Address("a", 0), Address("b", 1)

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance import sidebyside
-from raincheck.conformance.processes import Processes
-from raincheck.conformance.sidebyside import side_by_side
+from raincheck.conformance.tools import sidebyside
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.tools.sidebyside import side_by_side
 
 
 @pytest.fixture(params=[signal.SIGINT, signal.SIGTERM])

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.deliveries import properties_local
+from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
-from raincheck.conformance.traces import checker, properties_local
-from raincheck.conformance.traces.broken import BROKEN
-from raincheck.conformance.traces.damage import FAULTS, damage
-from raincheck.conformance.traces.events import Event
-from raincheck.conformance.traces.properties import NAMES
-from raincheck.conformance.traces.steady import write_steady
-from raincheck.conformance.traces.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.trace import checker
+from raincheck.conformance.trace.broken import BROKEN
+from raincheck.conformance.trace.damage import FAULTS, damage
+from raincheck.conformance.trace.events import Event
+from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

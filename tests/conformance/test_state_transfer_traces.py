@@ -9,23 +9,23 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.described import FromFaces
-from raincheck.conformance.faces import faces_of
-from raincheck.conformance.traces.facedrun import check_others, sorted_out
-from raincheck.conformance.traces.tracefile import trace_files
-from raincheck.impl import state_transfer_events as core_events
-from raincheck.impl.channel import Channel
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.impl.aio.channel import Channel
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
-from raincheck.impl.recording import Recorder, attach, detach
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.state_transfer import Repairs, StateTransfer
-from raincheck.impl.tracing import TraceWriter
-from raincheck.model.machine import Accepted, Refused
+from raincheck.impl.recording.core import Recorder, attach, detach
+from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.state_transfer import events as core_events
+from raincheck.impl.state_transfer.core import Repairs, StateTransfer
+from raincheck.model.machine.machine import Accepted, Refused
 
 pytestmark = pytest.mark.sockets
 
-FACES = faces_of("state_transfer")
+BINDING = binding_of("state_transfer")
 ALL = Repairs()
 STACK = StackConfig(join_timeout=0.2, join_interval=0.02, state_window=4)
 
@@ -69,7 +69,7 @@ async def transfers(folder: Path, repairs: Repairs = ALL) -> None:
             writer = TraceWriter(folder, "run", channel.address, protocol="state_transfer")
             who = channel.address
             recorder = Recorder(
-                FromFaces(FACES), "run", who, "abc", writer, constants={"window": 4}
+                FromFaces(BINDING), "run", who, "abc", writer, constants={"window": 4}
             )
             core = channel._stack.state.core
             core.repairs = repairs
@@ -146,31 +146,31 @@ def drawn(draw: random.Random) -> Any:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_views_come_and_go_in_the_model_as_in_the_core(seed: int) -> None:
-    draw, described = random.Random(seed), FromFaces(FACES)
-    rules = FACES.rules(window=16)
+    draw, described = random.Random(seed), FromFaces(BINDING)
+    rules = BINDING.rules(window=16)
     core = StateTransfer(Address("a", 0))
-    local, taken = FACES.core_local(core), set()
+    local, taken = BINDING.core_local(core), set()
     for _ in range(100):
         event = drawn(draw)
         name = type(event).__name__
-        answer = FACES.traced_handler(name)(rules, local, described._input(event))
+        answer = BINDING.traced_handler(name)(rules, local, described._input(event))
         if isinstance(answer, Refused):
             with pytest.raises(NotEnabled):
                 core.handle(event)
             continue
         assert isinstance(answer, Accepted)
-        assert FACES.model_outputs(core.handle(event)) == answer.outputs
+        assert BINDING.model_outputs(core.handle(event)) == answer.outputs
         local = answer.local
-        assert FACES.core_local(core) == local
+        assert BINDING.core_local(core) == local
         taken.add(name)
     assert {"InstallView", "ReceiveJoin", "Suspect", "ReceiveGo"} <= taken
 
 
 @pytest.mark.parametrize("phase", ["idle", "set"])
 def test_a_process_that_has_asked_before_does_not_join(phase: str) -> None:
-    local = FACES.core_local(StateTransfer(Address("d", 0)))._replace(phase=phase)
-    join = FACES.field_inputs["Join"](("a", 0), (("a", 0), ("d", 0)))
+    local = BINDING.core_local(StateTransfer(Address("d", 0)))._replace(phase=phase)
+    join = BINDING.field_inputs["Join"](("a", 0), (("a", 0), ("d", 0)))
 
-    answer = FACES.traced_handler("Join")(FACES.rules(), local, join)
+    answer = BINDING.traced_handler("Join")(BINDING.rules(), local, join)
 
     assert isinstance(answer, Accepted if phase == "idle" else Refused)

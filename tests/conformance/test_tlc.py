@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.java import find_java
-from raincheck.conformance.processes import Finished, Processes, Stopped
-from raincheck.conformance.tlc.tlaspec import code_of, comment_above, files_of
+from raincheck.conformance.tlc.errors import complaint
+from raincheck.conformance.tlc.output import read_output
+from raincheck.conformance.tlc.spec import code_of, comment_above, files_of
 from raincheck.conformance.tlc.tlc import Options, TlcResult, dump_graph, run_tlc
-from raincheck.conformance.tlc.tlcerrors import complaint
-from raincheck.conformance.tlc.tlcoutput import read_output
+from raincheck.conformance.tools.java import find_java
+from raincheck.conformance.tools.processes import Finished, Processes, Stopped
 
 HERE = Path(__file__).parent
 TOYS = HERE / "toys"

@@ -1,4 +1,4 @@
-"""Damage to any protocol's implementation by its faces: an edited source, a repair undone."""
+"""Damage to any protocol's implementation by its binding: an edited source, a repair undone."""
 
 import sys
 from dataclasses import replace
@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.faces import faces_of
-from raincheck.conformance.replaying.corelockstep import Instance
-from raincheck.conformance.replaying.cores import Prepared
-from raincheck.conformance.replaying.damage import damaged_faces, without
-from raincheck.conformance.replaying.facemutants import beyond, try_faces, undone_by_faces
-from raincheck.conformance.replaying.mutants import Mutant
-from raincheck.conformance.replaying.undoing import Undone, named, table, undo
-from raincheck.conformance.replaying.verticals import WHOLE
+from raincheck.conformance.replay.core_lockstep import Instance
+from raincheck.conformance.replay.core_mutants import beyond, try_faces, undone_by_faces
+from raincheck.conformance.replay.cores import Prepared
+from raincheck.conformance.replay.damage import damaged_faces, without
+from raincheck.conformance.replay.mutants import Mutant
+from raincheck.conformance.replay.protocol import WHOLE
+from raincheck.conformance.replay.undoing import Undone, named, table, undo
 
 
 def mutant(**fields: Any) -> Mutant:
@@ -24,7 +24,7 @@ def mutant(**fields: Any) -> Mutant:
         "name": "deaf",
         "shows": "THANKS is heard.",
         "protocol": "handover",
-        "file": "impl/handover.py",
+        "file": "impl/handover/core.py",
         "edits": (("self.thanked.add((event.sender, event.turn))", "pass"),),
     }
     return Mutant(**{**given, **fields})
@@ -54,8 +54,8 @@ def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
 
     made = damaged_faces("handover", mutant())
 
-    assert faces_of("handover") is toy.faces
-    assert made is not toy.faces
+    assert binding_of("handover") is toy.binding
+    assert made is not toy.binding
     assert type(made.make_core(toy.model.Rules(), toy.model.Local("a", ("b",)))) is not (
         toy.core.Handover
     )
@@ -63,14 +63,14 @@ def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
 
 
 def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
-    assert toy.faces.protocol == "handover"
+    assert toy.binding.protocol == "handover"
     with pytest.raises(UsageError, match="occurs 0 times"):
         damaged_faces("handover", mutant(edits=(("nowhere", ""),)))
     with pytest.raises(UsageError, match="no Python"):
         damaged_faces("handover", mutant(edits=(("class Handover:", "class"),)))
     with pytest.raises(UsageError, match=r"does not use impl/nothing\.py"):
         damaged_faces("handover", mutant(file="impl/nothing.py"))
-    assert faces_of("handover") is toy.faces
+    assert binding_of("handover") is toy.binding
 
 
 def test_each_repair_undone_is_found_within_so_many_runs(toy: SimpleNamespace) -> None:
@@ -86,9 +86,9 @@ def test_each_repair_undone_is_found_within_so_many_runs(toy: SimpleNamespace) -
 
 def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
     idle = replace(
-        toy.faces, make_core=lambda _, local: toy.faces.make_core(toy.model.Rules(), local)
+        toy.binding, make_core=lambda _, local: toy.binding.make_core(toy.model.Rules(), local)
     )
-    case = Prepared("handover-small", toy.faces, toy.system.machine({}))
+    case = Prepared("handover-small", toy.binding, toy.system.machine({}))
     instances = [Instance(case.name, case.system, case.offers())]
 
     row = undo(idle, {"thanks": False}, without(idle, {"thanks": False}), [case], instances, runs=5)
@@ -101,8 +101,8 @@ def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
 def test_what_sound_cores_do_as_well_finds_nothing(toy: SimpleNamespace) -> None:
     # A core that never thanks, whatever its rules: the model is another protocol's.
     lame = replace(
-        toy.faces,
-        make_core=lambda _, local: toy.faces.make_core(toy.model.Rules(thanks=False), local),
+        toy.binding,
+        make_core=lambda _, local: toy.binding.make_core(toy.model.Rules(thanks=False), local),
     )
     case = Prepared("handover-small", lame, toy.system.machine({}))
     instances = [Instance(case.name, case.system, case.offers())]
@@ -150,8 +150,8 @@ def test_the_verb_prints_the_table(
     tmp_path: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("raincheck.conformance.mutate.load_cases", lambda: (toy.case,))
-    monkeypatch.setattr("raincheck.conformance.mutate.load_mutants", lambda: ())
+    monkeypatch.setattr("raincheck.conformance.verbs.mutate.load_cases", lambda: (toy.case,))
+    monkeypatch.setattr("raincheck.conformance.verbs.mutate.load_mutants", lambda: ())
 
     assert main(["mutate", "--undo", "--out", str(tmp_path / "out")]) == 0
 

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.faces import faces_of
-from raincheck.conformance.replaying.facemutants import undone_by_faces
-from raincheck.conformance.replaying.mutants import load_mutants
-from raincheck.conformance.replaying.undoing import RUNS, named
-from raincheck.conformance.tlc.cases import load_cases
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.replay.core_mutants import undone_by_faces
+from raincheck.conformance.replay.mutants import load_mutants
+from raincheck.conformance.replay.undoing import RUNS, named
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "undone.md"
@@ -31,7 +31,7 @@ def test_the_page_has_a_row_for_every_switch_of_every_protocol() -> None:
     }
     # The stack is the protocols together: it has no core of its own.
     for protocol in {case.protocol for case in CATALOG} - {"sequencer", "stack"}:
-        switches = faces_of(protocol).switches
+        switches = binding_of(protocol).switches
         expected |= {(protocol, named({name: value})) for name, value in switches.items()}
 
     assert rows_of_page() == expected

@@ -2,19 +2,19 @@
 
 import pytest
 
-from raincheck.conformance.mapping.unicast import FACES
-from raincheck.conformance.replaying.corelockstep import lockstep
-from raincheck.conformance.replaying.cores import replay
-from raincheck.conformance.replaying.damage import without
-from raincheck.conformance.replaying.verticals import Replayable
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.unicast import Rules
+from raincheck.conformance.bindings.unicast.binding import BINDING
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.replay.core_lockstep import lockstep
+from raincheck.conformance.replay.cores import replay
+from raincheck.conformance.replay.damage import without
+from raincheck.conformance.replay.protocol import Replayable
+from raincheck.model.unicast.handlers import Rules
 
 CASES = {case.name: case for case in load_cases() if case.protocol == "unicast"}
 
 
 def prepared(*names):
-    return Replayable(FACES, [CASES[name] for name in names]).prepared()
+    return Replayable(BINDING, [CASES[name] for name in names]).prepared()
 
 
 @pytest.mark.parametrize(
@@ -43,13 +43,13 @@ def test_every_edge_is_made_by_the_real_class(name):
 def test_each_repair_undone_in_the_class_is_noticed(undone, name):
     [case] = prepared(name)
 
-    assert replay(case, make=without(FACES, undone)).mismatch is not None
+    assert replay(case, make=without(BINDING, undone)).mismatch is not None
 
 
 def test_the_class_and_the_model_go_together_beyond_the_graphs():
-    instances = Replayable(FACES, [CASES["unicast-fifo"]]).instances()
+    instances = Replayable(BINDING, [CASES["unicast-fifo"]]).instances()
 
-    found = lockstep(FACES, instances, seed=1, runs=20)
+    found = lockstep(BINDING, instances, seed=1, runs=20)
 
     assert found.mismatch is None
     assert found.actions.keys() == {
@@ -58,9 +58,9 @@ def test_the_class_and_the_model_go_together_beyond_the_graphs():
 
 
 def test_a_process_that_is_down_takes_nothing():
-    core = FACES.make_core(Rules(), FACES.local("a", up=False))
+    core = BINDING.make_core(Rules(), BINDING.local("a", up=False))
 
-    offered = FACES.inputs["Forget"](("b", 0))
+    offered = BINDING.inputs["Forget"](("b", 0))
 
     with pytest.raises(Exception, match="not enabled"):
         core.handle(offered)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.conformance.replaying.walks import EdgeIndex, Walk, covering_walks, uncovered
-from raincheck.model.graph import NUMBER, Graph, Label
+from raincheck.conformance.replay.walks import EdgeIndex, Walk, covering_walks, uncovered
+from raincheck.model.machine.graph import NUMBER, Graph, Label
 
 
 def graph_of(

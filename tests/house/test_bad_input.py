@@ -20,12 +20,12 @@ import pytest
 
 import raincheck
 from raincheck.__main__ import main
-from raincheck.conformance.java import tlc_jar
-from raincheck.conformance.traces.tracefile import read_records
-from raincheck.conformance.traces.traceparquet import write_parquet
+from raincheck.conformance.tools.java import tlc_jar
+from raincheck.conformance.trace.tracefile import read_records
+from raincheck.conformance.trace.traceparquet import write_parquet
 from raincheck.impl.errors import MessageTooLarge, NotMember
 from raincheck.impl.member import main as member_main
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.stack.config import StackConfig
 
 ROOT = Path(__file__).parents[2]
 TRACES = ROOT / "tests" / "traces" / "sequencer" / "holds-join"
@@ -517,7 +517,7 @@ def test_an_interruption_leaves_no_process_and_nothing_that_looks_whole(
 PROVING = """
 import sys
 from raincheck.__main__ import main
-from raincheck.conformance import prove
+from raincheck.conformance.verbs import prove
 tried = prove.attempt
 def attempt(*given):
     print("trying", flush=True)

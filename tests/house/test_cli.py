@@ -13,7 +13,7 @@ import pytest
 
 from raincheck.__main__ import EXTRAS, VERBS, main
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.evidence import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 
 Run = Callable[[argparse.Namespace, Ui], Outcome]
 Plant = Callable[[Run], None]
@@ -31,7 +31,7 @@ def plant(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Plant:
     monkeypatch.chdir(tmp_path)
 
     def planted(run: Run) -> None:
-        module = ModuleType("raincheck.conformance.fake")
+        module = ModuleType("raincheck.conformance.verbs.fake")
         module.run = run  # type: ignore[attr-defined]
         module.add_arguments = lambda parser: parser.add_argument(  # type: ignore[attr-defined]
             "--tier", choices=["quick", "full"], help="how much"
@@ -276,7 +276,7 @@ WAITING = """
 import signal, sys
 from types import ModuleType
 from raincheck import __main__ as cli
-from raincheck.conformance.evidence import Evidence, Outcome, Result
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result
 
 def run(args, ui):
     Evidence("fake", args.out)
@@ -285,7 +285,7 @@ def run(args, ui):
     results = tuple(Result(f"case {n} \u2713", "toy", "holds") for n in range(5000))
     return Outcome("fake", results, "raincheck fake")
 
-fake = ModuleType("raincheck.conformance.fake")
+fake = ModuleType("raincheck.conformance.verbs.fake")
 fake.run, fake.add_arguments = run, lambda parser: None
 sys.modules[fake.__name__] = fake
 cli.VERBS["fake"] = ("fake", "wait")

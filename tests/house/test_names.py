@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.tlaspec import actions_of as actions_in
-from raincheck.conformance.tlc.tlaspec import code_of
+from raincheck.conformance.tlc.spec import actions_of as actions_in
+from raincheck.conformance.tlc.spec import code_of
 
 ROOT = Path(__file__).parents[2]
 
-NOT_HANDLED = {"Crash", "Restart"}
+NOT_HANDLED = {"Crash", "Forget", "Restart"}
 """They happen to a node, so that no implementation has a handler for them."""
 
 NOT_RECORDED = {"Restart"}
@@ -69,42 +69,42 @@ def name_problems(root: Path) -> list[str]:
     problems = []
     for protocol in protocols_of(root):
         name = snake(protocol)
-        places = [f"model/{name}.py", f"impl/{name}.py", f"docs/protocols/{name}.md"]
+        places = [f"model/{name}/handlers.py", f"impl/{name}/core.py", f"docs/protocols/{name}.md"]
         places += [f"tests/model/test_{name}.py", f"tests/impl/test_{name}.py"]
         problems += [f"{protocol} lacks {each}" for each in places if not (root / each).is_file()]
         of_node, of_nobody = actions_of((root / "spec" / f"{protocol}.tla").read_text())
         if not of_node:
             problems.append(f"spec/{protocol}.tla has no actions in Next")
 
-        model = functions_of(*(root / "model").glob(f"{name}.py"))
-        around = functions_of(*(root / "model").glob(f"{name}*.py"))
-        code = functions_of(*(root / "impl").glob(f"{name}.py"))
-        mapped = words_of(*(root / "conformance" / "mapping").glob(f"{name}*.py"))
+        model = functions_of(*(root / "model" / name).glob("handlers.py"))
+        around = functions_of(*(root / "model" / name).glob("*.py"))
+        code = functions_of(*(root / "impl" / name).glob("core.py"))
+        mapped = words_of(*(root / "conformance" / "bindings" / name).glob("*.py"))
         format_page = root / "docs" / "trace-format.md"
         described = format_page.read_text() if format_page.is_file() else ""
         page = root / "docs" / "protocols" / f"{name}.md"
         told = page.read_text() if page.is_file() else ""
 
-        faces = root / "conformance" / "mapping" / f"{name}.py"
-        if faces.is_file() and "FACES" in faces.read_text():
-            problems += faces_problems(root, protocol, of_node, of_nobody)
+        binding = root / "conformance" / "bindings" / name / "binding.py"
+        if binding.is_file() and "BINDING" in binding.read_text():
+            problems += binding_problems(root, protocol, of_node, of_nobody)
         else:
             for action in sorted(of_node):
                 if snake(action) not in model:
                     problems.append(
-                        f"{protocol}!{action} has no {snake(action)} in model/{name}.py"
+                        f"{protocol}!{action} has no {snake(action)} in model/{name}/handlers.py"
                     )
                 if snake(action) not in code and action not in NOT_HANDLED:
-                    problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}.py")
+                    problems.append(
+                        f"{protocol}!{action} has no {snake(action)} in impl/{name}/core.py"
+                    )
                 if action not in mapped and action not in NOT_RECORDED:
                     problems.append(f"{protocol}!{action} is not mapped from traces")
                 if f"`{action}`" not in described and action not in NOT_RECORDED:
                     problems.append(f"{protocol}!{action} is not in docs/trace-format.md")
             for action in sorted(of_nobody):
                 if snake(action) not in around:
-                    problems.append(
-                        f"{protocol}!{action} has no {snake(action)} in model/{name}*.py"
-                    )
+                    problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}/")
         problems += [
             f"{protocol}!{action} is not in docs/protocols/{name}.md"
             for action in sorted(of_node | of_nobody)
@@ -113,31 +113,33 @@ def name_problems(root: Path) -> list[str]:
     return problems
 
 
-def faces_problems(root: Path, protocol: str, of_node: set[str], of_nobody: set[str]) -> list[str]:
-    """The same of a protocol with FACES: a node's actions are the model's inputs, by their types.
+def binding_problems(
+    root: Path, protocol: str, of_node: set[str], of_nobody: set[str]
+) -> list[str]:
+    """The same of a protocol with a BINDING: a node's actions are the model's inputs, by type.
 
     Traces are mapped and described by these types, so the format's page names the protocol alone.
     """
     name, problems = snake(protocol), []
-    models = sorted((root / "model").glob(f"{name}*.py"))
+    models = sorted((root / "model" / name).glob("*.py"))
     inputs, functions, words = classes_of(*models), functions_of(*models), words_of(*models)
-    code = functions_of(*(root / "impl").glob(f"{name}*.py"))
+    code = functions_of(*(root / "impl" / name).glob("*.py"))
     page = root / "docs" / "protocols" / f"{name}.md"
     told = page.read_text().splitlines() if page.is_file() else []
     for action in sorted(of_node | of_nobody):
         if action not in inputs:
             # Of the environment: the system says its word when it makes the move.
             if action not in words and snake(action) not in functions:
-                problems.append(f"{protocol}!{action} has no word in model/{name}*.py")
+                problems.append(f"{protocol}!{action} has no word in model/{name}/")
             continue
         own = {snake(action), f"{snake(action)}_"}  # `pass` is a word of Python's
         if not own & functions:
-            problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}*.py")
+            problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}/")
         excused = any(f"`{action}`" in line and "not implemented" in line for line in told)
         if not own & code and action not in NOT_HANDLED and not excused:
-            problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}*.py")
-    if "INPUTS" not in (root / "conformance" / "mapping" / f"{name}.py").read_text():
-        problems.append(f"{protocol}'s FACES do not take the model's INPUTS")
+            problems.append(f"{protocol}!{action} has no {snake(action)} in impl/{name}/")
+    if "INPUTS" not in (root / "conformance" / "bindings" / name / "binding.py").read_text():
+        problems.append(f"{protocol}'s BINDING does not take the model's INPUTS")
     format_page = root / "docs" / "trace-format.md"
     if not format_page.is_file() or f"`{name}`" not in format_page.read_text():
         problems.append(f"{protocol} is not in docs/trace-format.md")
@@ -209,10 +211,10 @@ def house(tmp_path: Path) -> Path:
         "spec/Ping.tla": PING,
         "spec/MCPing.tla": "",
         "spec/Network.tla": "Next == Loose(1)",
-        "model/ping.py": "def send_ping(): ...",
-        "model/ping_system.py": "class System:\n    def _tick(self): ...",
-        "impl/ping.py": "class Ping:\n    def send_ping(self): ...",
-        "conformance/mapping/ping_trace.py": 'STEPS = {"SendPing": None}',
+        "model/ping/handlers.py": "def send_ping(): ...",
+        "model/ping/system.py": "class System:\n    def _tick(self): ...",
+        "impl/ping/core.py": "class Ping:\n    def send_ping(self): ...",
+        "conformance/bindings/ping/trace.py": 'STEPS = {"SendPing": None}',
         "docs/protocols/ping.md": "`SendPing` and `Tick`",
         "docs/trace-format.md": "`SendPing`",
         "tests/model/test_ping.py": "",
@@ -228,10 +230,10 @@ def house(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("place", "problems"),
     [
-        ("model/ping.py", ["Ping!SendPing has no send_ping in model/ping.py"]),
-        ("model/ping_system.py", ["Ping!Tick has no tick in model/ping*.py"]),
-        ("impl/ping.py", ["Ping!SendPing has no send_ping in impl/ping.py"]),
-        ("conformance/mapping/ping_trace.py", ["Ping!SendPing is not mapped from traces"]),
+        ("model/ping/handlers.py", ["Ping!SendPing has no send_ping in model/ping/handlers.py"]),
+        ("model/ping/system.py", ["Ping!Tick has no tick in model/ping/"]),
+        ("impl/ping/core.py", ["Ping!SendPing has no send_ping in impl/ping/core.py"]),
+        ("conformance/bindings/ping/trace.py", ["Ping!SendPing is not mapped from traces"]),
         ("docs/trace-format.md", ["Ping!SendPing is not in docs/trace-format.md"]),
         ("spec/Ping.tla", ["spec/Ping.tla has no actions in Next"]),
         (
@@ -257,15 +259,15 @@ def test_a_missing_file_is_noticed(house: Path, place: str) -> None:
 
 
 @pytest.fixture
-def faced(house: Path) -> Path:
-    """The same protocol, mapped by its faces; LosePing happens to a node, and nobody handles it."""
+def bound(house: Path) -> Path:
+    """The same protocol with a binding; LosePing happens to a node, and nobody handles it."""
     contents = {
         "spec/Ping.tla": PING.replace("SendPing(n))", "SendPing(n) \\/ LosePing(n))").replace(
             "Tick ==", "LosePing(n) == TRUE\nTick =="
         ),
-        "model/ping.py": "class SendPing: ...\ndef send_ping(): ...",
-        "model/ping_system.py": 'MOVES = ("LosePing", "Tick")',
-        "conformance/mapping/ping.py": "FACES = Faces(inputs=model.INPUTS)",
+        "model/ping/handlers.py": "class SendPing: ...\ndef send_ping(): ...",
+        "model/ping/system.py": 'MOVES = ("LosePing", "Tick")',
+        "conformance/bindings/ping/binding.py": "BINDING = Binding(inputs=model.INPUTS)",
         "docs/trace-format.md": "`ping`",
         "docs/protocols/ping.md": "`SendPing`, `LosePing` and `Tick`",
     }
@@ -280,42 +282,42 @@ def faced(house: Path) -> Path:
     ("place", "text", "problems"),
     [
         (
-            "model/ping.py",
+            "model/ping/handlers.py",
             "class SendPing: ...",
-            ["Ping!SendPing has no send_ping in model/ping*.py"],
+            ["Ping!SendPing has no send_ping in model/ping/"],
         ),
         (
-            "model/ping.py",
+            "model/ping/handlers.py",
             "def send_ping(): ...",
             [],  # an action of the environment may have a function of its own
         ),
-        ("model/ping.py", "", ["Ping!SendPing has no word in model/ping*.py"]),
+        ("model/ping/handlers.py", "", ["Ping!SendPing has no word in model/ping/"]),
         (
-            "model/ping_system.py",
+            "model/ping/system.py",
             'MOVES = ("Tick",)',
-            ["Ping!LosePing has no word in model/ping*.py"],
+            ["Ping!LosePing has no word in model/ping/"],
         ),
-        ("impl/ping.py", "", ["Ping!SendPing has no send_ping in impl/ping*.py"]),
+        ("impl/ping/core.py", "", ["Ping!SendPing has no send_ping in impl/ping/"]),
         (
-            "conformance/mapping/ping.py",
-            "FACES = 1",
-            ["Ping's FACES do not take the model's INPUTS"],
+            "conformance/bindings/ping/binding.py",
+            "BINDING = 1",
+            ["Ping's BINDING does not take the model's INPUTS"],
         ),
         ("docs/trace-format.md", "", ["Ping is not in docs/trace-format.md"]),
     ],
 )
-def test_a_missing_word_of_a_protocol_with_faces_is_noticed(
-    faced: Path, place: str, text: str, problems: list[str]
+def test_a_missing_word_of_a_protocol_with_a_binding_is_noticed(
+    bound: Path, place: str, text: str, problems: list[str]
 ) -> None:
-    (faced / place).write_text(text)
+    (bound / place).write_text(text)
 
-    assert name_problems(faced) == problems
+    assert name_problems(bound) == problems
 
 
-def test_what_is_not_implemented_says_so_on_its_page(faced: Path) -> None:
-    (faced / "impl/ping.py").write_text("")
-    (faced / "docs/protocols/ping.md").write_text(
+def test_what_is_not_implemented_says_so_on_its_page(bound: Path) -> None:
+    (bound / "impl/ping/core.py").write_text("")
+    (bound / "docs/protocols/ping.md").write_text(
         "`LosePing`, `Tick`\n| `SendPing` | not implemented |"
     )
 
-    assert name_problems(faced) == []
+    assert name_problems(bound) == []

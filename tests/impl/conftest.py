@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from raincheck.conformance.field import ringbase
+from raincheck.conformance.field.ring import base as ringbase
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl import admission
-from raincheck.impl.admission import Admission
-from raincheck.impl.gms import Gms
-from raincheck.impl.gms_events import ReceiveLeave
+from raincheck.impl.gms.core import Gms
+from raincheck.impl.gms.events import ReceiveLeave
 from raincheck.impl.messages import Address, Endpoint, View, ViewId
+from raincheck.impl.stack import admission
+from raincheck.impl.stack.admission import Admission
 
 A, B, Y, Z = (Address(name, 0) for name in "abyz")
 AT_A, AT_B, AT_Z, ELSEWHERE = (("10.0.0.1", port) for port in (1, 2, 3, 4))

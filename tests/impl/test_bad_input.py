@@ -8,7 +8,15 @@ from functools import partial
 import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
-from raincheck.impl.headers import (
+from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.simulation.application import Application
+from raincheck.impl.simulation.group import Link, Node, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Left, Outgoing
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest
+from raincheck.impl.wire.datagrams import VERSION, Codec
+from raincheck.impl.wire.headers import (
     CONTROL,
     STATE,
     Alive,
@@ -35,14 +43,6 @@ from raincheck.impl.headers import (
     UnicastHeader,
     ViewAckBody,
 )
-from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.reports import Left, Outgoing
-from raincheck.impl.simulated_app import Application
-from raincheck.impl.simulator import Link, Node, Simulator
-from raincheck.impl.stack import Stack
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.state_bodies import StateChunk, StateGo, StateRequest
-from raincheck.impl.wire import VERSION, Codec
 
 CODEC = Codec("raincheck", 60_000)
 STRANGER = ("6.6.6.6", 666)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import raincheck
-from raincheck.impl.channel import Channel
+from raincheck.impl.aio.channel import Channel
 from raincheck.impl.errors import (
     ConfigError,
     MessageTooLarge,
@@ -19,9 +19,9 @@ from raincheck.impl.errors import (
     WaitTimeout,
 )
 from raincheck.impl.messages import Message, View
-from raincheck.impl.reports import Left
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import REASONS
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Left
+from raincheck.impl.wire.datagrams import REASONS
 
 pytestmark = pytest.mark.sockets
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.channel import Channel
+from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember, RaincheckError
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.state_desk import StateNotTransferred
+from raincheck.impl.stack.config import StackConfig
 
 pytestmark = pytest.mark.sockets
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from raincheck.impl.aio.inbox import Inbox
 from raincheck.impl.errors import NotMember
-from raincheck.impl.inbox import Inbox
 from raincheck.impl.messages import Address, Batch, Message, Payloads, Run
 
 SENDER = Address("s", 0)

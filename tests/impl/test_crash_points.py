@@ -6,11 +6,11 @@ Where `test_faults.py` draws moments by lot, here each datagram of a view change
 import pytest
 
 from raincheck.conformance.campaigns.promises import Broken, check, check_quiet, logs
-from raincheck.impl.flush import Repairs
-from raincheck.impl.layer_repairs import LayerRepairs
-from raincheck.impl.simulated_app import Application
-from raincheck.impl.simulator import Link, Simulator
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.flush.core import Repairs
+from raincheck.impl.simulation.application import Application
+from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.repairs import LayerRepairs
 
 EVERY = range(1, 76)
 SOME = range(1, 76, 5)

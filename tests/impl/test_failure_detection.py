@@ -4,13 +4,13 @@ from collections import Counter
 
 import pytest
 
-from raincheck.impl.failure_detection import _FORMER, FailureDetection
-from raincheck.impl.gms_events import Suspect, Trust
-from raincheck.impl.headers import Alive, AreYouAlive
+from raincheck.impl.gms.events import Suspect, Trust
 from raincheck.impl.messages import Address, Digest
-from raincheck.impl.protocol import Outbox
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.failure_detection import _FORMER, FailureDetection
+from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import Alive, AreYouAlive
 
 A, B, C = (Address(name, 0) for name in "abc")
 CONFIG = StackConfig(heartbeat=0.1, suspect_after=1.0, verify_after=0.2)

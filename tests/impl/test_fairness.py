@@ -2,9 +2,9 @@
 
 import pytest
 
-from raincheck.impl.ordering import Ordering
-from raincheck.impl.simulator import Simulator
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.sequencer_layer import Ordering
 
 
 def loaded() -> Simulator:

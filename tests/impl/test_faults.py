@@ -8,12 +8,12 @@ import pytest
 
 from raincheck.conformance.campaigns.promises import Broken, Log, check
 from raincheck.conformance.campaigns.stories import TROUBLES, Story, campaign
-from raincheck.impl.flush import Repairs as FlushRepairs
-from raincheck.impl.layer_repairs import LayerRepairs
+from raincheck.impl.flush.core import Repairs as FlushRepairs
 from raincheck.impl.messages import Address, Batch, Run, View, ViewId
-from raincheck.impl.sequencer import Repairs
-from raincheck.impl.simulator import Link, Node, Simulator
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.sequencer.core import Repairs
+from raincheck.impl.simulation.group import Link, Node, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.repairs import LayerRepairs
 
 
 @pytest.mark.parametrize("trouble", TROUBLES)

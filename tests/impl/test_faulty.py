@@ -6,9 +6,9 @@ from collections.abc import Callable
 import pytest
 
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.faulty import Damage, FaultyTransport
 from raincheck.impl.messages import Endpoint
-from raincheck.impl.transport import Datagrams, Transport
+from raincheck.impl.transport.contract import Datagrams, Transport
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
 HERE: Endpoint = ("127.0.0.1", 1)
 THERE: Endpoint = ("127.0.0.1", 2)

@@ -6,10 +6,12 @@ from copy import copy
 
 import pytest
 
-from raincheck.impl import flush_events as ev
 from raincheck.impl.errors import NotEnabled, WireError
-from raincheck.impl.flush import Flush, Repairs
-from raincheck.impl.headers import (
+from raincheck.impl.flush import events as ev
+from raincheck.impl.flush.core import Flush, Repairs
+from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import (
     CONTROL,
     Fetch,
     Fid,
@@ -22,8 +24,6 @@ from raincheck.impl.headers import (
     StopFlush,
     UnicastHeader,
 )
-from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.wire import Codec
 
 A, B, C = (Address(name, 0) for name in "abc")
 FID = Fid(1, A, 1)

@@ -5,9 +5,13 @@ from typing import Any
 import pytest
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.flush_events import Block, LatchOpened, Suspended, Unblock
-from raincheck.impl.flush_layer import FlushLayer
-from raincheck.impl.headers import (
+from raincheck.impl.flush.events import Block, LatchOpened, Suspended, Unblock
+from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import (
     CONTROL,
     Fetch,
     Fid,
@@ -17,10 +21,6 @@ from raincheck.impl.headers import (
     StartFlush,
     StopFlush,
 )
-from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.protocol import NEVER, Outbox
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
 
 A, B, C = (Address(name, 0) for name in "abc")
 FIRST = View(ViewId(1, A), (A, B, C))

@@ -3,8 +3,8 @@
 import pytest
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.gms import Gms, Repairs
-from raincheck.impl.gms_events import (
+from raincheck.impl.gms.core import Gms, Repairs
+from raincheck.impl.gms.events import (
     Answer,
     BeginChange,
     Finish,
@@ -37,10 +37,10 @@ from raincheck.impl.gms_events import (
     Suspended,
     Trust,
 )
-from raincheck.impl.gms_views import prevails
-from raincheck.impl.gms_wire import answers_of, arrival, body_of, piggyback
-from raincheck.impl.headers import PlacedView
+from raincheck.impl.gms.views import prevails
 from raincheck.impl.messages import Address, View, ViewId
+from raincheck.impl.stack.gms_bodies import answers_of, arrival, body_of, piggyback
+from raincheck.impl.wire.headers import PlacedView
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 C1 = Address("c", 1)

@@ -2,10 +2,10 @@
 
 import pytest
 
-from raincheck.impl.gms import Repairs
-from raincheck.impl.layer_repairs import LayerRepairs
+from raincheck.impl.gms.core import Repairs
 from raincheck.impl.messages import View
-from raincheck.impl.simulator import Link, Simulator
+from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.repairs import LayerRepairs
 
 STEPS = range(1, 40)
 

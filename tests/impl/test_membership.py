@@ -2,13 +2,13 @@
 
 import pytest
 
-from raincheck.impl.headers import JoinReq
 from raincheck.impl.messages import Address
-from raincheck.impl.reports import Left
-from raincheck.impl.simulator import Link, Simulator
-from raincheck.impl.stack import Stack
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
+from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Left
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import JoinReq
 
 
 def members(node):

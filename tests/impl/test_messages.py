@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.impl.bundling import SendBuffer
 from raincheck.impl.messages import Address, Batch, Digest, Payloads, Run
+from raincheck.impl.stack.bundling import SendBuffer
 
 CONTENTS = st.lists(st.binary(max_size=40), max_size=30)
 

@@ -5,13 +5,13 @@ from itertools import product
 
 import pytest
 
-from raincheck.impl.effects import Data
-from raincheck.impl.headers import Alive, DataHeader, Fetch, Nak
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
-from raincheck.impl.nakack import Nakack
-from raincheck.impl.protocol import Outbox
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
+from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.sequencer.events import Data
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Nak
 
 A, B, C = (Address(name, 0) for name in "abc")
 CODEC = Codec("x", 60_000)

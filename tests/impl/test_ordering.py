@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.bundling import SendBuffer
-from raincheck.impl.effects import Data, Deliver, InstallView, SendJoinRsp
-from raincheck.impl.headers import FORWARDS, Fid, ForwardBody, StopFlush, UnicastHeader
 from raincheck.impl.messages import Address, Payloads, Run, View, ViewId
-from raincheck.impl.ordering import Ordering
-from raincheck.impl.reports import Report
-from raincheck.impl.sequencer import Sequencer
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.sequencer.core import Sequencer
+from raincheck.impl.sequencer.events import Data, Deliver, InstallView, SendJoinRsp
+from raincheck.impl.stack.bundling import SendBuffer
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Report
+from raincheck.impl.stack.sequencer_layer import Ordering
+from raincheck.impl.wire.headers import FORWARDS, Fid, ForwardBody, StopFlush, UnicastHeader
 
 A, B, C = (Address(name, 0) for name in "abc")
 

@@ -6,11 +6,11 @@ from dataclasses import fields, replace
 
 import pytest
 
-from raincheck.impl import raincore_events as ev
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore import Raincore, Repairs
-from raincheck.impl.raincore_events import (
+from raincheck.impl.raincore import events as ev
+from raincheck.impl.raincore.core import Raincore, Repairs
+from raincheck.impl.raincore.events import (
     LIMIT,
     NO_TOKEN,
     ZERO,
@@ -20,7 +20,7 @@ from raincheck.impl.raincore_events import (
     Settled,
     Token,
 )
-from raincheck.impl.raincore_lists import acked, quorum, with_entry
+from raincheck.impl.raincore.lists import acked, quorum, with_entry
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 FOUR = (A, B, C, D)

@@ -6,20 +6,14 @@ import pytest
 
 from raincheck.impl.errors import ConfigError, NotMember, WouldBlock
 from raincheck.impl.messages import Address, Payloads
-from raincheck.impl.raincore_bodies import Letter
-from raincheck.impl.raincore_events import (
-    ZERO,
-    Call911,
-    EatingTimeout,
-    Eats,
-    StarvingTimeout,
-)
-from raincheck.impl.raincore_node import RingNode
-from raincheck.impl.raincore_simulator import Link, RingSimulator
-from raincheck.impl.raincore_wire import RaincoreCodec
-from raincheck.impl.ring_config import HEADROOM, RingConfig
-from raincheck.impl.ring_mailbox import Mailbox
-from raincheck.impl.ring_reports import Committed, NameTaken, PassedOn, TooLargeForToken
+from raincheck.impl.raincore.events import ZERO, Call911, EatingTimeout, Eats, StarvingTimeout
+from raincheck.impl.ring.bodies import Letter
+from raincheck.impl.ring.config import HEADROOM, RingConfig
+from raincheck.impl.ring.mailbox import Mailbox
+from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.reports import Committed, NameTaken, PassedOn, TooLargeForToken
+from raincheck.impl.ring.wire import RaincoreCodec
+from raincheck.impl.simulation.ring import Link, RingSimulator
 
 A, B = Address("a", 0), Address("b", 0)
 HERE, THERE = ("10.0.0.1", 1), ("10.0.0.2", 2)

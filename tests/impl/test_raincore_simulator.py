@@ -7,9 +7,9 @@ from random import Random
 import pytest
 
 from raincheck.impl.messages import Address
-from raincheck.impl.raincore import Repairs
-from raincheck.impl.raincore_simulator import Life, Link, Locked, RingSimulator
-from raincheck.impl.ring_config import RingConfig
+from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.simulation.ring import Life, Link, Locked, RingSimulator
 
 GOOD = Link()
 BAD = Link(loss=0.1, duplicate=0.05, delay=(0.001, 0.02))

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Payloads
-from raincheck.impl.raincore_bodies import LETTER_OVERHEAD, MAX_NAMED, Letter, Named, Reserve
-from raincheck.impl.raincore_events import (
+from raincheck.impl.raincore.events import (
     LIMIT,
     NO_TOKEN,
     NOBODY,
@@ -21,7 +20,8 @@ from raincheck.impl.raincore_events import (
     Settled,
     Token,
 )
-from raincheck.impl.raincore_wire import RaincoreCodec
+from raincheck.impl.ring.bodies import LETTER_OVERHEAD, MAX_NAMED, Letter, Named, Reserve
+from raincheck.impl.ring.wire import RaincoreCodec
 
 A, B, C, GONE = Address("a", 0), Address("b", 3), Address("c", 0), Address("b", 2)
 PLACES = {A: ("10.0.0.1", 1), B: ("10.0.0.2", 2)}

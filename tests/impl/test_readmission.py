@@ -5,8 +5,8 @@ from itertools import pairwise
 import pytest
 
 from raincheck.impl.messages import Address, View
-from raincheck.impl.simulator import Link, Simulator
-from raincheck.impl.stack_config import StackConfig
+from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.stack.config import StackConfig
 
 
 def crash_while_joining(steps: int) -> Simulator:

@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 import raincheck
-from raincheck.conformance.field.ringbase import free_ports
-from raincheck.impl.connecting import Connecting
+from raincheck.conformance.field.ring.base import free_ports
+from raincheck.impl.aio.connecting import Connecting
+from raincheck.impl.aio.ring import Ring
 from raincheck.impl.errors import MessageTooLarge, NotMember, WaitTimeout
 from raincheck.impl.messages import Message
-from raincheck.impl.reports import Left
-from raincheck.impl.ring import Ring
-from raincheck.impl.ring_config import RingConfig
-from raincheck.impl.ring_fence import Fence, FenceKey, TokenLost
-from raincheck.impl.ring_views import RingView
+from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.fence import Fence, FenceKey, TokenLost
+from raincheck.impl.ring.views import RingView
+from raincheck.impl.stack.reports import Left
 
 pytestmark = pytest.mark.sockets
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from raincheck.impl.aio.ring import Ring
+from raincheck.impl.aio.ring_connect import Opened, RingSettings
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.ring import Ring
-from raincheck.impl.ring_connect import Opened, RingSettings
-from raincheck.impl.ring_reports import Committed, NameTaken
-from raincheck.impl.transport import Transport
+from raincheck.impl.ring.reports import Committed, NameTaken
+from raincheck.impl.transport.contract import Transport
 
 A, B, C = (Address(name, 0) for name in "abc")
 

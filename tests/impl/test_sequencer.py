@@ -2,7 +2,10 @@
 
 import pytest
 
-from raincheck.impl.effects import (
+from raincheck.impl.errors import NotEnabled
+from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.sequencer.core import Repairs, Sequencer, intervals
+from raincheck.impl.sequencer.events import (
     Data,
     Deliver,
     Forward,
@@ -18,9 +21,6 @@ from raincheck.impl.effects import (
     SendForward,
     Stop,
 )
-from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
-from raincheck.impl.sequencer import Repairs, Sequencer, intervals
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 

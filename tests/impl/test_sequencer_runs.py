@@ -5,7 +5,9 @@ from collections import deque
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raincheck.impl.effects import (
+from raincheck.impl.messages import Address, Payloads, Run, View, ViewId
+from raincheck.impl.sequencer.core import Own, Sequencer, intervals, remove
+from raincheck.impl.sequencer.events import (
     Data,
     Forward,
     InstallView,
@@ -15,8 +17,6 @@ from raincheck.impl.effects import (
     Send,
     SendJoinRsp,
 )
-from raincheck.impl.messages import Address, Payloads, Run, View, ViewId
-from raincheck.impl.sequencer import Own, Sequencer, intervals, remove
 
 A, B, C = (Address(name, 0) for name in "abc")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from raincheck.impl.messages import Address
-from raincheck.impl.simulator import Link, Simulator
+from raincheck.impl.simulation.group import Link, Simulator
 
 
 def busy(seed, **how):

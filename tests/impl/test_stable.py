@@ -5,12 +5,9 @@ import random
 import pytest
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.headers import Stability as StabilityHeader
-from raincheck.impl.headers import StableDigest as StableDigestHeader
 from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.protocol import NEVER, Outbox
-from raincheck.impl.stable import Repairs, Stable
-from raincheck.impl.stable_events import (
+from raincheck.impl.stable.core import Repairs, Stable
+from raincheck.impl.stable.events import (
     Heard,
     InstallView,
     Purge,
@@ -24,9 +21,12 @@ from raincheck.impl.stable_events import (
     Suspend,
     Vote,
 )
-from raincheck.impl.stable_timer import StableTimer
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.stable_layer import StableTimer
+from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import Stability as StabilityHeader
+from raincheck.impl.wire.headers import StableDigest as StableDigestHeader
 
 A, B, C = (Address(name, 0) for name in "abc")
 CODEC = Codec("x", 60_000)

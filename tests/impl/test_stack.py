@@ -5,13 +5,13 @@ import random
 import pytest
 
 from raincheck.impl.errors import ConfigError, MessageTooLarge, NotMember, WouldBlock
-from raincheck.impl.headers import Alive, Excluded, JoinReq, Leaving, Nak
 from raincheck.impl.messages import Address, Batch, Digest, View, ViewId
-from raincheck.impl.reports import Dropped, Left, ViewInstalled
-from raincheck.impl.simulator import Simulator
-from raincheck.impl.stack import Stack
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.wire import Codec
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Dropped, Left, ViewInstalled
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import Alive, Excluded, JoinReq, Leaving, Nak
 
 STRANGER = ("6.6.6.6", 666)
 

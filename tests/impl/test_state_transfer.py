@@ -6,16 +6,15 @@ from typing import Any
 
 import pytest
 
+from raincheck.impl.aio.state_callbacks import StateDesk, StateInterrupted, StateNotTransferred
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.headers import STATE
 from raincheck.impl.messages import Address
-from raincheck.impl.protocol import NEVER, Outbox
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.state_bodies import StateChunk, StateGo, StateRequest, checksum
-from raincheck.impl.state_desk import StateDesk, StateInterrupted, StateNotTransferred
-from raincheck.impl.state_layer import StateLayer, cut_number
-from raincheck.impl.state_transfer import Repairs, Serving, StateTransfer
-from raincheck.impl.state_transfer_events import (
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest, checksum
+from raincheck.impl.stack.state_transfer_layer import StateLayer, cut_number
+from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.state_transfer.core import Repairs, Serving, StateTransfer
+from raincheck.impl.state_transfer.events import (
     Ask,
     Begin,
     Begun,
@@ -50,7 +49,8 @@ from raincheck.impl.state_transfer_events import (
     Take,
     TimeOut,
 )
-from raincheck.impl.wire import Codec
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import STATE
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 

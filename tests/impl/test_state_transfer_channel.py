@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.channel import Channel
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.state_desk import StateInterrupted
+from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.state_callbacks import StateInterrupted
+from raincheck.impl.stack.config import StackConfig
 
 pytestmark = pytest.mark.sockets
 

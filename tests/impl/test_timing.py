@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from raincheck.impl.protocol import Backoff
-from raincheck.impl.simulated import Link
-from raincheck.impl.simulator import Simulator
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.simulation.parts import Link
+from raincheck.impl.stack.timers import Backoff
 
 
 def test_three_senders_wait_for_nothing_but_the_network():

@@ -9,9 +9,9 @@ import pytest
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
-from raincheck.impl.tcp import TcpTransport
-from raincheck.impl.transport import Datagrams, Transport, parse_endpoint, resolve
-from raincheck.impl.udp import MulticastTransport, UdpTransport
+from raincheck.impl.transport.contract import Datagrams, Transport, parse_endpoint, resolve
+from raincheck.impl.transport.tcp import TcpTransport
+from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
 pytestmark = pytest.mark.sockets
 

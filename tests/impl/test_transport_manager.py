@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
-from raincheck.impl.protocol import NEVER
-from raincheck.impl.ring_config import RingConfig
-from raincheck.impl.ring_frames import ACK, GONE, HELLO, HERE, MESSAGE, REASONS, WINDOW, Frames
-from raincheck.impl.transport_manager import MAX_UNDER_WAY, TransportManager
-from raincheck.impl.transport_peers import (
+from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.frames import ACK, GONE, HELLO, HERE, MESSAGE, REASONS, WINDOW, Frames
+from raincheck.impl.ring.transport_manager import MAX_UNDER_WAY, TransportManager
+from raincheck.impl.ring.transport_peers import (
     MAX_PEERS,
     Acknowledged,
     Arrived,
@@ -21,6 +20,7 @@ from raincheck.impl.transport_peers import (
     Replaced,
     Undelivered,
 )
+from raincheck.impl.stack.timers import NEVER
 
 A, B = Address("a", 0), Address("b", 0)
 AT_A, AT_B = ("10.0.0.1", 1), ("10.0.0.2", 2)

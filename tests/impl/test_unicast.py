@@ -4,12 +4,12 @@ import random
 
 import pytest
 
-from raincheck.impl.headers import CONTROL, FORWARDS, UnicastAck, UnicastHeader, ViewAckBody
 from raincheck.impl.messages import Address
-from raincheck.impl.protocol import Outbox
-from raincheck.impl.stack_config import StackConfig
-from raincheck.impl.unicast import Unicast
-from raincheck.impl.wire import Codec
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import CONTROL, FORWARDS, UnicastAck, UnicastHeader, ViewAckBody
 
 A, B = Address("a", 0), Address("b", 0)
 CODEC = Codec("x", 60_000)

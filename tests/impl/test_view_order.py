@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.effects import InstallView
-from raincheck.impl.flush_layer import FlushLayer
-from raincheck.impl.nakack import Nakack
-from raincheck.impl.reports import ViewInstalled
-from raincheck.impl.sequencer import Sequencer
-from raincheck.impl.simulator import Simulator
-from raincheck.impl.stable_timer import StableTimer
-from raincheck.impl.unicast import Unicast
+from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.sequencer.core import Sequencer
+from raincheck.impl.sequencer.events import InstallView
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.reports import ViewInstalled
+from raincheck.impl.stack.stable_layer import StableTimer
+from raincheck.impl.unicast.core import Unicast
 
 LAYERS: list[tuple[type[Any], str, str]] = [
     (Nakack, "install_view", "NAKACK"),

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.headers import (
+from raincheck.impl.messages import Address, Digest, Payloads, View, ViewId
+from raincheck.impl.wire.datagrams import REASONS, Codec
+from raincheck.impl.wire.headers import (
     Alive,
     AreYouAlive,
     DataHeader,
@@ -37,8 +39,6 @@ from raincheck.impl.headers import (
     UnicastHeader,
     ViewAckBody,
 )
-from raincheck.impl.messages import Address, Digest, Payloads, View, ViewId
-from raincheck.impl.wire import REASONS, Codec
 
 A, B = Address("a", 0), Address("b", 3)
 VIEW = View(ViewId(4, A), (A, B), (B,))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.model.explore import Progress, explore, walk, walks
-from raincheck.model.graph import Graph, Label
-from raincheck.model.liveness import components, leads_to
-from raincheck.model.machine import Step, Value
+from raincheck.model.machine.explore import Progress, explore, walk, walks
+from raincheck.model.machine.graph import Graph, Label
+from raincheck.model.machine.liveness import components, leads_to
+from raincheck.model.machine.machine import Step, Value
 
 State = tuple[str, int, int]
 

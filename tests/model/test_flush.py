@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cases import Case, load_cases
-from raincheck.model import flush_events as ev
-from raincheck.model.explore import explore
-from raincheck.model.flush import HANDLERS, INPUTS, Local, Rules, fetches_of, lacks
-from raincheck.model.flush_events import Fetch, Fid
-from raincheck.model.flush_promises import INVARIANTS
-from raincheck.model.flush_system import machine
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.model.flush import events as ev
+from raincheck.model.flush.events import Fetch, Fid
+from raincheck.model.flush.handlers import HANDLERS, INPUTS, Local, Rules, fetches_of, lacks
+from raincheck.model.flush.promises import INVARIANTS
+from raincheck.model.flush.system import machine
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
 
 A, B, C = (Address(name, 0) for name in "abc")
 

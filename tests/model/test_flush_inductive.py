@@ -5,12 +5,12 @@ from collections import Counter
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.flush_system import machine
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.flush import WITHOUT, basis_without, theory
-from raincheck.model.inductive.flush_model import Run
-from raincheck.model.inductive.induction import attempt, obligations
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.flush.proof.model import Run
+from raincheck.model.flush.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.flush.system import machine
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.induction import attempt, obligations
 
 CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from raincheck.model.composed import Move
-from raincheck.model.inductive.concrete import Frame, Tables
-from raincheck.model.inductive.following import Following, Told
-from raincheck.model.inductive.induction import Conjunct, Theory, Transition
-from raincheck.model.inductive.logic import Expr, Function, World
+from raincheck.model.machine.composed import Move
+from raincheck.model.proof.concrete import Frame, Tables
+from raincheck.model.proof.following import Following, Told
+from raincheck.model.proof.induction import Conjunct, Theory, Transition
+from raincheck.model.proof.logic import Expr, Function, World
 
 RIM = 4
 BEGIN = 1

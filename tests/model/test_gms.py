@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.explore import explore
-from raincheck.model.gms import HANDLERS, INPUTS, Local, Rules, begin_change, founder
-from raincheck.model.gms_events import BeginChange, ReceivePrepare, Suspend, View, ViewId
-from raincheck.model.gms_system import GmsSystem, machine
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.gms.events import BeginChange, ReceivePrepare, Suspend, View, ViewId
+from raincheck.model.gms.handlers import HANDLERS, INPUTS, Local, Rules, begin_change, founder
+from raincheck.model.gms.system import GmsSystem, machine
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
 
 CASES = {case.name: case for case in load_cases()}
 A, B, C, D = (Address(name, 0) for name in "abcd")

@@ -5,14 +5,14 @@ from collections import Counter
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.composed import Move
-from raincheck.model.gms_state import State
-from raincheck.model.gms_system import machine
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.gms import WITHOUT, basis_without, theory
-from raincheck.model.inductive.gms_model import Run
-from raincheck.model.inductive.induction import attempt, obligations
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.gms.proof.model import Run
+from raincheck.model.gms.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.gms.state import State
+from raincheck.model.gms.system import machine
+from raincheck.model.machine.composed import Move
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.induction import attempt, obligations
 
 CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()

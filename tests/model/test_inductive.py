@@ -5,19 +5,13 @@ from dataclasses import replace
 import pytest
 import z3
 
-from raincheck.model.inductive.bounded import Failure, Search, breaks
-from raincheck.model.inductive.concrete import Frame
-from raincheck.model.inductive.induction import (
-    Obligation,
-    Theory,
-    attempt,
-    obligations,
-    parameters,
-)
-from raincheck.model.inductive.logic import SORTS
-from raincheck.model.inductive.sequencer import theory
-from raincheck.model.inductive.sequencer_failure import reachability, runs_that_break, told
-from raincheck.model.inductive.sequencer_vocabulary import GHOST, MEMBER, SPEC, basis_without
+from raincheck.model.proof.bounded import Failure, Search, breaks
+from raincheck.model.proof.concrete import Frame
+from raincheck.model.proof.induction import Obligation, Theory, attempt, obligations, parameters
+from raincheck.model.proof.logic import SORTS
+from raincheck.model.sequencer.proof.failure import reachability, runs_that_break, told
+from raincheck.model.sequencer.proof.theory import theory
+from raincheck.model.sequencer.proof.vocabulary import GHOST, MEMBER, SPEC, basis_without
 
 WHOLE = theory()
 

@@ -5,11 +5,11 @@ from random import Random
 
 import pytest
 
-from raincheck.model.explore import explore
-from raincheck.model.inductive.sequencer_model import SPEC_NAMES, Tie
-from raincheck.model.sequencer import Rules
-from raincheck.model.sequencer_state import Constants
-from raincheck.model.sequencer_system import SequencerSystem
+from raincheck.model.machine.explore import explore
+from raincheck.model.sequencer.handlers import Rules
+from raincheck.model.sequencer.proof.model import SPEC_NAMES, Tie
+from raincheck.model.sequencer.state import Constants
+from raincheck.model.sequencer.system import SequencerSystem
 
 BOUNDED = {"Send", "Leave", "Crash", "Restart", "Demote"}
 """Actions that the instance allows less often than the spec."""

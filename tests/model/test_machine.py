@@ -1,6 +1,6 @@
 """The answers of node-local handlers."""
 
-from raincheck.model.machine import Accepted, Conjunct, Refused, refusal
+from raincheck.model.machine.machine import Accepted, Conjunct, Refused, refusal
 
 
 def test_a_refusal_names_the_false_conjuncts_only():

@@ -4,12 +4,12 @@ import dataclasses
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.explore import explore
-from raincheck.model.liveness import leads_to
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.nakack import HANDLERS, INPUTS, Local, Rules, founder, stream_of
-from raincheck.model.nakack_events import (
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.liveness import leads_to
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.nakack.events import (
     Acknowledge,
     Alive,
     Announce,
@@ -30,8 +30,8 @@ from raincheck.model.nakack_events import (
     ReceiveData,
     ReceiveNak,
 )
-from raincheck.model.nakack_system import ENVIRONMENT, machine
-from raincheck.model.runs import Address
+from raincheck.model.nakack.handlers import HANDLERS, INPUTS, Local, Rules, founder, stream_of
+from raincheck.model.nakack.system import ENVIRONMENT, machine
 
 A, B, C = (Address(name, 0) for name in "abc")
 RULES = Rules(window=2, retain=3)

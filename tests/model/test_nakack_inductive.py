@@ -5,16 +5,16 @@ from random import Random
 
 import pytest
 
-from raincheck.model.explore import explore
-from raincheck.model.inductive.bounded import Search, breaks
-from raincheck.model.inductive.concrete import Frame
-from raincheck.model.inductive.induction import attempt, obligations
-from raincheck.model.inductive.nakack import WITHOUT, basis_without, theory
-from raincheck.model.inductive.nakack_words import CRASHED, JOINING, MEMBER, SPEC
-from raincheck.model.nakack import Rules, Stream, stream_of
-from raincheck.model.nakack_state import Constants
-from raincheck.model.nakack_system import NakackSystem
-from raincheck.model.runs import Address
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.runs import Address
+from raincheck.model.nakack.handlers import Rules, Stream, stream_of
+from raincheck.model.nakack.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.nakack.proof.words import CRASHED, JOINING, MEMBER, SPEC
+from raincheck.model.nakack.state import Constants
+from raincheck.model.nakack.system import NakackSystem
+from raincheck.model.proof.bounded import Search, breaks
+from raincheck.model.proof.concrete import Frame
+from raincheck.model.proof.induction import attempt, obligations
 
 WHOLE = theory()
 PROPERTIES = {

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.model.network import (
+from raincheck.model.machine.network import (
     after_arrival,
     arriving,
     dropped,

@@ -2,8 +2,9 @@
 
 import pytest
 
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.induction import (
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.claims import proof_of, proved
+from raincheck.model.proof.induction import (
     Conjunct,
     Property,
     Theory,
@@ -11,9 +12,8 @@ from raincheck.model.inductive.induction import (
     attempt,
     obligations,
 )
-from raincheck.model.inductive.logic import And, Implies, Not
-from raincheck.model.inductive.plain import told
-from raincheck.model.inductive.proof import proof_of, proved
+from raincheck.model.proof.logic import And, Implies, Not
+from raincheck.model.proof.plain import told
 
 
 def tokens(*, careful: bool) -> Theory:
@@ -47,7 +47,7 @@ def tokens(*, careful: bool) -> Theory:
 
 
 def z3_or(left: object, right: object) -> object:
-    from raincheck.model.inductive.logic import Or
+    from raincheck.model.proof.logic import Or
 
     return Or(left, right)
 
@@ -76,5 +76,5 @@ def test_proofs_are_found_by_the_protocols_name() -> None:
     assert proof.theory().name == "sequencer"
     assert "ViewTag" in proof.without
     assert proof.basis_without(["ViewTag"]).rules.view_tag is False
-    with pytest.raises(LookupError, match=r"model/inductive/total\.py"):
+    with pytest.raises(LookupError, match=r"model/total/proof/theory\.py"):
         proof_of("total")

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cases import Case, load_cases
-from raincheck.model import raincore_events as ev
-from raincheck.model.explore import explore, walks
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.raincore import HANDLERS, INPUTS, SEED, Local, Rules, first_token
-from raincheck.model.raincore_events import Call911, Epoch, Token
-from raincheck.model.raincore_state import Constants, Spent, State
-from raincheck.model.raincore_system import RaincoreSystem, machine
-from raincheck.model.runs import Address
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.model.machine.explore import explore, walks
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.raincore import events as ev
+from raincheck.model.raincore.events import Call911, Epoch, Token
+from raincheck.model.raincore.handlers import HANDLERS, INPUTS, SEED, Local, Rules, first_token
+from raincheck.model.raincore.state import Constants, Spent, State
+from raincheck.model.raincore.system import RaincoreSystem, machine
 
 A, B, C = (Address(name, 0) for name in "abc")
 RING = (A, B, C)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from raincheck.model.raincore_figures import figure
-from raincheck.model.raincore_local import SEED, Rules
+from raincheck.model.raincore.figures import figure
+from raincheck.model.raincore.local import SEED, Rules
 
 RULES = pytest.mark.parametrize("rules", [SEED, Rules()], ids=["as written", "repaired"])
 

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.induction import attempt, obligations
-from raincheck.model.inductive.raincore import WITHOUT, basis_without, theory
-from raincheck.model.inductive.raincore_model import Run
-from raincheck.model.raincore_events import Epoch, Settled
-from raincheck.model.raincore_lists import is_quorum
-from raincheck.model.raincore_local import Rules
-from raincheck.model.raincore_state import Constants, Spent
-from raincheck.model.raincore_system import RaincoreSystem
-from raincheck.model.runs import Address
+from raincheck.model.machine.runs import Address
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.induction import attempt, obligations
+from raincheck.model.raincore.events import Epoch, Settled
+from raincheck.model.raincore.lists import is_quorum
+from raincheck.model.raincore.local import Rules
+from raincheck.model.raincore.proof.model import Run
+from raincheck.model.raincore.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.raincore.state import Constants, Spent
+from raincheck.model.raincore.system import RaincoreSystem
 
 WHOLE = theory()
 

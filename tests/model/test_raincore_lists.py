@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.model.raincore_events import NO_TOKEN, Mail, Nodelist, Settled
-from raincheck.model.raincore_lists import (
+from raincheck.model.machine.runs import Address
+from raincheck.model.raincore.events import NO_TOKEN, Mail, Nodelist, Settled
+from raincheck.model.raincore.lists import (
     acknowledged,
     has_quorum,
     inserted,
@@ -17,8 +18,7 @@ from raincheck.model.raincore_lists import (
     restricted,
     view_at,
 )
-from raincheck.model.raincore_local import Rules, electorate, relisted
-from raincheck.model.runs import Address
+from raincheck.model.raincore.local import Rules, electorate, relisted
 
 A, B, C, D, E, F = (Address(name, 0) for name in "abcdef")
 ALL = (A, B, C, D, E, F)

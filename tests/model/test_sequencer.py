@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.conformance.tlc.cases import Case, load_cases
+from raincheck.conformance.cases.tables import Case, load_cases
 from raincheck.conformance.tlc.tlc import run_tlc
-from raincheck.model import sequencer as node
-from raincheck.model.explore import Exploration, explore
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address, Run
-from raincheck.model.sequencer import Data, Deliver, Forward, Local, Rules
-from raincheck.model.sequencer_state import State
-from raincheck.model.sequencer_system import machine
+from raincheck.model.machine.explore import Exploration, explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address, Run
+from raincheck.model.sequencer import handlers as node
+from raincheck.model.sequencer.handlers import Data, Deliver, Forward, Local, Rules
+from raincheck.model.sequencer.state import State
+from raincheck.model.sequencer.system import machine
 
 CASES = {case.name: case for case in load_cases()}
 PINNED = [

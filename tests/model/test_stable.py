@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cases import Case, load_cases
-from raincheck.model.explore import explore
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address
-from raincheck.model.stable import (
+from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.stable.handlers import (
     HANDLERS,
     INPUTS,
     Heard,
@@ -24,8 +24,8 @@ from raincheck.model.stable import (
     covers,
     merged,
 )
-from raincheck.model.stable_promises import delivered_by_all, lacks, purged
-from raincheck.model.stable_system import StableSystem, machine
+from raincheck.model.stable.promises import delivered_by_all, lacks, purged
+from raincheck.model.stable.system import StableSystem, machine
 
 CASES = {case.name: case for case in load_cases() if case.protocol == "stable"}
 A, B, C = (Address(name, 0) for name in "abc")

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.composed import Move
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.induction import attempt, obligations
-from raincheck.model.inductive.stable import WITHOUT, basis_without, theory
-from raincheck.model.inductive.stable_model import Run
-from raincheck.model.machine import Value
-from raincheck.model.stable_state import State
-from raincheck.model.stable_system import machine
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.machine.composed import Move
+from raincheck.model.machine.machine import Value
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.induction import attempt, obligations
+from raincheck.model.stable.proof.model import Run
+from raincheck.model.stable.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.stable.state import State
+from raincheck.model.stable.system import machine
 
 CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()

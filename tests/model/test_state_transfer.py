@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model import state_transfer as model
-from raincheck.model import state_transfer_events as ev
-from raincheck.model.explore import explore
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address
-from raincheck.model.state_transfer import Local, Rules
-from raincheck.model.state_transfer_promises import bounded, same_cut, type_ok
-from raincheck.model.state_transfer_state import Part, Post, State, constants_of
-from raincheck.model.state_transfer_system import machine
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.state_transfer import events as ev
+from raincheck.model.state_transfer import handlers as model
+from raincheck.model.state_transfer.handlers import Local, Rules
+from raincheck.model.state_transfer.promises import bounded, same_cut, type_ok
+from raincheck.model.state_transfer.state import Part, Post, State, constants_of
+from raincheck.model.state_transfer.system import machine
 
 CASES = {case.name: case for case in load_cases()}
 A, B, C = (Address(name, 0) for name in "abc")

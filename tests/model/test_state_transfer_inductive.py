@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.inductive.bounded import Search
-from raincheck.model.inductive.induction import attempt, obligations
-from raincheck.model.inductive.state_transfer import WITHOUT, basis_without, theory
-from raincheck.model.inductive.state_transfer_model import edges
-from raincheck.model.state_transfer_system import machine
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.induction import attempt, obligations
+from raincheck.model.state_transfer.proof.model import edges
+from raincheck.model.state_transfer.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.state_transfer.system import machine
 
 CASES = {case.name: case for case in load_cases()}
 WHOLE = theory()

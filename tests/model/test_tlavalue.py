@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.model.tlavalue import (
+from raincheck.model.machine.tlavalue import (
     Fcn,
     ModelValue,
     Reader,

@@ -4,12 +4,11 @@ import dataclasses
 
 import pytest
 
-from raincheck.conformance.tlc.cases import load_cases
-from raincheck.model.explore import explore
-from raincheck.model.machine import Accepted, Refused
-from raincheck.model.runs import Address
-from raincheck.model.unicast import HANDLERS, INPUTS, Local, Rules
-from raincheck.model.unicast_events import (
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Accepted, Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.unicast.events import (
     Ack,
     Acknowledge,
     Consume,
@@ -21,7 +20,8 @@ from raincheck.model.unicast_events import (
     Retransmit,
     Send,
 )
-from raincheck.model.unicast_system import machine
+from raincheck.model.unicast.handlers import HANDLERS, INPUTS, Local, Rules
+from raincheck.model.unicast.system import machine
 
 A, B = Address("a", 0), Address("b", 0)
 RULES = Rules()

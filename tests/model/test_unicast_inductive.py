@@ -6,15 +6,15 @@ from random import Random
 
 import pytest
 
-from raincheck.model.explore import explore
-from raincheck.model.inductive.bounded import Search, breaks
-from raincheck.model.inductive.concrete import Frame
-from raincheck.model.inductive.induction import attempt, obligations
-from raincheck.model.inductive.unicast import WITHOUT, basis_without, theory
-from raincheck.model.inductive.unicast_words import SPEC
-from raincheck.model.unicast import Receiver, Rules, Sender, address, found
-from raincheck.model.unicast_state import Constants
-from raincheck.model.unicast_system import UnicastSystem
+from raincheck.model.machine.explore import explore
+from raincheck.model.proof.bounded import Search, breaks
+from raincheck.model.proof.concrete import Frame
+from raincheck.model.proof.induction import attempt, obligations
+from raincheck.model.unicast.handlers import Receiver, Rules, Sender, address, found
+from raincheck.model.unicast.proof.theory import WITHOUT, basis_without, theory
+from raincheck.model.unicast.proof.words import SPEC
+from raincheck.model.unicast.state import Constants
+from raincheck.model.unicast.system import UnicastSystem
 
 WHOLE = theory()
 PROPERTIES = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.tlc.cases import HOLDS, Case, load_cases
+from raincheck.conformance.cases.tables import HOLDS, Case, load_cases
 
 PAGE = Path(__file__).parents[2] / "docs" / "protocols" / "raincore.md"
 

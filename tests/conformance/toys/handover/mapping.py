@@ -1,13 +1,13 @@
-"""Handover's faces."""
+"""Handover's binding."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from raincheck.conformance.faces import DATAGRAM, FIFO, Faces
-from raincheck.impl import handover as core  # type: ignore[attr-defined]
+from raincheck.conformance.bindings.binding import DATAGRAM, FIFO, Binding
+from raincheck.impl.handover import core  # type: ignore[import-not-found]
 from raincheck.impl.messages import Address
-from raincheck.model import handover as model  # type: ignore[attr-defined]
+from raincheck.model.handover import handlers as model  # type: ignore[import-not-found]
 
 
 def make_core(rules: Any, local: Any) -> Any:
@@ -19,7 +19,7 @@ def make_core(rules: Any, local: Any) -> Any:
     return made
 
 
-FACES = Faces(
+BINDING = Binding(
     protocol="handover",
     rules=model.Rules,
     local=model.Local,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine import Accepted, Refused, refusal
+from raincheck.model.machine.machine import Accepted, Refused, refusal
 
 
 @dataclass(frozen=True, slots=True)

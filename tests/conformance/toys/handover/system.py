@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from raincheck.model import handover as node  # type: ignore[attr-defined]
-from raincheck.model.composed import Composed, Move
-from raincheck.model.values import Value
+from raincheck.model.handover import handlers as node  # type: ignore[import-not-found]
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.values import Value
 
 
 class State(NamedTuple):

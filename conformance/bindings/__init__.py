@@ -1,0 +1,1 @@
+"""How each protocol's model, implementation and traces name the same things."""

@@ -1,0 +1,244 @@
+"""The binding of a protocol: how its model and its implementation name the same things.
+
+One `Binding` per protocol, the constant `BINDING` of
+`conformance/bindings/<protocol>/binding.py`. From it alone come the replay of every edge, lockstep,
+the mutants, and the checking of traces. Where model and implementation agree on names, which they
+should, it is a few lines:
+
+    BINDING = Binding(
+        protocol="ping",
+        rules=model.Rules,
+        local=model.Local,
+        inputs=model.INPUTS,
+        handlers=model.HANDLERS,
+        outputs=(model.Ping, model.Pong, model.Answered),
+        make_core=make_core,
+        events=vars(ping_events),
+        switches={"exact_reply": False},
+        channels={"Ping": FIFO, "Pong": DATAGRAM},
+    )
+
+The values cross by `shapes.shaped`: addresses and names, tuples and lists, tables and dicts,
+records of the same fields are converted by the wanted type's annotations. What does not fit that
+way has a function of its own (`local_of`, `event_of`, `output_of`).
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeAlias
+
+from raincheck.conformance.errors import UsageError
+from raincheck.model.machine.composed import Handler
+
+from .conversion import fields_of, named, shaped
+
+_ROOM: Final = "raincheck.conformance.bindings"
+
+FIFO: Final = "fifo"
+"""Reliable: each message arrives exactly once and in order, unless an end of it dies."""
+
+DATAGRAM: Final = "datagram"
+"""Each message may be lost, duplicated, and overtaken by later ones."""
+
+
+class Core(Protocol):
+    """A protocol's implementation, as everything here drives it."""
+
+    def handle(self, event: Any) -> Iterable[Any]:
+        """Handle an event; raise NotEnabled, and change nothing, where its guard is false."""
+
+
+MakeCore: TypeAlias = Callable[[Any, Any], Core]
+"""(rules, a Local with which a node begins) -> a core in that local state. The model's `node` in
+it says whose core it is. Rules may have repairs undone: the core must then lack them too."""
+
+
+def _nothing(_rules: Any, _local: Any, _event: Any) -> bool:
+    return True
+
+
+def _itself(who: Any) -> Any:
+    return who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """How one protocol's model and implementation name the same things."""
+
+    protocol: str
+    """The name in the catalog, such as "flush"."""
+    rules: type[Any]
+    """The model's Rules."""
+    local: type[Any]
+    """The model's Local."""
+    inputs: Mapping[str, type[Any]]
+    """The model's INPUTS."""
+    handlers: Mapping[str, Handler]
+    """The model's HANDLERS."""
+    outputs: tuple[type[Any], ...]
+    """Every output type of the model: messages, which have a field `to`, and indications."""
+    make_core: MakeCore
+    events: Mapping[str, Any]
+    """The core's event types by the actions' names; `vars(module)` will do."""
+    switches: Mapping[str, Any] = field(default_factory=dict)
+    """The fields of Rules that the implementation can undo, for tests, and their value then."""
+    around: frozenset[str] = frozenset()
+    """The fields of Rules that are about the world around the core: it is the same with them."""
+    channels: Mapping[str, str] = field(default_factory=dict)
+    """For each output that is a network message: FIFO or DATAGRAM."""
+    arrives: Mapping[str, str] = field(default_factory=dict)
+    """By which action a message arrives, where it is not "Receive" and the output's name. Its
+    input has the fields of the output but `to`, and a `sender`."""
+    whole: Mapping[str, str] = field(default_factory=dict)
+    """By message: the field of its action's input that is the message, where it comes as one."""
+    sent_by: str = "sender"
+    """Who sent a message: the field of its action's input, or of a message that comes as one."""
+    told: frozenset[str] = frozenset()
+    """Outputs that are no messages and that traces have as well, so that they are compared."""
+    given: frozenset[str] = frozenset()
+    """Fields of Local that are the environment's to give: they may change between two events, and
+    traces say so. It must not matter to any promise what they are."""
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """What the model calls an effect, or the body of a message, that the code names otherwise."""
+    extra: frozenset[str] = frozenset()
+    """Fields of effects and bodies that the model does not have, such as a payload's."""
+    adjusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """By message: fields that a layer between both ends may change, and so are not compared."""
+    uncompared: frozenset[str] = frozenset()
+    """Fields of Local that the implementation does not have: what only a proof remembers."""
+    unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
+    """Actions that happen to a node and have no handler in the core; a new core is made then."""
+    ignored: frozenset[str] = frozenset()
+    """Effects, by type name, of which the model knows nothing, such as a timer being set."""
+    local_of: Callable[[Any], Any] | None = None
+    """core -> Local. By default each field of Local is the core's attribute of that name."""
+    event_of: Callable[[Any], Any] | None = None
+    """model input -> core event. By default the type of that name in `events`."""
+    input_of: Callable[[Any], Any] | None = None
+    """core event -> model input, the reverse; only traces ask. By default by the fields' names."""
+    output_of: Callable[[Any], Any] | None = None
+    """core effect -> model output, or None if the model has none. By default the one of that name;
+    of an effect `Control(to, body)` the one named as the body, with its fields."""
+    field_inputs: Mapping[str, type[Any]] = field(default_factory=dict)
+    """Inputs of real runs that no instance of the specification has, since there they are fixed
+    when it begins. Traces alone have them."""
+    field_handlers: Mapping[str, Handler] = field(default_factory=dict)
+    """The model's handlers of these."""
+    real: Binding | None = None
+    """The binding of traces of the real class, where it has more than the spec: of a trace whose
+    header says `real`. They have `parts`."""
+    parts: Callable[[Any, Any], dict[str, Any]] | None = None
+    """(local before, after) -> what `changed` then is, where it is not each variable whole."""
+    end_of: Callable[[Any], Any] = _itself
+    """Of an address in an input or output: whose end it is."""
+    assumes: Callable[[Any, Any, Any], bool] = _nothing
+    """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
+    leaves out what they could not."""
+    begins: Callable[[Any, Any], bool] | None = None
+    """(rules, local) -> whether a node may begin like this; asked of a trace's header."""
+
+    _events: dict[tuple[type[Any], Any], Any] = field(
+        default_factory=dict, repr=False, compare=False
+    )
+
+    def traced_input(self, action: str) -> type[Any] | None:
+        """Return the input of that name that a trace may have."""
+        return self.inputs.get(action) or self.field_inputs.get(action)
+
+    def traced_handler(self, action: str) -> Handler:
+        """Return the handler of an input that a trace may have."""
+        return self.handlers.get(action) or self.field_handlers[action]
+
+    def core_event(self, event: Any) -> Any:
+        """Return the core's event for the model's input; replay asks for the same ones often."""
+        key = (type(event), event)  # tuples of two types can be equal
+        made = self._events.get(key)
+        if made is None:
+            kind = self.events.get(type(event).__name__)
+            made = shaped(event, kind) if self.event_of is None else self.event_of(event)
+            self._events[key] = made
+        return made
+
+    def core_local(self, core: Core) -> Any:
+        """Return the core's state as the model's Local; fields never compared have no meaning."""
+        if self.local_of is not None:
+            return self.local_of(core)
+        return self.local(
+            *(
+                None if name in self.uncompared else shaped(getattr(core, name), wanted)
+                for name, wanted in fields_of(self.local).items()
+            )
+        )
+
+    def model_outputs(self, effects: Iterable[Any]) -> tuple[Any, ...]:
+        """Return the core's effects as the model's outputs, in order."""
+        return tuple(
+            output
+            for effect in effects
+            if type(effect).__name__ not in self.ignored
+            and (output := self._output(effect)) is not None
+        )
+
+    def _output(self, effect: Any) -> Any:
+        if self.output_of is not None:
+            return self.output_of(effect)
+        name, fields = contents(effect)
+        name = self.renamed.get(name, name)
+        for kind in self.outputs:
+            if kind.__name__ == name:
+                return shaped({k: v for k, v in fields.items() if k not in self.extra}, kind)
+        raise UsageError(
+            f"{self.protocol}: the model has no output {name}: add it, or name it in `ignored`."
+        )
+
+    def compared(self, local: Any) -> Any:
+        """Return the local state without what is never compared."""
+        if not self.uncompared:
+            return local
+        return local._replace(**dict.fromkeys(self.uncompared))
+
+    def arrival(self, message: str) -> str:
+        """Return the action by which a message of that name arrives."""
+        return self.arrives.get(message, f"Receive{message}")
+
+    def as_sent(self, message: str, event: Any) -> Any:
+        """Return what of its action's input is of the message: the input, or a field of it."""
+        return getattr(event, self.whole[message]) if message in self.whole else event
+
+
+def contents(effect: Any) -> tuple[str, dict[str, Any]]:
+    """Return an effect's name and fields; of a message with a `body`, the body's and `to`."""
+    fields = named(effect)
+    body = fields.get("body")
+    if body is None or isinstance(body, bytes | str):
+        return type(effect).__name__, fields
+    return type(body).__name__, {"to": fields.get("to"), **named(body)}
+
+
+def binding_of(protocol: str) -> Binding:
+    """Return the protocol's BINDING; raise UsageError if it has none."""
+    try:
+        module = importlib.import_module(f"{_ROOM}.{protocol}.binding")
+    except ModuleNotFoundError as error:
+        if not f"{_ROOM}.{protocol}.binding".startswith(f"{error.name}"):
+            raise
+        raise UsageError(
+            f"There is no binding of {protocol!r}: "
+            f"write conformance/bindings/{protocol}/binding.py."
+        ) from error
+    found = getattr(module, "BINDING", None)
+    if not isinstance(found, Binding):
+        raise UsageError(f"conformance/bindings/{protocol}/binding.py has no BINDING: write it.")
+    return found
+
+
+def bound_protocols() -> tuple[str, ...]:
+    """Return the protocols that have BINDING, in the order of their names."""
+    folder = importlib.import_module(_ROOM)
+    names = [each.name for each in pkgutil.iter_modules(folder.__path__) if each.ispkg]
+    # SEQUENCER's traces are followed by modules of its own.
+    return tuple(name for name in names if name != "sequencer")

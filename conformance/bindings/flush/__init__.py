@@ -1,0 +1,1 @@
+"""FLUSH: how model, implementation and traces name the same things."""

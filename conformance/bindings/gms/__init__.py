@@ -1,0 +1,1 @@
+"""GMS: how model, implementation and traces name the same things."""

@@ -1,0 +1,1 @@
+"""NAKACK: how model, implementation and traces name the same things."""

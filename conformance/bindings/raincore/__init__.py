@@ -1,0 +1,1 @@
+"""Raincore: how model, implementation and traces name the same things."""

@@ -1,0 +1,127 @@
+"""A protocol's `Binding` as the recorder of its traces needs them (`impl/recording/core.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from raincheck.impl.messages import Address
+from raincheck.impl.recording.canonical import plain
+from raincheck.impl.recording.core import Parcel
+from raincheck.impl.recording.sequencer import Record
+
+from .binding import Binding
+from .conversion import fields_of, named, shaped
+
+_LASTING = (tuple, str, int, frozenset, bytes, type(None))
+
+
+@dataclass(frozen=True, slots=True)
+class FromFaces:
+    """Records in the model's words, whatever the implementation calls things."""
+
+    binding: Binding
+    _known: dict[str, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
+    """What was made of a value last: most of them stay the same, and some are asked for twice."""
+
+    @property
+    def protocol(self) -> str:
+        """The protocol's name."""
+        return self.binding.protocol
+
+    def variables(self, core: Any) -> Record:
+        """The core's state as the model's."""
+        binding = self.binding
+        if binding.local_of is not None:
+            local = binding.local_of(core)
+            found = {name: plain(value) for name, value in local._asdict().items()}
+            return {name: found[name] for name in found if name not in binding.uncompared}
+        return {
+            name: self._variable(name, getattr(core, name), wanted)
+            for name, wanted in fields_of(binding.local).items()
+            if name not in binding.uncompared
+        }
+
+    def given(self, core: Any) -> Record:
+        """What of it the environment may change."""
+        wanted = fields_of(self.binding.local)
+        return {
+            name: self._variable(name, getattr(core, name), wanted[name])
+            for name in sorted(self.binding.given)
+        }
+
+    def _variable(self, name: str, value: Any, wanted: Any) -> Any:
+        known = self._known.get(name)
+        # What cannot change, and is the same object, is the same.
+        if known is not None and known[0] is value and isinstance(value, _LASTING):
+            return known[1]
+        made = plain(shaped(value, wanted))
+        self._known[name] = (value, made)
+        return made
+
+    def args(self, event: Any) -> Record:
+        """The event as the model's input."""
+        return {name: plain(value) for name, value in self._input(event)._asdict().items()}
+
+    def sent(self, effect: Any) -> Iterable[Parcel]:
+        """The messages that the effect is."""
+        for output in self._outputs(effect):
+            name = type(output).__name__
+            if name in self.binding.channels:
+                fields = output._asdict()
+                to = getattr(effect, "to", fields.pop("to"))
+                fields.pop("to", None)
+                content = {field: plain(value) for field, value in fields.items()}
+                for each in _addresses(to):
+                    yield Parcel(name, each, content, self.binding.channels[name])
+
+    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
+        """What the effect tells the layer above, by the output's name."""
+        for output in self._outputs(effect) if self.binding.told else ():
+            if (name := type(output).__name__) in self.binding.told:
+                yield name, plain(output)
+
+    def arrived(self, event: Any) -> Parcel | None:
+        """The message that arrives by this event."""
+        action = type(event).__name__
+        for name, channel in self.binding.channels.items():
+            if self.binding.arrival(name) == action:
+                kind = next(each for each in self.binding.outputs if each.__name__ == name)
+                made = self.binding.as_sent(name, self._input(event))
+                fields = made._asdict()
+                content = {f: plain(fields[f]) for f in kind._fields if f != "to" and f in fields}
+                sent = self.binding.as_sent(name, event)
+                (sender,) = _addresses(getattr(sent, self.binding.sent_by))
+                return Parcel(name, sender, content, channel)
+        return None
+
+    def _outputs(self, effect: Any) -> tuple[Any, ...]:
+        known = self._known.get("an effect")
+        if known is None or known[0] is not effect:
+            known = self._known["an effect"] = (effect, self.binding.model_outputs([effect]))
+        outputs: tuple[Any, ...] = known[1]
+        return outputs
+
+    def _input(self, event: Any) -> Any:
+        known = self._known.get("an event")
+        if known is None or known[0] is not event:
+            known = self._known["an event"] = (event, self._model_input(event))
+        return known[1]
+
+    def _model_input(self, event: Any) -> Any:
+        if self.binding.input_of is not None:
+            return self.binding.input_of(event)
+        wanted = self.binding.traced_input(type(event).__name__)
+        assert wanted is not None, event
+        # What the model does not have, such as what another layer adds, nobody can check.
+        fields = {k: v for k, v in named(event).items() if k in fields_of(wanted)}
+        return shaped(fields, wanted)
+
+
+def _addresses(to: Any) -> list[Address]:
+    if isinstance(to, str):
+        return [Address(to, 0)]
+    if isinstance(to, tuple) and len(to) == 2 and isinstance(to[0], str) and type(to[1]) is int:
+        return [Address(*to)]
+    return [each for one in to for each in _addresses(one)]

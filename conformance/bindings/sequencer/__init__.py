@@ -1,0 +1,1 @@
+"""SEQUENCER: how model, implementation and traces name the same things."""

@@ -1,0 +1,140 @@
+"""What following one member's trace in the model takes: the state, and the comparison of a step.
+
+Law of this file: it decides nothing that the model decides, and knows no action by name.
+"""
+
+from raincheck.conformance.trace.events import Address as PlainAddress
+from raincheck.conformance.trace.events import Changed, Event, Header
+from raincheck.conformance.trace.findings import (
+    Cut,
+    Departure,
+    Difference,
+    FalseConjunct,
+    Installed,
+    Summary,
+)
+from raincheck.conformance.trace.rows import Rows
+from raincheck.model.machine.machine import Refused
+from raincheck.model.machine.runs import Address
+from raincheck.model.sequencer import handlers
+
+from .channels import Channels, Reader
+from .records import Wrong, changes_of, fields_of, refused, rules_of, shown, surplus
+from .sent import Outbox
+
+UNCHANGED = Changed()
+
+
+class Follower:
+    """One (node, incarnation): its local state in the model and its ends of the channels."""
+
+    __slots__ = (
+        "channels",
+        "last_seqno",
+        "me",
+        "mine",
+        "outbox",
+        "plain",
+        "reading",
+        "rows",
+        "rules",
+        "summary",
+        "synchronous",
+    )
+
+    def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
+        self.rules = rules_of(header.constants)
+        self.summary = summary
+        self.rows = rows
+        self.mine = Address(header.node, header.incarnation)
+        self.plain: PlainAddress = (header.node, header.incarnation)
+        self.channels = Channels(self.plain, rows)
+        self.outbox = Outbox(self.channels, summary)
+        self.synchronous = summary.synchronous
+        self.last_seqno = 0
+        self.reading: Reader | None = None
+        """The stream that it read last, which is nearly always the one that it reads next."""
+        if header.initial is None:
+            self.me = handlers.joiner(header.node, header.incarnation, header.said)
+        else:
+            members = tuple(Address(*member) for member in header.initial.members)
+            self.me = handlers.founder(header.node, members)._replace(
+                view=header.initial.id, incarnation=header.incarnation, said=header.said
+            )
+            summary.views.append(Installed(header.initial.id, header.initial.members, 0, 0))
+
+    def _plain(
+        self,
+        event: Event,
+        answer: handlers.Answer,
+        crcs: tuple[int | None, ...] = (),
+        old_positions: dict[PlainAddress, int] | None = None,
+    ) -> Wrong | None:
+        """Compare any answer of the model with the event; take the step if they agree."""
+        if isinstance(answer, Refused):
+            return refused(answer)
+        old, new = self.me, answer.local
+        expected = UNCHANGED
+        if new is not old or old_positions is not None:
+            expected = changes_of(old, new)
+            moved = () if old_positions is None else self.channels.moved(old_positions)
+            if moved:
+                expected.position = moved
+        if expected != event.changed:
+            return self._wrong_change(event, expected, answer.outputs)
+        wrong = surplus(event) or self.outbox.compare(event, old, new, answer.outputs, crcs)
+        if wrong is None:
+            self.me = new
+        return wrong
+
+    def _wrong_change(
+        self, event: Event, expected: Changed, outputs: tuple[handlers.Output, ...]
+    ) -> Wrong:
+        differences = [
+            Difference(name, shown(want), shown(got))
+            for name, want, got in fields_of(expected, event.changed)
+            if want != got
+        ]
+        if event.sent and not outputs:
+            differences.append(Difference("sent", [], [list(sent.id) for sent in event.sent]))
+        return Wrong(
+            "the variables changed otherwise than in the model", differences=tuple(differences)
+        )
+
+    def _out_of_order(self, reader: Reader, event: Event, position: int | str) -> Wrong:
+        text = "the channel is read in order, without a gap, each message once"
+        values = {
+            "channel": list((event.received or ())[:-1]),
+            "consumed so far": reader.at,
+            "received": position,
+            "args.position": event.args.position,
+        }
+        return Wrong("it read its channel out of order", (FalseConjunct(text, values),))
+
+    def _depart(self, gone: list[Address], index: int, clock: int) -> None:
+        at = self.channels.positions()
+        for member in gone:
+            plain = (member[0], member[1])
+            place = Departure(plain, at.get(plain, 0), index, clock)
+            self.summary.departures.append(place)
+
+    def _cut(self, index: int, clock: int) -> Cut:
+        """How far it has read the streams of its view."""
+        at = self.channels.positions()
+        members = sorted({(member[0], member[1]) for member in self.me.members})
+        read = tuple((*plain, at[plain]) for plain in members if at.get(plain))
+        return Cut(self.me.view, index, clock, read, self.summary.multicast)
+
+    def finish(self) -> None:
+        """Note what holds at the end of the file."""
+        self.summary.status, self.summary.view = self.me.status, self.me.view
+        self.summary.seqno = self.last_seqno
+        self.summary.written = {
+            " ".join(map(str, channel)): at for channel, at in self.channels.written().items()
+        }
+        if handlers.running(self.me):
+            others = [member for member in self.me.members if member != self.mine]
+            self._depart(others, 0, 0)
+            self.summary.cuts.append(self._cut(0, 0))
+        self.summary.addresses = list(self.rows.codes)
+        self.summary.view_starts = self.rows.view_starts

@@ -1,0 +1,138 @@
+"""How SEQUENCER's values stand in a trace, and how a difference is put into words."""
+
+from operator import attrgetter
+from typing import Any, NamedTuple
+
+from msgspec import UNSET
+
+from raincheck.conformance.trace.events import Args, Changed, Entry, Event, Sent
+from raincheck.conformance.trace.findings import Difference, FalseConjunct
+from raincheck.model.machine.runs import Run
+from raincheck.model.sequencer import handlers
+from raincheck.model.sequencer.handlers import Local, Rules
+
+RULES = {
+    "ViewTag": "view_tag",
+    "HoldSends": "hold_sends",
+    "ResendAlways": "resend_always",
+    "OwnTable": "own_table",
+    "ExactNext": "exact_next",
+    "JoinPolicy": "join_policy",
+    "Incarnations": "incarnations",
+    "PruneTable": "prune_table",
+    "DrainOnLeave": "drain_on_leave",
+}
+"""The specification's constants that are rules of a member, and their names in the model."""
+
+RunPlace = tuple[str, int, int, int]
+
+
+class Wrong(NamedTuple):
+    """Why an event is no step of the model: false conjuncts, or differing values."""
+
+    reason: str
+    conjuncts: tuple[FalseConjunct, ...] = ()
+    differences: tuple[Difference, ...] = ()
+
+
+def rules_of(constants: dict[str, Any]) -> Rules:
+    """The model's rules under the constants of a header; what it does not name is repaired."""
+    return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
+
+
+def table_rows(table: handlers.Table) -> tuple[Entry, ...]:
+    """receivedTable as the trace writes it."""
+    return tuple([(who[0], who[1], seqno) for who, seqno in table])
+
+
+def run_row(run: Run) -> RunPlace:
+    """A run as the trace writes it."""
+    return (run.sender[0], run.sender[1], run.first, run.size)
+
+
+def changes_of(old: Local, new: Local) -> Changed:
+    """The specification's variables that differ, as the trace writes them."""
+    changed = Changed()
+    if new is old:
+        return changed
+    if new.status != old.status:
+        changed.status = new.status
+    if new.view != old.view:
+        changed.view = new.view
+    if new.seqno != old.seqno:
+        changed.seqno = new.seqno
+    if new.said != old.said:
+        changed.said = new.said
+    if new.forward_table != old.forward_table:
+        changed.forward_table = new.forward_table
+    if new.resend != old.resend:
+        changed.resend = new.resend
+    if new.received_table != old.received_table:
+        changed.received_table = table_rows(new.received_table)
+    if new.early != old.early:
+        changed.early = tuple((early.view, *run_row(early.messages)) for early in new.early)
+    return changed
+
+
+def fields_of(expected: Changed, recorded: Changed) -> list[tuple[str, Any, Any]]:
+    return [
+        (name, getattr(expected, field), getattr(recorded, field))
+        for field, name in zip(
+            Changed.__struct_fields__, Changed.__struct_encode_fields__, strict=True
+        )
+    ]
+
+
+def shown(value: Any) -> Any:
+    return "unchanged" if value is UNSET else value
+
+
+def target_of(sent: Sent) -> tuple[Any, ...]:
+    return sent.id[3:5]
+
+
+def lacking(event: Event, names: str) -> Wrong:
+    return Wrong(f"{event.action} needs {names}")
+
+
+_TAKES = {
+    "Send": ("messages", "crc"),
+    "Resend": ("messages", "crc"),
+    "ReceiveForward": ("from_", "messages", "view", "crc"),
+    "ReceiveData": ("from_", "messages", "view", "position", "crc"),
+    "InstallView": ("view", "members", "crc"),
+    "Join": ("view", "members", "table", "digest"),
+    "Leave": ("crc",),
+    "Stop": ("crc",),
+    "Crash": ("crc",),
+}
+_RECEIVING = ("ReceiveForward", "ReceiveData", "Join")
+_REFUSES = {
+    action: attrgetter(*(name for name in Args.__struct_fields__ if name not in takes))
+    for action, takes in _TAKES.items()
+}
+
+
+def surplus(event: Event) -> Wrong | None:
+    """What the event states beyond what its action knows: nobody would compare it."""
+    action = event.action
+    given = _REFUSES[action](event.args)
+    if given.count(None) != len(given):
+        names = [name for name in Args.__struct_fields__ if name not in _TAKES[action]]
+        extra = {n.rstrip("_"): v for n, v in zip(names, given, strict=True) if v is not None}
+        return differs("args", {}, extra)
+    if event.received is not None and action not in _RECEIVING:
+        return differs("received", None, event.received)
+    return None
+
+
+def differs(name: str, expected: Any, recorded: Any) -> Wrong:
+    return Wrong(
+        f"{name} is not what the model expects",
+        differences=(Difference(name, expected, recorded),),
+    )
+
+
+def refused(answer: Any) -> Wrong:
+    conjuncts = tuple(FalseConjunct(text, dict(values)) for text, values in answer.conjuncts)
+    return Wrong("the guard is false", conjuncts)

@@ -1,0 +1,1 @@
+"""STABLE: how model, implementation and traces name the same things."""

@@ -1,0 +1,1 @@
+"""STATE TRANSFER: how model, implementation and traces name the same things."""

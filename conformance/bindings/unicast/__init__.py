@@ -1,0 +1,1 @@
+"""UNICAST: how model, implementation and traces name the same things."""

@@ -1,0 +1,131 @@
+"""A case: one question to TLC, with the values of all constants, and the wanted answer."""
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from raincheck.model.machine.tlavalue import format
+from raincheck.model.machine.values import Value
+
+from .cfgfile import Configuration, parse_cfg
+
+HOLDS: Final = "holds"
+
+TIERS: Final = ("quick", "full", "deep")
+"""For every commit, for a release, for a night; each includes those before it."""
+
+_WIDTH: Final = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question to TLC, and the answer that it must give."""
+
+    name: str
+    protocol: str
+    module: Path
+    words: str
+    """The constants in words."""
+    properties: tuple[str, ...]
+    expected: str
+    """"holds", or the name of the property that TLC must find violated."""
+    tier: str
+    rule: str
+    """The rules of the seed that it speaks to, such as "R6, R7"."""
+    flaw: str = ""
+    note: str = ""
+    distinct: int | None = None
+    depth: int | None = None
+    made_of: tuple[str, ...] = ()
+    """The protocols whose specifications run together in it. Such a case is TLC's alone: it has no
+    model, since each of these has one of its own."""
+    specification: str = "Spec"
+    constants: Mapping[str, Value] = field(default_factory=dict)
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    """The constants in whose place a definition is put."""
+    temporal: frozenset[str] = frozenset()
+    """Those of its properties that are not invariants."""
+    implemented: Mapping[str, Value] = field(default_factory=dict)
+    """The rules of the protocol, as it is implemented."""
+    assumed: Mapping[str, Value] = field(default_factory=dict)
+    """What is assumed of what is around the protocol, as it is granted."""
+    table: str = ""
+    """Where it stands: the table's file and the case."""
+
+    @property
+    def as_implemented(self) -> bool:
+        """Whether it speaks of the implemented protocol: all rules have the values they have there.
+
+        What the layers around do is not the protocol's: an assumption may be taken back.
+        """
+        return not self.unlike
+
+    @property
+    def unlike(self) -> tuple[str, ...]:
+        """The rules that are other than in the implemented protocol."""
+        return _other(self.constants, self.implemented)
+
+    @property
+    def lacking(self) -> tuple[str, ...]:
+        """The assumptions that are not granted."""
+        return _other(self.constants, self.assumed)
+
+    @property
+    def cfg_name(self) -> str:
+        """The name of the file that a TLA+ user opens by hand."""
+        return f"{self.name}.cfg"
+
+    def cfg_text(self) -> str:
+        """Return the configuration that TLC is given, as a TLA+ user would write it."""
+        return "".join(f"{line}\n" for line in self._lines())
+
+    def configuration(self) -> Configuration:
+        """Return what TLC is asked."""
+        return parse_cfg(self.cfg_text(), self.table or self.cfg_name, Path(self.cfg_name))
+
+    def _lines(self) -> Iterator[str]:
+        answer = "holds" if self.expected == HOLDS else f"{self.expected} is violated"
+        told = f"{self.words[:1].upper()}{self.words[1:]}. {self.note}".rstrip()
+        for text in (told, f"Expected: {answer}."):
+            yield from (f"\\* {line}" for line in textwrap.wrap(text, _WIDTH))
+        yield f"SPECIFICATION {self.specification}"
+        if self.constants or self.replaced:
+            yield from ("", "CONSTANTS")
+        yield from (f"  {name} <- {by}" for name, by in self.replaced.items())
+        around = {*self.implemented, *self.assumed}
+        for title, names in (
+            ("Who there is, and what may happen.", [k for k in self.constants if k not in around]),
+            ("Assumptions on what is around.", list(self.assumed)),
+            ("The rules.", list(self.implemented)),
+        ):
+            if names:
+                yield from ("", f"  \\* {title}")
+            for name in names:
+                other = name in self.unlike
+                text = f"  {name} = {format(self.constants[name])}"
+                yield f"{text}  \\* not as implemented" if other else text
+        yield ""
+        invariants = [name for name in self.properties if name not in self.temporal]
+        temporal = [name for name in self.properties if name in self.temporal]
+        for keyword, names in (("INVARIANTS", invariants), ("PROPERTIES", temporal)):
+            if names:
+                yield f"{keyword} {' '.join(names)}"
+
+
+def _other(found: Mapping[str, Value], wanted: Mapping[str, Value]) -> tuple[str, ...]:
+    return tuple(name for name, value in wanted.items() if found.get(name) != value)
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a specification takes for granted, and whose promise it is."""
+
+    name: str
+    protocol: str
+    layer: str
+    words: str
+    evidence: tuple[str, ...] = ()
+    """The properties of field traces that discharge it; none while nobody does."""
+    note: str = ""

@@ -1,0 +1,121 @@
+"""The constants of a table of cases: who there is, what is assumed, and which rules there are."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import InitVar, dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.errors import UsageError
+from raincheck.model.machine.values import Value
+
+_CONSTANT: Final = re.compile(r"[A-Za-z_]\w*")
+_PUT: Final = "<- "
+
+
+def same(one: Value, other: Value) -> bool:
+    """Tell whether two values are one, of one kind: TRUE is not 1."""
+    return type(one) is type(other) and one == other
+
+
+@dataclass(slots=True)
+class Settings:
+    """What a table says of its constants, and the values that a case then has."""
+
+    path: Path
+    content: InitVar[Mapping[str, Any]]
+    fixed: dict[str, Value] = field(default_factory=dict)
+    """What all cases have ..."""
+    replaced: dict[str, str] = field(default_factory=dict)
+    """... and the definitions that are put in place of constants."""
+    implemented: dict[str, Value] = field(default_factory=dict)
+    assumed: dict[str, Value] = field(default_factory=dict)
+    usual: dict[str, Value] = field(default_factory=dict)
+    worlds: dict[str, dict[str, Value]] = field(default_factory=dict)
+    rules: dict[str, dict[str, Value]] = field(default_factory=dict)
+
+    def __post_init__(self, content: Mapping[str, Any]) -> None:
+        for name, raw in content.get("fixed", {}).items():
+            if isinstance(raw, str) and raw.startswith(_PUT):
+                self.replaced[name] = raw.removeprefix(_PUT).strip()
+            else:
+                self.fixed[name] = self._value(raw, f"{self.path}, fixed", name)
+        seen = {**dict.fromkeys((*self.fixed, *self.replaced), "fixed")}
+        for key, into in (
+            ("implemented", self.implemented),
+            ("assumed", self.assumed),
+            ("usual", self.usual),
+        ):
+            for name, raw in content.get(key, {}).items():
+                if name in seen:
+                    raise UsageError(
+                        f"{self.path}: {name} is in [{seen[name]}] and in [{key}]: give it once."
+                    )
+                seen[name] = key
+                into[name] = self._value(raw, f"{self.path}, {key}", name)
+        for name, raw in content.get("world", {}).items():
+            where = f"{self.path}, world {name}"
+            self.worlds[name] = self._changes(raw, where, {**self.usual, **self.assumed})
+        for name, raw in content.get("rules", {}).items():
+            self.rules[name] = self._changes(raw, f"{self.path}, rules {name}", self.implemented)
+
+    def values(self, said: Mapping[str, Any], where: str) -> dict[str, Value]:
+        """Return the values of all constants: those of the world, the rules, and what differs."""
+        base = {**self.fixed, **self.usual, **self.assumed, **self.implemented}
+        for key, known in (("world", self.worlds), ("rules", self.rules)):
+            if key in said:
+                name = said[key]
+                if not isinstance(name, str) or name not in known:
+                    raise UsageError(f"{where}: {key} {name} is not in this table.")
+                base |= known[name]
+        base |= self._undone(said, where)
+        free = {name: value for name, value in base.items() if name not in self.fixed}
+        return base | self._changes(said.get("with", {}), f"{where}, with", free)
+
+    def _undone(self, said: Mapping[str, Any], where: str) -> dict[str, Value]:
+        """Return the value of the one rule, or assumption, that is taken back."""
+        if "undone" not in said:
+            return {}
+        undone = said["undone"]
+        usual = {**self.assumed, **self.implemented}
+        if isinstance(undone, dict):
+            if len(undone) != 1:
+                raise UsageError(f"{where}: undone names one rule, the others are for with.")
+            return self._changes(undone, f"{where}, undone", usual)
+        if undone not in usual:
+            raise UsageError(f"{where}: undone {undone} is no rule and no assumption here.")
+        if not isinstance(usual[undone], bool):
+            raise UsageError(f'{where}: undone = {{ {undone} = "…" }} must say what is instead.')
+        if undone in said.get("with", {}):
+            raise UsageError(f"{where}: {undone} is undone, so it is nothing for with.")
+        return {undone: not usual[undone]}
+
+    def _changes(self, raw: Any, where: str, base: Mapping[str, Value]) -> dict[str, Value]:
+        """Return the values in a table that changes a base; it must change what it names."""
+        if not isinstance(raw, dict):
+            raise UsageError(f"{where}: it must be a table of constants.")
+        found = {}
+        for name, each in raw.items():
+            if name not in base:
+                raise UsageError(f"{where}: {name} is no constant that may differ here.")
+            value = self._value(each, where, name)
+            if type(value) is not type(base[name]):
+                raise UsageError(f"{where}: {name} is of another kind elsewhere.")
+            if same(value, base[name]):
+                raise UsageError(f"{where}: {name} has that value anyway: leave it out.")
+            found[name] = value
+        return found
+
+    def _value(self, raw: Any, where: str, name: str) -> Value:
+        if not _CONSTANT.fullmatch(name):
+            raise UsageError(f"{where}: {name!r} is no name of a constant.")
+        if isinstance(raw, list):
+            values = [self._value(each, where, name) for each in raw]
+            if len(set(values)) < len(values):
+                raise UsageError(f"{where}: {name} names something twice; a list is a set.")
+            return frozenset(values)
+        if isinstance(raw, str) and raw.startswith(_PUT):
+            raise UsageError(f"{where}: {name}: a definition is put in place in [fixed] only.")
+        if not isinstance(raw, bool | int | str):
+            raise UsageError(f"{where}: {name} must be true or false, a number, a text or a list.")
+        return raw

@@ -1,0 +1,257 @@
+"""One table of cases, `spec/cases/<protocol>.toml`: worlds, rules, and what differs.
+
+Law of this file: a table that contradicts itself is refused whole, with the file, the case and the
+key in the sentence; nothing is ever skipped, and nothing is said twice.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.errors import UsageError
+from raincheck.model.machine.values import Value
+
+from .case import HOLDS, TIERS, Assumption, Case
+from .settings import Settings, same
+
+_TOP: Final = frozenset({"module", "specification", "made_of", "temporal"})
+_SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"})
+_NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
+
+_SAID: Final = frozenset({"words", "ask", "holds", "breaks", "rule", "flaw", "tier", "note"})
+_SET_UP: Final = frozenset({"world", "rules", "undone", "with", "differs"})
+_KEYS: Final = _SAID | _SET_UP | {"like"}
+_PER_CASE: Final = frozenset({"ask", "holds", "breaks", "note"})
+"""What a case that is `like` another one does not take over."""
+
+_CASE_NAME: Final = re.compile(r"[a-z0-9_.-]+")  # it becomes the name of a file
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """Return a file's content; raise UsageError if it is not TOML."""
+    try:
+        with path.open("rb") as file:
+            return tomllib.load(file)
+    except OSError as error:
+        raise UsageError(f"Cannot read {path} ({error.strerror}): name a table.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path} is not TOML: {error}.") from error
+
+
+@dataclass(slots=True)
+class CaseTable:
+    """A table of cases, as it is being read."""
+
+    path: Path
+    content: dict[str, Any] = field(init=False)
+    settings: Settings = field(init=False)
+    asks: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    _used: set[tuple[str, str]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.content = content = read_table(self.path)
+        if unknown := sorted(content.keys() - _TOP - _SECTIONS - _NAMED):
+            raise self._wrong(f"{unknown[0]} is no part of a table of cases")
+        for key in ("module", "specification"):
+            if not isinstance(content.get(key), str) or not content[key].strip():
+                raise self._wrong(f"{key} must be a text")
+        for key in ("made_of", "temporal"):
+            self._names(content.get(key, []), str(self.path), key)
+        for key in (*_SECTIONS, *_NAMED):
+            if not isinstance(content.get(key, {}), dict):
+                raise self._wrong(f"{key} must be a table")
+        if not content.get("case"):
+            raise self._wrong("it has no [case.…]: give at least one")
+        self.settings = Settings(self.path, content)
+        for name, lines in content.get("ask", {}).items():
+            self.asks[name] = self._asked(lines, f"{self.path}, ask {name}")
+        if not self.module.is_file():
+            raise self._wrong(f"there is no file {self.module}")
+
+    @property
+    def protocol(self) -> str:
+        """Whose table it is: the file says so."""
+        return self.path.stem
+
+    @property
+    def module(self) -> Path:
+        """The module of all its cases: in the folder above that of the tables."""
+        name = str(self.content["module"])
+        return self.path.parent.parent / f"{name.removesuffix('.tla')}.tla"
+
+    def cases(self) -> list[Case]:
+        """Return the cases; raise UsageError if the table contradicts itself."""
+        tables: dict[str, Any] = self.content["case"]
+        found = {name: self._case(name, table) for name, table in tables.items()}
+        for name, table in tables.items():
+            self._compare(name, table, found)
+        self._all_used(found.values())
+        return list(found.values())
+
+    def assumptions(self) -> list[Assumption]:
+        """Return what the specification takes for granted."""
+        found = []
+        for name, table in self.content.get("assumption", {}).items():
+            where = f"{self.path}, assumption {name}"
+            try:
+                texts = {key: value for key, value in table.items() if key != "evidence"}
+                if not all(isinstance(text, str) for text in texts.values()):
+                    raise TypeError("its values must be texts")
+                evidence = self._names(table.get("evidence", []), where, "evidence")
+                found.append(Assumption(name, self.protocol, **texts, evidence=evidence))
+            except (TypeError, AttributeError) as error:
+                raise UsageError(f"{where}: {error}.") from error
+        return found
+
+    # ------------------------------------------------------------------ one case
+
+    def _case(self, name: str, table: Any) -> Case:
+        where = self._where(name)
+        said = self._said(name, table, where)
+        asked, expected, pinned = self._answer(said, where)
+        return Case(
+            name=f"{self.protocol.replace('_', '-')}-{name}",
+            protocol=self.protocol,
+            module=self.module,
+            properties=asked,
+            expected=expected,
+            words=said["words"],
+            tier=said["tier"],
+            rule=said["rule"],
+            flaw=said.get("flaw", ""),
+            note=said.get("note", ""),
+            distinct=pinned.get("distinct"),
+            depth=pinned.get("depth"),
+            made_of=tuple(self.content.get("made_of", ())),
+            specification=self.content["specification"],
+            constants=self._constants(said, where),
+            replaced=self.settings.replaced,
+            temporal=frozenset(self.content.get("temporal", ())) & set(asked),
+            implemented=self.settings.implemented,
+            assumed=self.settings.assumed,
+            table=where,
+        )
+
+    def _said(self, name: str, table: Any, where: str) -> dict[str, Any]:
+        """Return the case's keys, those of the one that it is like among them."""
+        if not _CASE_NAME.fullmatch(name):
+            raise UsageError(f"{where}: a name has small letters, digits, '-', '_' and '.' only.")
+        if not isinstance(table, dict):
+            raise UsageError(f"{where}: it must be a [case.…] table.")
+        if unknown := sorted(table.keys() - _KEYS):
+            raise UsageError(f"{where}: {unknown[0]} is no key of a case.")
+        said = dict(table)
+        if "like" in table:
+            other = self.content["case"].get(table["like"])
+            if not isinstance(other, dict) or "like" in other:
+                raise UsageError(f"{where}: like {table['like']} names no case that stands alone.")
+            if twice := sorted(table.keys() & _SET_UP):
+                raise UsageError(f"{where}: {twice[0]} is that of the case it is like: drop it.")
+            taken = {key: each for key, each in other.items() if key not in _PER_CASE}
+            said = {**taken, **said}
+        for key in ("words", "rule", "tier"):
+            if not isinstance(said.get(key), str) or not said[key].strip():
+                raise UsageError(f"{where}: {key} must be a text.")
+        for key in ("flaw", "note", "differs", "breaks"):
+            if not isinstance(said.get(key, ""), str):
+                raise UsageError(f"{where}: {key} must be a text.")
+        if said["tier"] not in TIERS:
+            raise UsageError(f"{where}: tier must be one of {', '.join(TIERS)}.")
+        return said
+
+    def _answer(
+        self, said: Mapping[str, Any], where: str
+    ) -> tuple[tuple[str, ...], str, dict[str, int]]:
+        """Return what is asked, what must be answered, and the counts that are pinned."""
+        if ("holds" in said) == ("breaks" in said):
+            raise UsageError(f"{where}: it either holds or breaks a property: say one of them.")
+        expected = said.get("breaks", HOLDS)
+        asked = self._asked(said.get("ask", [expected] if "breaks" in said else []), where)
+        if not asked:
+            raise UsageError(f"{where}: ask must name what is asked.")
+        temporal = self.content.get("temporal", [])
+        asked = (*(a for a in asked if a not in temporal), *(a for a in asked if a in temporal))
+        if expected not in (HOLDS, *asked):
+            raise UsageError(f"{where}: breaks {expected}, which it does not ask for.")
+        pinned = said.get("holds", {})
+        if not isinstance(pinned, dict) or not pinned.keys() <= {"distinct", "depth"}:
+            raise UsageError(f"{where}: holds has distinct and depth, or nothing.")
+        for key, count in pinned.items():
+            if type(count) is not int or count < 1:
+                raise UsageError(f"{where}: {key} must be a number of at least 1.")
+        return asked, expected, pinned
+
+    def _asked(self, raw: Any, where: str) -> tuple[str, ...]:
+        """Return the properties; a name in small letters is a set of them."""
+        found: list[str] = []
+        for name in self._names([raw] if isinstance(raw, str) else raw, where, "ask"):
+            if name in self.asks:
+                self._used.add(("ask", name))
+                found += self.asks[name]
+            elif name[:1].islower():
+                raise UsageError(f"{where}: ask {name} is not in [ask].")
+            else:
+                found.append(name)
+        if twice := [name for name in found if found.count(name) > 1]:
+            raise UsageError(f"{where}: ask has {twice[0]} twice.")
+        return tuple(found)
+
+    def _constants(self, said: Mapping[str, Any], where: str) -> dict[str, Value]:
+        self._used |= {(key, str(said[key])) for key in ("world", "rules") if key in said}
+        return self.settings.values(said, where)
+
+    # ------------------------------------------------------------------ all together
+
+    def _compare(self, name: str, table: Mapping[str, Any], found: Mapping[str, Case]) -> None:
+        """An undone case differs from its repaired twin in one rule, or says why in more."""
+        if "like" in table:
+            return
+        where, case = self._where(name), found[name]
+        differs = bool(table.get("differs", "").strip())
+        undone = table.get("undone")
+        if undone is None:
+            if "differs" in table:
+                raise UsageError(f"{where}: differs is for a case that has undone.")
+            if "undone" in name:
+                raise UsageError(f"{where}: undone must name the rule that it takes back.")
+            return
+        rule = next(iter(undone)) if isinstance(undone, dict) else undone
+        twin = found.get(f"{name.partition('-undone')[0]}-repaired") if "undone" in name else None
+        if twin is not None:
+            more = [k for k, v in case.constants.items() if not same(v, twin.constants[k])]
+        else:
+            promised = {*self.settings.implemented, *self.settings.assumed}
+            more = [key for key in table.get("with", {}) if key in promised]
+        more = [key for key in more if key != rule]
+        if more and not differs:
+            of = f"from {twin.name}" if twin is not None else "in its rules"
+            raise UsageError(f"{where}: it differs {of} in {more[0]} too: differs must say why.")
+        if differs and not more:
+            raise UsageError(f"{where}: it differs in {rule} alone: differs has nothing to say.")
+
+    def _all_used(self, cases: Iterable[Case]) -> None:
+        known: dict[str, Iterable[str]] = {
+            "world": self.settings.worlds,
+            "rules": self.settings.rules,
+            "ask": self.asks,
+        }
+        for key, names in known.items():
+            if idle := [name for name in names if (key, name) not in self._used]:
+                raise self._wrong(f"no case uses {key} {idle[0]}")
+        asked = {name for case in cases for name in case.properties}
+        if idle := [name for name in self.content.get("temporal", []) if name not in asked]:
+            raise self._wrong(f"no case asks for {idle[0]}, which temporal has")
+
+    def _names(self, raw: Any, where: str, key: str) -> tuple[str, ...]:
+        if not isinstance(raw, list) or not all(isinstance(each, str) and each for each in raw):
+            raise UsageError(f"{where}: {key} must be a list of names.")
+        return tuple(raw)
+
+    def _where(self, name: str) -> str:
+        return f"{self.path}, case {name}"
+
+    def _wrong(self, why: str) -> UsageError:
+        return UsageError(f"{self.path}: {why}.")

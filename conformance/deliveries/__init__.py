@@ -1,0 +1,1 @@
+"""Delivery logs of any group communication system, and what they must not show."""

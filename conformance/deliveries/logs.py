@@ -1,0 +1,154 @@
+"""Delivery logs of any group communication system: what black-box checking reads.
+
+One row per delivery; JSON Lines, CSV or Parquet; any number of files, rows in any order. What is
+not a row is put aside with its line and the reason, as with traces.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from raincheck.conformance.trace.batches import Problem, Report
+from raincheck.conformance.trace.tracefile import files_in
+
+Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
+COLUMNS = ("member", "view", "sender", "message", "position", "event")
+SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
+MAX_LINE = 1 << 20
+
+
+class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
+    """One row; `event` says of what kind."""
+
+    member: str
+    position: Natural = 0
+    view: Natural = 0
+    sender: str = ""
+    message: str = ""
+    event: Literal["deliver", "send", "view", "crash", "end"] = "deliver"
+
+
+class _Json(msgspec.Struct, gc=False):
+    member: str
+    position: Natural = 0
+    view: Natural = 0
+    sender: str | None = None
+    message: str | int | None = None
+    event: str | None = None
+
+
+_decoder = msgspec.json.Decoder(_Json)
+
+
+def delivery_files(paths: Iterable[Path]) -> list[Path]:
+    """Each file given and each log in each folder given, sorted, once."""
+    return files_in(paths, SUFFIXES, "delivery log", "name the folder with the logs")
+
+
+def read_rows(path: Path, report: Report) -> Iterator[Row]:
+    """Yield the file's rows; report each line that is none, and an empty file."""
+    reader = {".csv": _csv, ".parquet": _parquet}.get(path.suffix, _jsonl)
+    empty = True
+
+    def told(problem: Problem) -> None:
+        nonlocal empty
+        empty = False
+        report(problem)
+
+    line = 1
+    try:
+        for line, found in reader(path, told):
+            empty = False
+            try:
+                yield _row(found)
+            except ValueError as error:
+                report(Problem(str(path), line, str(error)))
+    except OSError as error:
+        told(Problem(str(path), line, f"cannot be read any further ({error.strerror or error})"))
+    if empty:
+        report(Problem(str(path), 1, "no row: the file is empty or holds no record"))
+
+
+def _row(found: _Json) -> Row:
+    event = found.event or "deliver"
+    if event not in ("deliver", "send", "view", "crash", "end"):
+        raise ValueError(f"unknown event {event!r}")
+    if not found.member:
+        raise ValueError("no member is named")
+    message = "" if found.message is None else str(found.message)
+    if event == "deliver" and not (found.sender and message):
+        raise ValueError("a delivery needs sender and message")
+    if event == "send" and not message:
+        raise ValueError("a send needs message")
+    if event in ("deliver", "send") and not found.position:
+        raise ValueError("positions count from 1")
+    sender = found.member if event == "send" else found.sender or ""
+    return Row(found.member, found.position, found.view, sender, message, event)  # type: ignore[arg-type]
+
+
+def _jsonl(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
+    with path.open("rb") as file:
+        number = 0
+        while text := file.readline(MAX_LINE):
+            number += 1
+            if not text.endswith(b"\n") and len(text) == MAX_LINE:
+                report(Problem(str(path), number, f"the line is longer than {MAX_LINE} bytes"))
+                while rest := file.readline(MAX_LINE):
+                    if rest.endswith(b"\n"):
+                        break
+                continue
+            try:
+                yield number, _decoder.decode(text)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                cut = "" if text.endswith(b"\n") else "truncated last line: "
+                report(Problem(str(path), number, f"{cut}not a delivery record: {error}"))
+
+
+def _csv(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
+    with path.open(newline="", encoding="utf-8", errors="replace") as file:
+        rows = csv.DictReader(file)
+        missing = {"member", "sender", "message", "position"} - set(rows.fieldnames or ())
+        if missing:
+            report(Problem(str(path), 1, f"missing columns: {', '.join(sorted(missing))}"))
+            return
+        try:
+            for row in rows:
+                try:
+                    kept = {k: v for k, v in row.items() if k in COLUMNS and v not in ("", None)}
+                    yield rows.line_num, msgspec.convert(kept, _Json, strict=False)
+                except msgspec.ValidationError as error:
+                    report(Problem(str(path), rows.line_num, f"not a delivery record: {error}"))
+        except csv.Error as error:
+            report(Problem(str(path), rows.line_num + 1, f"not CSV: {error}"))
+
+
+def _parquet(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        report(Problem(str(path), 0, f"not a Parquet file: {str(error).splitlines()[0]}"))
+        return
+    with file:
+        number = 0
+        columns = [name for name in COLUMNS if name in file.schema_arrow.names]
+        batches = file.iter_batches(8192, columns=columns)
+        while True:
+            try:
+                rows = next(batches).to_pylist()
+            except StopIteration:
+                return
+            except (pa.ArrowException, UnicodeDecodeError) as error:
+                raise OSError(str(error).splitlines()[0]) from error
+            for row in rows:
+                number += 1
+                kept = {name: value for name, value in row.items() if value is not None}
+                try:
+                    yield number, msgspec.convert(kept, _Json)
+                except msgspec.ValidationError as error:
+                    report(Problem(str(path), number, f"not a delivery record: {error}"))

@@ -1,0 +1,182 @@
+"""Black-box checking of delivery logs: what any totally ordered multicast promises.
+
+Law of this file: it says what each property means and which witness is the smallest; the Spark
+engine (`spark/properties.py`) answers the same questions in SQL and hands its answers to the same
+`judged`, and a test holds the two against each other.
+
+A message is (sender, id). Members that went on from a view to the same next one are its survivors;
+those that end in a view count as its survivors if they are not known to have crashed.
+`total_order` and `virtual_synchrony` (a message is delivered in one and the same view) speak of
+what a member delivered to the end of its log, or, if it is known to have crashed, in the views that
+it went on from; `uniform_total_order` of all that anybody delivered. `sending_view`: a message is
+delivered in the view in which its sender was when it sent it.
+
+Each property says over how many members, views and messages it was judged. Where nothing was there
+that could have broken it, it is inconclusive.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
+
+Message = tuple[str, str]
+Witness = dict[str, Any]
+Judged = dict[str, int]
+
+NAMES = (
+    "total_order",
+    "agreement",
+    "no_duplication",
+    "no_creation",
+    "sender_fifo",
+    "virtual_synchrony",
+    "gap_freeness",
+    "uniform_total_order",
+    "sending_view",
+)
+ON_DEMAND = frozenset({"uniform_total_order", "sending_view"})
+"""Stronger than most systems promise, ours included: judged only where they are asked for."""
+NOBODY = {
+    "total_order": "no two members have both delivered the same two messages",
+    "agreement": "no two members went on together from a view in which a message was delivered",
+    "no_duplication": "nothing was delivered",
+    "no_creation": "nothing was delivered",
+    "sender_fifo": "nobody delivered two messages of one sender",
+    "virtual_synchrony": "no two members have delivered the same message, at least one of which "
+    "went from one view to another",
+    "gap_freeness": "nobody delivered two messages of one sender",
+    "uniform_total_order": "no two members have both delivered the same two messages",
+    "sending_view": "no message was delivered of which the log says in which view it was sent",
+}
+"""Why nothing can be said where nobody was there to be judged by."""
+NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
+"""What missing records alone could make look violated."""
+
+
+LAST = "agreement, last views"
+
+
+def counts(members: int, views: int, messages: int) -> Judged:
+    """Over how many of each something is judged."""
+    return {"members": members, "views": views, "messages": messages}
+
+
+class Facts(msgspec.Struct, kw_only=True):
+    """What the log is like, apart from the properties."""
+
+    rows: int = 0
+    members: int = 0
+    messages: int = 0
+    sends: bool = False
+    views: bool = False
+    holes: list[str] = []
+    """Members whose positions are not 1, 2, 3 …"""
+    unordered: str = ""
+    """A sender whose order nobody knows: no send log and ids that are no numbers."""
+    open_end: bool = False
+    """Somebody's log may go on behind its last row."""
+    counted: bool = True
+    """Some sender's ids are numbers."""
+
+
+class Answers(NamedTuple):
+    """The smallest witness against each property, where there is one."""
+
+    facts: Facts
+    witnesses: Mapping[str, Witness]
+    loose: Witness | None
+    """A difference in the last view, which is a violation only if the logs are complete."""
+    judged: Mapping[str, Judged]
+    """Over how many members, views and messages each property can be judged; `agreement` without
+    the members' last views, `LAST` with them."""
+
+
+class LogVerdict(msgspec.Struct, kw_only=True):
+    """What was found out about the logs of one system."""
+
+    facts: Facts
+    properties: list[Promise]
+    problems: list[Problem]
+
+
+def judged(
+    answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
+) -> LogVerdict:
+    """Turn witnesses into verdicts; both engines end here."""
+    facts, chosen = answers.facts, list(names)
+    unknown = sorted(set(chosen) - set(NAMES))
+    if unknown:
+        raise UsageError(f"unknown property {unknown[0]!r}: choose among {', '.join(NAMES)}")
+    if not chosen:
+        chosen = [
+            name
+            for name in NAMES
+            if name not in ON_DEMAND
+            and (facts.sends or name != "no_creation")
+            and (facts.views or name != "virtual_synchrony")
+        ]
+    properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
+    return LogVerdict(facts=facts, properties=properties, problems=problems)
+
+
+def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Promise:
+    facts = answers.facts
+    witness = answers.witnesses.get(name)
+    judged = answers.judged[name]
+    if name == "agreement":
+        if complete or not facts.open_end:
+            witness, judged = witness or answers.loose, answers.judged[LAST]
+        elif witness is None and answers.loose is not None:
+            reason = "the last view differs, and no log says that it is complete"
+            return Promise(name, INCONCLUSIVE, answers.loose, reason, judged)
+    missing = _missing(facts, problems)
+    if witness is not None and not (missing and name in NEEDS_ALL):
+        return Promise(name, VIOLATED, witness, judged=judged)
+    if missing:
+        return Promise(name, INCONCLUSIVE, witness or {}, missing, judged)
+    if reason := _unasked(name, facts, judged):
+        return Promise(name, INCONCLUSIVE, {}, reason, judged)
+    return Promise(name, HOLDS, judged=judged)
+
+
+def _missing(facts: Facts, problems: bool) -> str:
+    """Why the log may not be all of it."""
+    if facts.holes:
+        return f"positions are missing or doubled in the log of {facts.holes[0]}"
+    if problems:
+        return "records were put into quarantine"
+    if not facts.messages:
+        return "nothing was delivered"
+    return ""
+
+
+def _unasked(name: str, facts: Facts, judged: Judged) -> str:
+    """Why this log could not have broken that property."""
+    if name == "no_creation" and not facts.sends:
+        return "there is no send log"
+    if name in ("virtual_synchrony", "sending_view") and not facts.views:
+        return "the log has no views"
+    if name == "sending_view" and not facts.sends:
+        return "there is no send log"
+    if name == "gap_freeness" and not facts.counted:
+        return "no sender's message ids are numbers"
+    if name == "sender_fifo" and facts.unordered:
+        return f"no send log, and the message ids of {facts.unordered} are no numbers"
+    if not all(judged.values()):
+        return NOBODY[name]
+    return ""
+
+
+def order_witness(p: str, q: str, first: Message, second: Message) -> Witness:
+    """Two members and two messages that p delivered in this order and q in the other."""
+    return {"members": [p, q], "messages": [list(first), list(second)]}
+
+
+def agreement_witness(view: int, key: Message, has: str, lacks: str) -> Witness:
+    """A message that one survivor of the view delivered in it and another did not."""
+    return {"view": view, "messages": [list(key)], "members": [has, lacks]}

@@ -1,0 +1,83 @@
+"""The rows of delivery logs, sorted out by member; and who went on from which view together."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from .logs import Row
+from .properties import Message
+
+Deliveries = list[tuple[int, int, Message]]
+"""Position, view and message."""
+
+
+class SortedLog:
+    """The rows, sorted out by member."""
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self.delivered: dict[str, Deliveries] = defaultdict(list)
+        self.visited: dict[str, set[int]] = defaultdict(set)
+        self.sent: dict[Message, tuple[int, int]] = {}
+        self.crashed: set[str] = set()
+        self.ended: dict[str, int] = {}
+        self.count = 0
+        for row in rows:
+            self.count += 1
+            if row.event == "deliver":
+                key = (row.sender, row.message)
+                self.delivered[row.member].append((row.position, row.view, key))
+                self.visited[row.member].add(row.view)
+            elif row.event == "send":
+                key = (row.sender, row.message)
+                known = self.sent.get(key)
+                place = (row.position, row.view)
+                self.sent[key] = place if known is None else min(known, place)
+            elif row.event == "view":
+                self.visited[row.member].add(row.view)
+            elif row.event == "crash":
+                self.crashed.add(row.member)
+            else:
+                self.ended[row.member] = max(row.position, self.ended.get(row.member, 0))
+        for log in self.delivered.values():
+            log.sort(key=lambda row: (row[0], row[2]))
+        self.members = sorted(set(self.delivered) | set(self.visited))
+        self.first = self._first(self.delivered)
+        self.firm = {member: self._firm(member) for member in self.members}
+        """What each delivered while it certainly took part: not what a crashed one delivered in its
+        last view."""
+        self.firm_first = self._first(self.firm)
+
+    def _first(self, delivered: Mapping[str, Deliveries]) -> dict[str, dict[Message, int]]:
+        found: dict[str, dict[Message, int]] = {}
+        for member in self.members:
+            places = found[member] = {}
+            for position, _, key in delivered[member]:
+                places.setdefault(key, position)
+        return found
+
+    def _firm(self, member: str) -> Deliveries:
+        if member not in self.crashed:
+            return self.delivered[member]
+        last = max(self.visited[member])
+        return [row for row in self.delivered[member] if row[1] < last]
+
+
+Groups = dict[tuple[int, int], list[str]]
+"""Who went on from a view to which next one; -1 stands for the end of the log."""
+Sets = dict[tuple[str, int], set[Message]]
+"""What each member delivered in each view."""
+
+
+def groups_of(log: SortedLog) -> tuple[Groups, Sets]:
+    groups: Groups = defaultdict(list)
+    for member in log.members:
+        views = sorted(log.visited[member])
+        for place, view in enumerate(views):
+            if place + 1 < len(views):
+                groups[view, views[place + 1]].append(member)
+            elif member not in log.crashed:
+                groups[view, -1].append(member)
+    sets: Sets = defaultdict(set)
+    for member in log.members:
+        for _, view, key in log.delivered[member]:
+            sets[member, view].add(key)
+    return groups, sets

@@ -1,0 +1,24 @@
+"""What the implemented protocol still assumes: which property needs which assumption."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
+
+SEQUENCER: Final = "sequencer"
+
+
+def needs_of(
+    cases: Sequence[Case], assumptions: Sequence[Assumption]
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Which property needs which assumption: a case that lacks just that one breaks it."""
+    named = {(each.protocol, each.name) for each in assumptions}
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for case in cases:
+        # What is broken with a rule taken back as well says nothing of an assumption.
+        if case.expected == HOLDS or not case.as_implemented or len(case.lacking) != 1:
+            continue
+        (lacking,) = case.lacking
+        if (case.protocol, lacking) in named:
+            found.setdefault((case.protocol, case.expected), {})[lacking] = None
+    return {key: tuple(names) for key, names in found.items()}

@@ -1,0 +1,1 @@
+"""Real processes in a token ring: members, load, faults."""

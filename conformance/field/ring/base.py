@@ -1,0 +1,142 @@
+"""What a run of a token ring consists of: its processes, whom to ask, how long to wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from random import Random
+
+from raincheck.conformance.field.record import name_of
+from raincheck.conformance.field.run import Run
+
+from .deeds import deed
+from .faults import STORM, make_ring_plan
+from .fence import Resource
+from .members import RingMember, RingMembers, settled
+from .record import TIMES, RingRecord, RingSettings, collect
+from .status import Status
+
+SHORT = 4.0
+"""Seconds that anything may take that nobody promises: as written."""
+Told = Callable[[float, str], None]
+
+
+class RingBase(Run[RingRecord, RingMember]):
+    """The processes of one run, and the resource that their lock protects."""
+
+    members: RingMembers
+    asked_by = (signal.SIGCONT, signal.SIGUSR1)
+
+    def __init__(
+        self,
+        settings: RingSettings,
+        seed: int,
+        folder: Path,
+        *,
+        watch: Callable[[Status], None] = lambda _: None,
+        told: Told = lambda _at, _text: None,
+    ) -> None:
+        """`watch` is shown how the members are, `told` what is done to them."""
+        plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
+        super().__init__(RingRecord(f"ring-{seed}", seed, plan), folder, "traces")
+        self.settings = settings
+        self._draw = Random(f"ring run {seed}")
+        self._told = told
+        self._ports: dict[str, str] = {}
+        self._contacts = ""
+        self._newcomers = settings.members
+        self.resource = Resource(self._now)
+        self._place = ""
+        self.members = RingMembers(self.home, watch)
+
+    async def _begin(self, name: str, incarnation: int, **how: str) -> RingMember:
+        """Start a process of that name."""
+        options = self.options_of(self.settings, self.record, self.folder)
+        options |= {"life": self.members.lives(name), "state": self._state(name, incarnation)}
+        options |= {"began": self._began, "resource": self._place}
+        member = await self.members.start(name, options | how, incarnation)
+        # Nobody waits with the load for one who comes later.
+        if self._load_began:
+            member.tell("load")
+        return member
+
+    def _state(self, name: str, incarnation: int) -> Path:
+        """Where a life keeps its state."""
+        return self.home / f"{name}.{incarnation}.state"
+
+    @staticmethod
+    def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:
+        """The options that all members of a run have in common."""
+        most = settings.members + STORM * len(record.plan.faults)
+        damage = record.plan.damage
+        return {
+            "nodes": ",".join(name_of(number) for number in range(most)),
+            "run": record.run,
+            "ring": f"raincheck-{record.seed}-{os.getpid()}",  # runs side by side must not meet
+            "traces": folder / "traces",
+            "size": settings.size,
+            "rate": settings.rate,
+            "damage": ",".join(f"{kind}={share:g}" for kind, share in damage.items()),
+            "undo": "all" if settings.as_written else settings.undo,
+            "seed": record.seed,
+        }
+
+    @property
+    def _one_name(self) -> bool:
+        """Whether a life that has lost its state goes by the same name, as the text has it."""
+        return self.settings.as_written or "incarnations" in self.settings.undo.split(",")
+
+    def _target(self) -> RingMember | None:
+        """A member that nothing else is done to; nobody if too few would be left."""
+        here = [member for member in self.members.in_ring if not member.armed]
+        return self._draw.choice(here) if len(here) > 1 else None
+
+    def _remember(self, but: RingMember | None = None) -> None:
+        """Whom a newcomer is to ask."""
+        here = [member.bind for member in self.members.in_ring if member is not but]
+        self._contacts = ",".join(here) or self._contacts
+
+    # ------------------------------------------------------------------ conditions
+
+    async def _settled(self, seconds: float, what: str) -> None:
+        """Wait until all running members agree on one list and its view."""
+        await self._until(lambda: settled(self.members.running), what, seconds)
+
+    async def _until(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
+        if self.settings.as_written and self._load_began:
+            seconds = min(seconds, SHORT)
+        await self.members.until(condition, what, seconds)
+
+    def _waits(self, member: RingMember) -> str:
+        missing = ", ".join(member.status.get("missing", ["no answer"])) or "nobody"
+        return f"{member.title}: {_how(member.ring)}, waits for {missing}"
+
+    def _note(self, kind: str, who: str, **facts: object) -> None:
+        super()._note(kind, who, **facts)
+        self._told(self.record.done[-1]["at"], deed(kind, who, facts))
+
+    async def _gather(self) -> None:
+        await self.resource.close()
+        self.record.writes = self.resource.log
+        collect(self.record, self.folder)
+
+
+def _how(status: Status | None) -> str:
+    if status is None:
+        return "it never said how it was"
+    return f"{status.token_state}, {status.view_state}, list {' '.join(status.nodelist)}"
+
+
+def free_ports(count: int) -> list[str]:
+    """Return places where nobody listens: founders know each other's before they start."""
+    with ExitStack() as taken:
+        places = []
+        for _ in range(count):
+            each = taken.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            each.bind(("127.0.0.1", 0))
+            places.append(f"127.0.0.1:{each.getsockname()[1]}")
+    return places

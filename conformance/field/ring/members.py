@@ -1,0 +1,120 @@
+"""The member processes of a run of the ring, as the harness sees them."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.field.lives import Life, Lives
+from raincheck.conformance.field.telling import LEFT
+
+from .status import Status
+
+MODULE = "raincheck.conformance.field.ring.node"
+
+
+@dataclass(eq=False, slots=True)
+class RingMember(Life):
+    """One process of a member of the ring."""
+
+    ring: Status | None = None
+    """How it is, as it said last."""
+    connected: bool = False
+    """Whether it has been admitted into a view."""
+    armed: str = ""
+    """What it is to do to itself when it has the token: "kill" or "stop"."""
+    struck: float = 0.0
+    """When it did, in seconds since the run began."""
+    heard_of: dict[str, int] = field(default_factory=dict)
+    """The last message that it delivered of each member."""
+    locks: int = 0
+    refused: int = 0
+    """Writes of its own that came too late."""
+    lost: int = 0
+    """Locks lost while they were held."""
+    delivered: int = 0
+
+    @property
+    def title(self) -> str:
+        """How statuses name it: its name, in its first life."""
+        return title_of(self.name, self.incarnation)
+
+    @property
+    def in_ring(self) -> bool:
+        """Whether it has been admitted, and is to stay."""
+        return self.running and self.connected
+
+    def heard(self, event: dict[str, Any]) -> None:
+        """Take in what it tells."""
+        match event["event"]:
+            case "ring":
+                self.ring = Status.from_json(event)
+                self.sent, self.heard_of = event["sent"], event["heard"]
+                self.refused, self.lost = event["refused"], event["lost"]
+                self.locks, self.delivered = self.ring.locks, self.ring.messages
+            case "joined":
+                self.connected = True
+            case "struck":
+                self.struck = event["at"]
+            case "ended":
+                self.counters = event["counters"]
+            case _:
+                Life.heard(self, event)
+
+
+def title_of(name: str, incarnation: int) -> str:
+    """A member in few letters."""
+    return name if not incarnation else f"{name}.{incarnation}"
+
+
+class RingMembers(Lives[RingMember]):
+    """All processes of all members, in the order of their starts."""
+
+    module = MODULE
+    kind = RingMember
+
+    def __init__(self, folder: Path, watch: Callable[[Status], None]) -> None:
+        super().__init__(folder)
+        self._watch = watch
+
+    @property
+    def in_ring(self) -> list[RingMember]:
+        """Those that have been admitted and are to stay."""
+        return [member for member in self.all if member.in_ring]
+
+    def told(self, member: RingMember, event: dict[str, Any]) -> None:
+        """Show what a member tells of itself."""
+        if event["event"] == "ring" and member.ring is not None:
+            self._watch(member.ring)
+
+    def ended(self, member: RingMember) -> None:
+        """Show that it is gone: who was killed does not say so."""
+        if member.ring is not None:
+            up = "left" if member.code == LEFT else "down"
+            self._watch(member.ring._replace(up=up))
+
+    def asked_for(self, member: RingMember) -> bool:
+        """Whether the member ended as it was to."""
+        if member.armed == "kill" and member.code == -signal.SIGKILL:
+            member.ending = "crash"
+        return member.ending == "crash" or (
+            member.code == LEFT and member.ending in ("leave", "done")
+        )
+
+
+def settled(members: Iterable[RingMember]) -> bool:
+    """Whether these are in agreement on one list, their own, and on the same view of it."""
+    statuses = [member.ring for member in members if member.in_ring]
+    expected = {member.title for member in members}
+    if not statuses or len(statuses) != len(expected) or None in statuses:
+        return False
+    views = set()
+    for status in statuses:
+        assert status is not None
+        views.add(status.views[-1] if status.views else None)
+        if status.view_state != "agreement" or set(status.nodelist) != expected:
+            return False
+    return len(views) == 1 and None not in views

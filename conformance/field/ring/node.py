@@ -1,0 +1,103 @@
+"""One member process of a ring under test: `python -m raincheck.conformance.field.ring.node`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from raincheck.conformance.field.nodes import damage_of, live, parser_of
+from raincheck.impl.aio.ring import Ring
+from raincheck.impl.aio.ring_connect import RingSettings
+from raincheck.impl.messages import Endpoint
+from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.transport.contract import Transport
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
+
+from .load import Duties
+from .record import TIMES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FieldSettings(RingSettings):
+    """A ring's member whose sockets are damaged."""
+
+    damage: Damage
+    seed: int
+    duties: Duties
+
+    async def open_transport(self, bind: Endpoint) -> Transport:
+        """Open the socket, and stand in front of it."""
+        inner = await RingSettings.open_transport(self, bind)
+        duties = self.duties
+        return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.sends))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of("raincheck.conformance.field.ring.node", "ring")
+    add = parser.add_argument
+    add("--life", type=int, default=0, help="how many processes of that name there were before")
+    add("--ring", required=True, help="the ring's name")
+    add("--founders", default="", metavar="NAME@HOST:PORT,...", help="found the ring with these")
+    add("--join", default="", metavar="HOST:PORT,...", help="join the ring of these")
+    add("--state", type=Path, required=True, metavar="FILE", help="where it keeps its state")
+    add("--resource", required=True, metavar="HOST:PORT", help="what the lock protects")
+    add("--size", type=int, default=64, help="bytes of a message")
+    add("--rate", type=float, default=50.0, help="messages per second")
+    add("--undo", default="", metavar="REPAIR,...", help="repairs to undo; all: as written")
+    add("--join-timeout", type=float, default=60.0, help="seconds until joining is given up")
+    add("--began", type=float, default=0.0, help="the monotonic clock when the run began")
+    return parser
+
+
+def repairs(text: str) -> Repairs:
+    """Undo those that are named, or all of them."""
+    names = [field for field in Repairs.__dataclass_fields__ if text == "all"]
+    return Repairs(**dict.fromkeys(names or [name for name in text.split(",") if name], False))
+
+
+def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
+    """From the command line to the ring's settings."""
+    kept = args.state.exists()
+    return FieldSettings(
+        ring=args.ring,
+        name=args.name,
+        incarnation=args.incarnation,
+        bind=args.bind,
+        founders=[] if kept else [each for each in args.founders.split(",") if each],
+        join=[each for each in args.join.split(",") if each],
+        config=TIMES,
+        state_file=args.state,
+        timeout=args.join_timeout,
+        leave_timeout=args.leave_timeout,
+        repairs=repairs(args.undo),
+        on_node=duties.made,
+        damage=damage_of(args.damage),
+        seed=args.seed,
+        duties=duties,
+    )
+
+
+async def _run(args: argparse.Namespace) -> None:
+    duties = Duties(args, lambda: time.monotonic() - args.began)
+    duties.start(duties.obey())
+    duties.start(duties.tells())
+    try:
+        ring = await Ring.connecting(settings(args, duties))
+        await duties.work(ring)
+        if duties.leaves:
+            await ring.leave(args.leave_timeout)
+    finally:
+        # However it ends, short of being killed: nothing was handled that is not recorded.
+        duties.close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a member; return one of the exit codes of `field/telling.py`."""
+    return live(_parser().parse_args(arguments), _run)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,173 @@
+"""A member's trace while it runs, written ahead: no state is kept and no datagram leaves before it.
+
+A process that comes back with its state goes on with the file of the one before. What that one
+recorded last may not have been kept, and then has had no consequence: it is cut off.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.impl.messages import Address
+from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.recording.core import Recorder, attach, detach
+from raincheck.impl.recording.sequencer import Record, TraceWriter
+
+from .record import PROTOCOL
+
+
+class Trace:
+    """The trace of one process."""
+
+    def __init__(
+        self,
+        core: Any,
+        folder: Path,
+        run: str,
+        nodes: tuple[str, ...],
+        *,
+        clock: Callable[[], float],
+        problem: Callable[[str], None],
+    ) -> None:
+        self._core = core
+        me: Address = core.me
+        described = FromFaces(binding_of(PROTOCOL))
+        path = folder / f"{run}.{me.node}.{me.incarnation}.{PROTOCOL}.jsonl"
+        before = path.exists()
+        self._writer = TraceWriter(
+            folder, run, me, buffer=0, problem=problem, protocol=PROTOCOL,
+            open_file=_append if before else None,
+        )  # fmt: skip
+        self._recorder = Recorder(
+            described, run, me, nodes, self._writer, constants=undone(core.repairs), clock=clock
+        )
+        if before:
+            self._go_on(path, described.variables(core), clock())
+        attach(core, self._recorder)
+
+    def close(self) -> None:
+        """Say that no event is missing, and record no more."""
+        self._recorder.footer(self._core)
+        detach(self._core)
+        self._writer.close()
+
+    def abandon(self) -> None:
+        """Let go of the file, as the end of a process does."""
+        detach(self._core)
+        self._writer.close()
+
+    def _go_on(self, path: Path, state: Record, at: float) -> None:
+        """Take up the file where the state was kept; the process crashed there."""
+        header, index, known = cut_to(path, state)
+        common = {key: header[key] for key in ("run", "protocol", "node", "incarnation")}
+        gone = {"kind": "event", **common, "action": "Crash", "args": {}, "received": None}
+        crash = {**gone, "index": index + 1, "sent": [], "at": round(at, 6)}
+        down = known | {"up": "down"}
+        self._writer({**crash, "changed": {"up": "down"}})
+        index += 1
+        if state["up"] == "new":
+            # As written, a life that has lost its state has the name of the one before.
+            changed = {name: state[name] for name in state if state[name] != down[name]}
+            self._writer({**crash, "index": index + 1, "action": "Forget", "changed": changed})
+            index, down = index + 1, state
+        self._recorder.resume(index, down)
+
+
+def undone(repairs: Repairs) -> Record:
+    """The repairs that a header names: those that are not there."""
+    return {name: on for name, on in asdict(repairs).items() if not on}
+
+
+def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
+    """Cut the file behind the last record that led to this state, but for being down.
+
+    Return its header, that record's index, and the state. Where no record led there, which
+    a check of the trace will tell, nothing is cut but an unfinished line.
+    """
+    lines = path.read_bytes().splitlines(keepends=True)
+    while lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+    header = json.loads(lines[0])
+    folded: Record = dict(header["initial"])
+    kept = (len(lines), 0, folded)
+    matched = False
+    index = 0
+    for place, line in enumerate(lines[1:], 2):
+        record = json.loads(line)
+        if record["kind"] != "event":
+            continue
+        index = record["index"]
+        folded = folded | record.get("given", {}) | record["changed"]
+        same = all(folded[name] == state[name] for name in state if name != "up")
+        if same or not matched:
+            kept = (place, index, folded)
+            matched = matched or same
+    with path.open("rb+") as file:
+        file.truncate(sum(map(len, lines[: kept[0]])))
+    return header, kept[1], kept[2]
+
+
+class Armed:
+    """What a process does to itself when it has the token, since nobody else could be in time."""
+
+    def __init__(self, core: Any, later: Callable[[Callable[[], None]], object]) -> None:
+        """`later` calls something when what is to be sent now has left."""
+        self._core = core
+        self._later = later
+        self.act = self.moment = ""
+        self._passing = False
+        self.tell: Callable[[], None] = lambda: None
+        handle = core.handle
+
+        def watched(event: Any) -> Any:
+            before = core.token_state
+            effects = handle(event)
+            self._look(before, core.token_state)
+            return effects
+
+        core.handle = watched
+
+    def arm(self, act: str, moment: str) -> None:
+        """From now on it is to "kill" or to "stop" itself at that moment; once."""
+        self.act, self.moment = act, moment
+
+    def locked(self) -> None:
+        """The application has the lock."""
+        if self.moment == "locked":
+            self._strike()
+
+    def sends(self) -> None:
+        """Something is about to be sent; the state that it depends on has been kept."""
+        if self._passing:
+            self._passing = False
+            self._strike()
+
+    def _look(self, before: str, now: str) -> None:
+        if not self.act or before == now:
+            return
+        if (now if self.moment == "holding" else before) != "eating":
+            return
+        if self.moment == "holding":
+            self._strike()
+        elif self.moment == "passing":
+            self._passing = True
+        elif self.moment == "passed":
+            self._later(self._strike)
+
+    def _strike(self) -> None:
+        act, self.act, self.moment = self.act, "", ""
+        if act:
+            self.tell()
+            os.kill(os.getpid(), signal.SIGKILL if act == "kill" else signal.SIGSTOP)
+
+
+def _append(path: Path) -> Any:
+    return path.open("ab")

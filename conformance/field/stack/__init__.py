@@ -1,0 +1,1 @@
+"""Real processes in a group: members, load, faults."""

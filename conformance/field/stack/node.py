@@ -1,0 +1,189 @@
+"""One member process of `raincheck run`: `python -m raincheck.conformance.field.stack.node --help`.
+
+Traces are written ahead: no datagram leaves before the record of the event that sent it is with the
+operating system, so a SIGKILL takes no record that anybody could miss.
+"""
+
+import argparse
+import asyncio
+import signal
+import sys
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.field.nodes import damage_of, live, parser_of
+from raincheck.conformance.field.telling import tell
+from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.connect import ChannelConfig
+from raincheck.impl.aio.state_callbacks import StateNotTransferred
+from raincheck.impl.errors import NotMember
+from raincheck.impl.messages import Address
+from raincheck.impl.recording.core import Recorder
+from raincheck.impl.recording.sequencer import Tracer, TraceWriter
+from raincheck.impl.sequencer.core import Repairs
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.repairs import LayerRepairs
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.transport.contract import Transport
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
+
+from .layer_traces import TRACED, traced
+from .load import Node
+from .state import Everything
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracedConfig(ChannelConfig):
+    """A channel whose transport is damaged, and whose trace is written ahead."""
+
+    traces: Path
+    damage: Damage = field(default_factory=Damage)
+    repairs: Repairs = field(default_factory=Repairs)
+    layers: LayerRepairs = field(default_factory=LayerRepairs)
+    writers: list[TraceWriter] = field(default_factory=list)
+    recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
+    heavy: tuple[str, ...] = ()
+
+    def _flush(self) -> None:
+        for writer in self.writers:
+            writer.flush()
+
+    async def open_transport(self) -> Transport:
+        """Open the sockets, and stand in front of them."""
+        inner = await ChannelConfig.open_transport(self)
+        host, port = inner.endpoint
+        tell("open", bind=f"{host}:{port}")
+        return FaultyTransport(inner, self.damage, self.seed or 0, self._flush)
+
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
+        """Make a stack that is traced, its repairs undone if a test wants that."""
+        address = self.address(transport.endpoint)
+        writer = TraceWriter(self.traces, self.run, address, problem=_trace_failed)
+        self.writers.append(writer)
+        tracer = Tracer(self.run, address, self.nodes, writer)
+        config = await self.stack_config(transport)
+        seed = self.seed or 0
+        stack = Stack(
+            address, config, seed=seed, tracer=tracer, repairs=self.repairs, layers=self.layers
+        )
+        self._record(stack, address)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)
+        return stack, writer
+
+    def _record(self, stack: Stack, address: Address) -> None:
+        """Trace the layers beside SEQUENCER."""
+        for protocol in (*TRACED, *self.heavy):
+            writer = TraceWriter(
+                self.traces, self.run, address, problem=_trace_failed, protocol=protocol
+            )
+            self.writers.append(writer)
+            self.recorders.append(traced(stack, protocol, self.run, self.nodes, writer))
+
+
+def _status(stack: Stack) -> None:
+    """Answer SIGUSR1: what is this member doing, and whom does it wait for?"""
+    missing = {
+        str(member): what
+        for member, what in stack.missing(asyncio.get_running_loop().time()).items()
+    }
+    counters = dict(stack.counters)
+    tell("status", status=stack.status, view=str(stack.view), missing=missing, counters=counters)
+
+
+def _trace_failed(sentence: str) -> None:
+    tell("trace_failed", sentence=sentence)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = parser_of("raincheck.conformance.field.stack.node", "cluster")
+    add = parser.add_argument
+    add("--cluster", required=True, help="the group's name")
+    add("--transport", choices=("udp", "multicast", "tcp"), default="udp")
+    add("--group", default="239.192.7.7:45588", metavar="HOST:PORT", help="IP multicast group")
+    add("--peers", default="", metavar="HOST:PORT,...", help="members; none: found the group")
+    add("--deliveries", type=Path, required=True, metavar="DIR")
+    add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
+    add("--size", type=int, default=100, help="bytes of a message")
+    add("--rate", type=float, default=0.0, help="messages per second; 0: as fast as can be")
+    add("--batch", type=int, default=8, help="messages handed over at once, at most")
+    add(
+        "--undo",
+        default="",
+        metavar="REPAIR,...",
+        help="repairs to undo, for tests: own_table, flush.reconcile",
+    )
+    add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
+    add("--join-timeout", type=float, default=20.0, help="seconds until joining is given up")
+    return parser
+
+
+def repairs(text: str) -> Repairs:
+    """Undo SEQUENCER's repairs that are named; joiners then take whatever comes first."""
+    names = [name for name in text.split(",") if name and "." not in name]
+    undone: dict[str, Any] = {name: False for name in names if name != "join_policy"}
+    if "join_policy" in names:
+        undone["join_policy"] = "any"
+    return Repairs(**undone)
+
+
+def layers(text: str) -> LayerRepairs:
+    """Undo the repairs of other layers, named as "flush.reconcile"."""
+    undone: dict[str, dict[str, bool]] = {}
+    for layer, dot, repair in (name.partition(".") for name in text.split(",")):
+        if dot:
+            undone.setdefault(layer, {})[repair] = False
+    whole = LayerRepairs()
+    return replace(whole, **{n: replace(getattr(whole, n), **off) for n, off in undone.items()})
+
+
+def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
+    """From the command line, and the application's state, to the channel's settings."""
+    peers = tuple(peer for peer in args.peers.split(",") if peer)
+    # A founder of a multicast group waits for nobody; others must not found a second group.
+    patience = args.join_timeout if peers else 0.3
+    return TracedConfig(
+        cluster=args.cluster,
+        name=args.name,
+        incarnation=args.incarnation,
+        transport=args.transport,
+        bind=args.bind,
+        group=args.group,
+        initial_hosts=peers,
+        timeout=args.join_timeout,
+        leave_timeout=args.leave_timeout,
+        run=args.run,
+        seed=args.seed,
+        stack=StackConfig(join_timeout=patience),
+        traces=args.traces,
+        nodes=tuple(args.nodes.split(",")),
+        damage=damage_of(args.damage),
+        repairs=repairs(args.undo),
+        layers=layers(args.undo),
+        heavy=tuple(name for name in args.heavy.split(",") if name),
+        get_state=everything.get_state,
+        set_state=everything.set_state,
+    )
+
+
+async def _run(args: argparse.Namespace) -> None:
+    everything = Everything()
+    settings = config(args, everything)
+    try:
+        async with Channel.connecting(settings) as channel:
+            await Node(channel, args, everything).work()
+    finally:
+        # However it ends, short of being killed: nothing was handled that is not recorded.
+        for core, recorder in settings.recorders:
+            recorder.footer(core)
+        for writer in settings.writers:
+            writer.close()
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run a member; return one of the exit codes of `field/telling.py`."""
+    return live(_parser().parse_args(arguments), _run, (NotMember, StateNotTransferred))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

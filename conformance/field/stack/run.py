@@ -1,0 +1,309 @@
+"""One run of a real cluster: start the members, load them, do the planned faults, end in order."""
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+from raincheck.conformance.field.lives import RunFailed
+from raincheck.conformance.field.record import name_of
+from raincheck.conformance.field.run import Run
+
+from .faults import CHANGES, COORDINATOR, MEMBER, Fault, Plan, make_plan
+from .members import Member, Members
+from .record import Record, Settings, collect
+
+JOIN = 20.0
+SETTLE = 30.0
+STOP = 20.0
+LEAVE = 20.0
+"""Seconds until each is given up."""
+MOST_EXCLUDED = 10
+"""Times that a member may be taken for dead before the run is given up."""
+
+
+class ClusterRun(Run[Record, Member]):
+    """Drives one run of a group."""
+
+    members: Members
+
+    def __init__(self, settings: Settings, seed: int, folder: Path) -> None:
+        record = Record(f"run-{seed}", seed, make_plan(settings.kinds, seed))
+        super().__init__(record, folder, "traces", "deliveries")
+        self.settings = settings
+        self.members = Members(self.home)
+        self._names = [name_of(number) for number in range(settings.members)]
+        spares = [name_of(settings.members + number) for number in range(1 + len(CHANGES))]
+        self._spare, self._guests = spares[0], dict(zip(CHANGES, spares[1:], strict=True))
+
+    # ------------------------------------------------------------------ beginning and end
+
+    async def _start(self) -> None:
+        for name in self._names:
+            await self._join(name)
+        await self._settled(JOIN, "Forming the group")
+        self._load_began = time.monotonic()
+        for member in self.members.in_group:
+            member.tell("load")
+
+    async def _begin(self, name: str) -> Member:
+        """Start a member, which asks all to let it in; who is itself joining may be the last."""
+        here = [each for each in self.members.running if each.bind]
+        here.sort(key=lambda member: not member.in_group)
+        peers = ",".join(each.bind for each in here)
+        record = self.record
+        options = self.options_of(self.settings, record.plan, record.seed, self.folder)
+        return await self.members.start(name, options | {"peers": peers})
+
+    async def _join(self, name: str) -> Member:
+        """Start a member, and wait until it has joined."""
+        member = await self._begin(name)
+        await self._joined(member)
+        return member
+
+    async def _joined(self, member: Member) -> None:
+        await self.members.until(
+            lambda: member.in_group or not member.running, f"The joining of {member.address}", JOIN
+        )
+
+    @staticmethod
+    def options_of(settings: Settings, plan: Plan, seed: int, folder: Path) -> dict[str, object]:
+        """The options that all members of a run have in common."""
+        transport = settings.transport.removeprefix("udp-")
+        names = [name_of(number) for number in range(settings.members + 1 + len(CHANGES))]
+        return {
+            "nodes": ",".join(names),
+            "run": f"run-{seed}",
+            "cluster": f"raincheck-{seed}-{os.getpid()}",  # runs side by side must not meet
+            "transport": transport,
+            "group": settings.group if transport == "multicast" else "",
+            "traces": folder / "traces",
+            "deliveries": folder / "deliveries",
+            "messages": settings.messages,
+            "size": settings.size,
+            "rate": settings.rate,
+            "batch": settings.batch,
+            "damage": ",".join(f"{kind}={share:g}" for kind, share in plan.damage.items()),
+            "undo": settings.undo,
+            "heavy": ",".join(settings.trace),
+            "seed": seed,
+        }
+
+    async def _end(self) -> None:
+        members = self.members
+        await self._loaded(1.0)
+        await asyncio.gather(*self._later)
+        await self._settled(SETTLE, "The last settling of the group")
+        for member in members.in_group:
+            member.tell("stop")
+        await members.until(
+            lambda: all(member.stopped for member in members.in_group), "Stopping the load", STOP
+        )
+        await members.until(self._all_delivered, "Delivering everything to everybody", SETTLE)
+        survivors = self.record.survivors = members.in_group
+        await self._go_on(survivors)
+        for member in survivors:
+            self._leave(member)
+        await members.until(
+            lambda: all(member.code is not None for member in survivors), "Leaving", LEAVE
+        )
+        await self._bury()
+
+    async def _go_on(self, survivors: list[Member]) -> None:
+        """Let one leave first: only who goes on from a view is asked what it delivered in it."""
+        *staying, last = survivors
+        if len(staying) < 2:
+            return
+        self._leave(last)
+        await self.members.until(
+            lambda: all(last.address not in m.members for m in staying if m.running),
+            f"Going on without {last.address}",
+            LEAVE,
+        )
+
+    def _all_delivered(self) -> bool:
+        """Every survivor has delivered the last message of every survivor that sent one."""
+        here = self.members.in_group
+        return self._is_settled() and all(
+            other.sent == 0 or member.highest.get(other.address, 0) >= other.sent
+            for member in here
+            for other in here
+        )
+
+    # ------------------------------------------------------------------ faults
+
+    async def _do(self, fault: Fault) -> None:
+        await self._loaded(fault.at)
+        if fault.kind == "join":
+            self._note("join", self._spare)
+            (await self._join(self._spare)).tell("load")
+        elif fault.kind in CHANGES:
+            await self._during(fault)
+        else:
+            target = self._target(fault.target)
+            if target is None:
+                self._note("skipped", "", fault=fault.kind)
+                return
+            if fault.kind == "pause":
+                await self._pause(target, fault.seconds)
+            else:
+                self._take_away(target, fault)
+        if fault.settle:
+            await asyncio.gather(*self._later)
+            await self._settled(SETTLE, f"Settling after the {fault.kind}")
+
+    async def _during(self, fault: Fault) -> None:
+        """Provoke a view change, and kill somebody who takes part in it."""
+        if fault.kind != "joiner" and len(self.members.in_group) < 3:
+            self._note("skipped", "", fault=fault.kind)
+            return
+        guest: Member | None = None
+        if fault.provoke == "crash":
+            target = self._target(MEMBER)
+            assert target is not None
+            self._kill(target, fault, "provoked")
+        else:
+            guest = await self._begin(self._guests[fault.kind])
+        await asyncio.sleep(fault.after)
+        if fault.kind == "joiner":
+            assert guest is not None
+            self._kill(guest, fault, "joiner")
+            return
+        role = COORDINATOR if fault.kind == "requester" else MEMBER
+        here = [m for m in self.members.in_group if m is not guest]
+        target = self._target(role, here)
+        if target is None:
+            self._note("skipped", "", fault=fault.kind)
+        else:
+            self._kill(target, fault, fault.kind)
+        if guest is not None:
+            self._meanwhile(self._loads(guest))
+
+    async def _loads(self, guest: Member) -> None:
+        """Let a member that is joining send as well, once it has joined."""
+        await self._joined(guest)
+        guest.tell("load")
+
+    def _kill(self, target: Member, fault: Fault, role: str) -> None:
+        self._note(fault.kind, target.address, role=role, view=target.view)
+        target.ending = "crash"
+        target.signal(signal.SIGKILL)
+        if fault.back and role != "joiner":
+            self._meanwhile(self._back(target, fault.seconds))
+
+    def _take_away(self, target: Member, fault: Fault) -> None:
+        if fault.kind == "crash":
+            self._kill(target, fault, fault.target)
+        else:
+            self._note("leave", target.address, role=fault.target, view=target.view)
+            self._leave(target)
+            if fault.back:
+                self._meanwhile(self._back(target, fault.seconds))
+
+    async def _back(self, target: Member, seconds: float) -> None:
+        """Start the next life of a process that has gone."""
+        members = self.members
+        await members.until(lambda: target.code is not None, f"The end of {target.address}", LEAVE)
+        await asyncio.sleep(seconds)
+        await members.until(lambda: bool(members.in_group), "Finding a member to join", JOIN)
+        self._note("restart", target.name)
+        (await self._join(target.name)).tell("load")
+
+    async def _pause(self, target: Member, seconds: float) -> None:
+        self._note("pause", target.address, seconds=seconds, view=target.view)
+        target.signal(signal.SIGSTOP)
+        await asyncio.sleep(seconds)
+        target.signal(signal.SIGCONT)
+
+    def _leave(self, member: Member) -> None:
+        if member.ending == "leave":
+            return
+        member.ending = "leave"
+        member.signal(signal.SIGTERM)
+
+    def _target(self, role: str, among: list[Member] | None = None) -> Member | None:
+        """Who has that role now; nobody if too few would be left."""
+        here = self.members.in_group if among is None else among
+        if len(here) < 2:
+            return None
+        latest = max(here, key=lambda member: member.view)
+        coordinator = latest.members[0]
+        for member in here:
+            if (member.address == coordinator) == (role == COORDINATOR):
+                return member
+        return here[0]
+
+    # ------------------------------------------------------------------ conditions
+
+    async def _loaded(self, part: float) -> None:
+        """Wait until that part of the load is over; bury who was excluded meanwhile."""
+        settings, members = self.settings, self.members
+        if settings.messages:
+            goal = part * settings.messages
+
+            def reached() -> bool:
+                here = [member for member in members.in_group if not member.incarnation]
+                return all(member.sent >= goal for member in here)
+
+            await members.until(
+                reached, "Sending the load", 60 + settings.messages / (settings.rate or 1e4)
+            )
+        else:
+            await self._under_load(part * settings.seconds)
+        await self._bury()
+
+    async def _settled(self, seconds: float, what: str) -> None:
+        """Wait until all running members are in one view, and nobody else is."""
+        members = self.members
+
+        def settled() -> bool:
+            return self._is_settled() or bool(self._excluded())
+
+        while True:
+            await members.until(settled, what, seconds)
+            if not self._excluded():
+                return
+            await self._bury()
+
+    def _is_settled(self) -> bool:
+        running = self.members.running
+        if not running or not all(member.in_group for member in running):
+            return False
+        view, expected = running[0].view, {member.address for member in running}
+        return all(m.view == view and set(m.members) == expected for m in running)
+
+    def _excluded(self) -> list[Member]:
+        buried = {each["who"] for each in self.record.done if each["kind"] == "excluded"}
+        gone = (member for member in self.members.all if member.ending == "excluded")
+        return [member for member in gone if member.address not in buried]
+
+    async def _bury(self) -> None:
+        """Who was taken for dead comes back in a new incarnation."""
+        for member in self._excluded():
+            self._note("excluded", member.address, reason=member.sentence)
+            if self.record.faults()["excluded"] > MOST_EXCLUDED:
+                raise RunFailed(
+                    f"Members were taken for dead too often ({MOST_EXCLUDED + 1}), at last "
+                    f"{member.address}: {member.sentence}"
+                )
+            if not self.record.survivors:
+                (await self._join(member.name)).tell("load")
+
+    # ------------------------------------------------------------------ what is left behind
+
+    async def _gather(self) -> None:
+        collect(self.record, self.folder)
+
+    def _waits(self, member: Member) -> str:
+        said = member.status
+        return (
+            f"{member.address}: {said.get('status', 'no answer')} in {said.get('view', '?')}, "
+            f"waits for {said.get('missing') or 'nobody'}, sent {member.sent}, has {member.highest}"
+        )
+
+    def _note(self, kind: str, who: str, **facts: object) -> None:
+        messages = self.settings.messages
+        if messages and all(member.sent >= messages for member in self.members.in_group):
+            facts["load"] = "over"  # the plan wanted it under load
+        super()._note(kind, who, **facts)

@@ -1,1 +1,0 @@
-"""How each protocol's trace records map to its model."""

@@ -1,0 +1,282 @@
+"""Any protocol's real cores beside its model, one core per node, compared after every step.
+
+The protocol's `Binding` says how the two name the same things. A node's move is made by its core:
+its state and what it puts out must be the model's. Where the environment sets a node's state (a
+crash, a restart), the node has a new core from then on. The network is the model's alone.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, cast
+
+from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.impl.errors import NotEnabled
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.explore import explore
+
+from .offers import Offers
+from .walks import EdgeIndex, Walk, covering_walks
+
+LIMIT = 60_000
+"""A graph with more states than these is not replayed whole."""
+
+
+class Difference(NamedTuple):
+    """What the model has, and what the implementation has instead."""
+
+    what: str
+    expected: Any
+    actual: Any
+
+    def __str__(self) -> str:
+        return f"{self.what}: expected {self.expected!r}, is {self.actual!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Mismatch:
+    """Where the implementation is not the model: the moves up to there, and what differs."""
+
+    where: str
+    moves: tuple[Move[Any], ...]
+    problem: str
+    differences: tuple[Difference, ...] = ()
+
+    @property
+    def step(self) -> int:
+        """The number of the step that went wrong, from 1; 0 is the beginning."""
+        return len(self.moves)
+
+    def text(self) -> str:
+        """Return the mismatch for people, with the moves that lead to it."""
+        at = told(self.moves[-1]) if self.moves else "the initial state"
+        lines = [f"{self.where}, step {self.step}, {at}: {self.problem}"]
+        lines += [f"  {difference}" for difference in self.differences]
+        lines += ["moves:", *(f"{n:4}  {told(move)}" for n, move in enumerate(self.moves, 1))]
+        return "\n".join(lines)
+
+
+def told(move: Move[Any]) -> str:
+    """Return a move in words."""
+    inside = ", ".join(map(str, move.args))
+    if move.node is None:
+        return f"{move.action}({inside})"
+    return f"{move.action}({inside}) by {move.node} of {move.event!r}"
+
+
+class Problem(Exception):
+    """The implementation parts from the model."""
+
+    def __init__(self, problem: str, differences: Sequence[Difference] = ()) -> None:
+        self.problem = problem
+        self.differences = tuple(differences)
+        super().__init__(problem)
+
+
+class Cores:
+    """The cores of one instance, in the states that the model's nodes are in."""
+
+    def __init__(
+        self, binding: Binding, system: Composed[Any, Any], make: MakeCore | None = None
+    ) -> None:
+        """`make` makes damaged cores; by default they are the implementation's own."""
+        self.binding = binding
+        self.system = system
+        self.make = make or binding.make_core
+        self.cores: dict[str, Core] = {}
+        self.locals: dict[str, Any] = {}
+
+    def begin(self, state: Any) -> None:
+        """Start from an initial state of the model, with new cores."""
+        for node in self.system.nodes:
+            self._made(node, self.system.local(state, node))
+
+    def perform(self, move: Move[Any]) -> None:
+        """Make the move, compare; raise Problem where the implementation parts from the model."""
+        for node in self.system.nodes:
+            local = self.system.local(move.target, node)
+            if node == move.node and move.action not in self.binding.unhandled:
+                self.handle(move, local)
+            elif local != self.locals[node]:
+                self._made(node, local)
+
+    def _made(self, node: str, local: Any) -> None:
+        self.locals[node] = local
+        try:
+            self.cores[node] = self.make(self.system.rules, local)
+        except Exception as error:
+            raise Problem(f"no core can be made at {node}: {_raised(error)}") from error
+        self.compare(node, "begins otherwise")
+
+    def handle(self, move: Move[Any], local: Any) -> None:
+        """Let the core of the move's node make it, and compare with that local state."""
+        node = cast("str", move.node)
+        effects = handled(self.binding, self.cores[node], move.event)
+        self.locals[node] = local
+        self.compare(node, "the states differ")
+        # Named tuples of two kinds with equal fields are equal: Block() is Unblock() to them.
+        if effects != move.outputs or [*map(type, effects)] != [*map(type, move.outputs)]:
+            differs = Difference("outputs", move.outputs, effects)
+            raise Problem("the outputs differ", [differs])
+
+    def compare(self, node: str, problem: str) -> None:
+        """Raise Problem unless the node's core is in the model's local state."""
+        actual = read(self.binding, self.cores[node])
+        expected = self.binding.compared(self.locals[node])
+        if actual != expected:
+            found = [
+                Difference(f"{name}[{node}]", mine, theirs)
+                for name, mine, theirs in zip(expected._fields, expected, actual, strict=True)
+                if mine != theirs
+            ]
+            raise Problem(problem, found)
+
+
+def handled(binding: Binding, core: Core, event: Any) -> tuple[Any, ...]:
+    """Let the core handle a model's input, and return what it puts out as the model's outputs."""
+    try:
+        return binding.model_outputs(core.handle(binding.core_event(event)))
+    except NotEnabled as refused:
+        raise Problem(f"the implementation refuses: {refused}") from refused
+    except ShapeError as error:
+        raise Problem(f"an output does not fit the model: {error}") from error
+    except Exception as error:
+        raise Problem(f"the implementation raises {_raised(error)}") from error
+
+
+def read(binding: Binding, core: Core) -> Any:
+    """Return the core's state as the model's."""
+    try:
+        return binding.compared(binding.core_local(core))
+    except ShapeError as error:
+        raise Problem(f"the state does not fit the model: {error}") from error
+
+
+def _raised(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# ---------------------------------------------------------------------- replay
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of replaying a case's walks."""
+
+    case: str
+    states: int = 0
+    edges: int = 0
+    covered: int = 0
+    walks: int = 0
+    steps: int = 0
+    refusals: int = 0
+    seconds: float = 0.0
+    actions: Counter[str] = field(default_factory=Counter)
+    """Edges that were replayed, by action."""
+    missing: list[str] = field(default_factory=list)
+    mismatch: Mismatch | None = None
+    walk: int = 0
+    """The walk of the mismatch."""
+
+
+class Prepared:
+    """A case's graph with its walks and its moves, found once and in the same order every time."""
+
+    def __init__(
+        self, name: str, binding: Binding, system: Composed[Any, Any], limit: int = LIMIT
+    ) -> None:
+        found = explore(system, limit=limit, invariants={})
+        self.name, self.binding, self.system = name, binding, system
+        self.complete = found.complete
+        self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
+        self.walks = list(covering_walks(self.index))
+        self._moves: dict[int, list[Move[Any]]] = {}
+
+    def move(self, edge: int) -> Move[Any]:
+        """Return the move along an edge: the graph keeps the moves of a state in their order."""
+        source = self.index.source[edge]
+        if source not in self._moves:
+            self._moves[source] = list(self.system.moves(self.index.graph.states[source]))
+        return self._moves[source][edge - self.index.first[source]]
+
+    def moves(self, walk: Walk) -> tuple[Move[Any], ...]:
+        """Return the walk as moves."""
+        return tuple(map(self.move, walk.edges))
+
+    def offers(self) -> Offers:
+        """Return the inputs that its nodes handle anywhere in the graph."""
+        every = (self.move(edge) for edge in range(len(self.index)))
+        return Offers(self.binding, self.system.rules, every)
+
+
+def replay(
+    prepared: Prepared,
+    *,
+    make: MakeCore | None = None,
+    walks: Iterable[int] | None = None,
+    offers: Offers | None = None,
+    most_steps: int | None = None,
+) -> Replay:
+    """Replay the walks (all, or those numbered from 1) until the first mismatch.
+
+    In each local state that is new, what the model refuses is offered to the core. After so many
+    steps no other walk is begun.
+    """
+    started = time.perf_counter()
+    index = prepared.index
+    offers = offers or prepared.offers()
+    before = offers.refused.total()
+    found = Replay(prepared.name, len(index.graph), len(index))
+    covered = bytearray(len(index))
+    for number in walks if walks is not None else range(1, len(prepared.walks) + 1):
+        walk = prepared.walks[number - 1]
+        done, problem = _replay_walk(prepared, walk, make, covered, offers)
+        found.walks += 1
+        found.steps += done
+        if most_steps is not None and found.steps >= most_steps and problem is None:
+            break
+        if problem is not None:
+            moves = prepared.moves(Walk(walk.start, walk.edges[:done]))
+            where = f"{prepared.name}, walk {number}"
+            found.mismatch = Mismatch(where, moves, problem.problem, problem.differences)
+            found.walk = number
+            break
+    for edge, taken in enumerate(covered):
+        if taken:
+            found.covered += 1
+            found.actions[index.action(edge)] += 1
+        else:
+            found.missing.append(index.describe(edge))
+    found.refusals = offers.refused.total() - before
+    found.seconds = round(time.perf_counter() - started, 2)
+    return found
+
+
+def _replay_walk(
+    prepared: Prepared, walk: Walk, make: MakeCore | None, covered: bytearray, offers: Offers
+) -> tuple[int, Problem | None]:
+    cores = Cores(prepared.binding, prepared.system, make)
+    done = 0
+    try:
+        cores.begin(prepared.index.graph.states[walk.start])
+        _probe(cores, offers, prepared.system.nodes)
+        for edge in walk.edges:
+            done += 1
+            move = prepared.move(edge)
+            cores.perform(move)
+            covered[edge] = 1
+            _probe(cores, offers, prepared.system.nodes if move.node is None else (move.node,))
+    except Problem as problem:
+        return done, problem
+    return done, None
+
+
+def _probe(cores: Cores, offers: Offers, nodes: Iterable[str]) -> None:
+    for node in nodes:
+        mistake = offers.probe(node, cores.locals[node], cores.cores[node])
+        if mistake:
+            raise Problem(f"then {node} {mistake}")

@@ -1,0 +1,105 @@
+"""Damaged implementations of a protocol that has `Binding`: a source with an edit, a repair undone.
+
+Law of this file: the damage lives in modules of its own. Nobody else ever imports them, and what
+was imported before is there again afterwards.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
+from raincheck.conformance.bindings.conversion import fields_of
+from raincheck.conformance.errors import UsageError
+
+from .mutants import Mutant, damaged
+
+
+def damaged_faces(protocol: str, mutant: Mutant) -> Binding:
+    """Return the protocol's binding over its implementation with the mutant's edits."""
+    binding_of(protocol)  # imports all that is to be imported anew
+    target = f"raincheck.{mutant.file.removesuffix('.py').replace('/', '.')}"
+    if not mutant.file.startswith("impl/") or target not in sys.modules:
+        raise UsageError(f"mutant {mutant.name}: {protocol} does not use {mutant.file}.")
+    prefixes = (f"raincheck.impl.{protocol}.", f"raincheck.conformance.bindings.{protocol}.")
+    names = [name for name in sys.modules if name.startswith(prefixes) or name == target]
+    sources = {}
+    for name in names:
+        path = Path(str(sys.modules[name].__file__))
+        text = path.read_text(encoding="utf-8")
+        sources[name] = (path, damaged(text, mutant) if name == target else text)
+    with _anew(sources):
+        try:
+            made = binding_of(protocol)
+        except (SyntaxError, NameError) as error:
+            raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
+        # A type looks its annotations up in its module's namespace, while that is there.
+        for name in made.inputs.keys() & made.events.keys():
+            fields_of(made.events[name])
+    return made
+
+
+@contextmanager
+def _anew(sources: dict[str, tuple[Path, str]]) -> Iterator[None]:
+    """Import these modules again from these texts, and put everything back afterwards."""
+    before = {name: sys.modules.pop(name) for name in sources}
+    for name in before:
+        # `from package import module` would find it there.
+        parent, _, child = name.rpartition(".")
+        delattr(sys.modules[parent], child)
+    finder = _Finder(sources)
+    sys.meta_path.insert(0, finder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in sources:
+            sys.modules.pop(name, None)
+        for name, module in before.items():
+            sys.modules[name] = module
+            parent, _, child = name.rpartition(".")
+            setattr(sys.modules[parent], child, module)
+
+
+class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds modules in texts."""
+
+    def __init__(self, sources: dict[str, tuple[Path, str]]) -> None:
+        self.sources = sources
+
+    def find_spec(
+        self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        """Return where the module is, if it is one of them."""
+        if fullname not in self.sources:
+            return None
+        origin = str(self.sources[fullname][0])
+        return importlib.util.spec_from_loader(fullname, self, origin=origin)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Run its text."""
+        path, text = self.sources[module.__name__]
+        exec(compile(text, str(path), "exec"), module.__dict__)
+
+
+def without(binding: Binding, switches: dict[str, Any]) -> MakeCore:
+    """Return the maker of cores in which these repairs are undone, whatever the case's rules."""
+    for name in switches:
+        if name not in binding.switches:
+            have = ", ".join(binding.switches) or "none"
+            raise UsageError(f"{binding.protocol} has no switch {name}: it has {have}.")
+
+    def make(rules: Any, local: Any) -> Any:
+        return binding.make_core(replace(rules, **switches), local)
+
+    return make

@@ -1,0 +1,167 @@
+"""Mutants: one piece of damage each, to a specification or to the implementation.
+
+Law of this file: the damage is done to copies, in a folder or in memory, never to the files
+themselves; and an edit that no longer fits its file is an error, never a mutant that does nothing.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from raincheck.conformance.cases.table import read_table
+from raincheck.conformance.cases.tables import spec_folder, tables_of
+from raincheck.conformance.errors import UsageError
+from raincheck.impl.messages import Address
+from raincheck.impl.sequencer import core as implementation
+from raincheck.impl.sequencer.core import Repairs, Sequencer
+
+from .group import MakeCore
+from .moves import Move
+
+_KEYS: Final = frozenset(
+    {
+        "file",
+        "find",
+        "replace",
+        "edits",
+        "undo",
+        "cases",
+        "property",
+        "quick",
+        "shows",
+        "schedule",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One piece of damage and where it must be noticed."""
+
+    name: str
+    shows: str
+    protocol: str = "sequencer"
+    """Whose mutant it is: that of its table."""
+    file: str = ""
+    edits: tuple[tuple[str, str], ...] = ()
+    undo: Mapping[str, Any] | None = None
+    cases: tuple[str, ...] = ()
+    breaks: str = ""
+    """The property that TLC must find violated, of a mutant of the specification."""
+    quick: bool = False
+    schedule: tuple[Move, ...] = ()
+    """Moves that show it, for what lockstep meets too rarely."""
+
+    @property
+    def of_spec(self) -> bool:
+        """Whether it is the specification that is damaged."""
+        return self.file.endswith(".tla")
+
+
+def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
+    """Return the mutants of all tables, ours unless a table or a folder of them is named."""
+    mutants: dict[str, Mutant] = {}
+    for table in tables_of(path or spec_folder() / "mutants"):
+        content = read_table(table)
+        if content.keys() != {"mutant"} or not isinstance(content["mutant"], dict):
+            raise UsageError(f"{table} is no table of mutants: it has [mutant.…] and nothing else.")
+        for name, each in content["mutant"].items():
+            if name in mutants:
+                raise UsageError(f"{table}: there are two mutants {name}: rename one.")
+            mutants[name] = _mutant(name, each, table)
+    return tuple(mutants.values())
+
+
+def _mutant(name: str, table: Any, path: Path) -> Mutant:
+    where = f"{path}, mutant {name}"
+    if not isinstance(table, dict):
+        raise UsageError(f"{where}: it must be a [mutant.…] table.")
+    if unknown := sorted(table.keys() - _KEYS):
+        raise UsageError(f"{where}: {unknown[0]} is no key of a mutant.")
+    try:
+        edits = [(edit["find"], edit["replace"]) for edit in table.get("edits", ())]
+        if "find" in table:
+            edits.append((table["find"], table["replace"]))
+        mutant = Mutant(
+            name,
+            table["shows"],
+            path.stem,
+            table.get("file", ""),
+            tuple(edits),
+            table.get("undo"),
+            tuple(table["cases"]),
+            table.get("property", ""),
+            table.get("quick", False),
+            tuple(map(Move.from_json, table.get("schedule", ()))),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"{where}: {error} is missing or wrong.") from error
+    if bool(mutant.edits) == bool(mutant.undo) or bool(mutant.edits) != bool(mutant.file):
+        raise UsageError(f"{where}: it needs either undo, or file with find and replace.")
+    if mutant.of_spec != bool(mutant.breaks) or (mutant.of_spec and not mutant.cases):
+        raise UsageError(f"{where}: a .tla needs cases and a property, nothing else has one.")
+    return mutant
+
+
+def damaged(text: str, mutant: Mutant) -> str:
+    """Return the text with the mutant's edits; raise UsageError unless each fits exactly once."""
+    for find, replace in mutant.edits:
+        if text.count(find) != 1:
+            raise UsageError(
+                f"mutant {mutant.name}: {find!r} occurs {text.count(find)} times in {mutant.file}, "
+                f"not once: bring spec/mutants/{mutant.protocol}.toml up to date."
+            )
+        text = text.replace(find, replace)
+    return text
+
+
+def write_spec(mutant: Mutant, folder: Path) -> None:
+    """Write all specifications into the folder, the mutant's file damaged."""
+    for path in spec_folder().glob("*.tla"):
+        text = path.read_text(encoding="utf-8")
+        if path.name == mutant.file:
+            text = damaged(text, mutant)
+        (folder / path.name).write_text(text, encoding="utf-8")
+    if not (folder / mutant.file).is_file():
+        raise UsageError(f"mutant {mutant.name}: there is no specification {mutant.file}.")
+
+
+def core_maker(mutant: Mutant) -> MakeCore:
+    """Return the maker of the mutant's cores: the implemented protocol, but for the damage."""
+    if mutant.undo is not None:
+        try:
+            repairs = Repairs(**mutant.undo)
+        except TypeError as error:
+            raise UsageError(f"mutant {mutant.name}: {error}.") from error
+        return lambda who: Sequencer(who, repairs=repairs)
+    core = mutated_module(mutant).Sequencer
+
+    def make(who: Address) -> Sequencer:
+        made: Sequencer = core(who)
+        return made
+
+    return make
+
+
+def mutated_module(mutant: Mutant) -> ModuleType:
+    """Return `impl/sequencer/core.py` as a module of its own, damaged."""
+    if mutant.file != "impl/sequencer/core.py":
+        raise UsageError(f"mutant {mutant.name}: only impl/sequencer/core.py can be damaged.")
+    source = damaged(inspect.getsource(implementation), mutant)
+    module = ModuleType(f"{implementation.__name__}_{mutant.name.replace('-', '_')}")
+    module.__package__ = implementation.__package__
+    # A dataclass looks its module up while it is being made.
+    sys.modules[module.__name__] = module
+    try:
+        exec(compile(source, f"<{mutant.name}>", "exec"), module.__dict__)
+    except SyntaxError as error:
+        raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
+    finally:
+        del sys.modules[module.__name__]
+    return module

@@ -1,0 +1,145 @@
+"""Inputs that are worth offering to a node: those that a model's graph has, and mixtures of them.
+
+What the model's handler refuses, the core must refuse as well and stay as it is. Which conjunct of
+a guard was false is counted, so that one that was never tried shows.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from random import Random
+from typing import Any, Final
+
+from raincheck.conformance.bindings.binding import Binding, Core
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.impl.errors import NotEnabled
+from raincheck.model.machine.composed import Move
+from raincheck.model.machine.machine import Accepted, Refused
+
+FEW: Final = 6
+"""So many inputs of each action are offered to a node in each of its local states."""
+
+
+class Offers:
+    """The inputs of one instance, by action, and what came of offering them."""
+
+    def __init__(self, binding: Binding, rules: Any, moves: Iterable[Move[Any]]) -> None:
+        """Learn from every move which inputs there are."""
+        self.binding, self.rules = binding, rules
+        self.refused: Counter[str] = Counter()
+        """How often each conjunct of a guard was false, by its text."""
+        self.by_action: dict[str, dict[Any, None]] = {}
+        self._values: dict[tuple[str, int], dict[Any, None]] = {}
+        self._probed: set[tuple[str, Any]] = set()
+        for action, kind in binding.inputs.items():
+            # Without fields an input is known even where nothing leads to it.
+            if not kind._fields and action not in binding.unhandled and action in binding.events:
+                self.by_action[action] = {kind(): None}
+        for move in moves:
+            if move.node is not None and move.action not in binding.unhandled:
+                known = self.by_action.setdefault(move.action, {})
+                if move.event not in known:
+                    known[move.event] = None
+                    for place, value in enumerate(move.event):
+                        self._values.setdefault((move.action, place), {})[value] = None
+        self._lists = {action: list(known) for action, known in self.by_action.items()}
+        self._fields = {key: list(known) for key, known in self._values.items()}
+
+    def answer(self, local: Any, event: Any) -> Accepted[Any, Any] | Refused:
+        """Return the model's answer, and count the conjuncts that are false."""
+        answer = self.binding.handlers[type(event).__name__](self.rules, local, event)
+        if isinstance(answer, Refused):
+            self.refused.update(conjunct.text for conjunct in answer.conjuncts)
+        return answer
+
+    def probe(self, node: str, local: Any, core: Core) -> str:
+        """Offer what must be refused, once per local state; return what is wrong, or ""."""
+        if (node, local) in self._probed:
+            return ""
+        self._probed.add((node, local))
+        # Drawn by the number of states so far: over all states every input has its turn.
+        random = Random(len(self._probed))
+        for events in self._lists.values():
+            for event in events if len(events) <= FEW else random.sample(events, FEW):
+                if not self.binding.assumes(self.rules, local, event):
+                    continue
+                try:
+                    answer = self.answer(local, event)
+                except Exception as error:  # noqa: BLE001 - traces ask handlers about anything
+                    told = f"{type(error).__name__}: {error}"
+                    return f"is asked what the model cannot answer: {event!r}: {told}"
+                if isinstance(answer, Refused):
+                    mistake = refuses(self.binding, core, local, event)
+                    if mistake:
+                        false = "; ".join(conjunct.text for conjunct in answer.conjuncts)
+                        return f"{mistake}: {event!r}: {false}"
+        return ""
+
+    def draw(self, random: Random) -> Any:
+        """Return an input: one of the graph's, or one with its fields drawn one by one."""
+        action = random.choice(list(self._lists))
+        event = random.choice(self._lists[action])
+        if random.random() < 0.5:
+            return event
+        fields = (random.choice(self._fields[action, place]) for place in range(len(event)))
+        return type(event)(*fields)
+
+
+def refuses(binding: Binding, core: Core, local: Any, event: Any) -> str:
+    """Return "" if the core refuses the input and stays as it is, else what it does instead."""
+    try:
+        core.handle(binding.core_event(event))
+    except NotEnabled:
+        try:
+            same = binding.compared(binding.core_local(core)) == binding.compared(local)
+        except ShapeError:
+            same = False
+        return "" if same else "refuses, but changes its state"
+    except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
+        return f"raises {type(error).__name__}: {error}"
+    return "accepts what its guard forbids"
+
+
+# ---------------------------------------------------------------------- the guards that there are
+
+
+def guards_of(binding: Binding) -> tuple[str, ...]:
+    """Return the text of every guard's conjunct in the model, as its source has them.
+
+    A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}). Those of actions
+    that no core handles do not count: nobody can offer these. Nor does one that is a rule's name:
+    where the rule is off, no graph has the action, and nothing of it can be offered.
+    """
+    foreign = {
+        handler.__name__
+        for action, handler in binding.handlers.items()
+        if action in binding.unhandled or action not in binding.events
+    }
+    modules = {inspect.getmodule(handler) for handler in binding.handlers.values()}
+    names = sorted(module.__name__ for module in modules if module is not None)
+    found: dict[str, None] = {}
+    for name in names:
+        tree = ast.parse(inspect.getsource(importlib.import_module(name)))
+        tree.body = [each for each in tree.body if getattr(each, "name", "") not in foreign]
+        found.update(dict.fromkeys(_texts(tree)))
+    rules = {"".join(map(str.capitalize, each.name.split("_"))) for each in fields(binding.rules)}
+    return tuple(text for text in found if text not in rules)
+
+
+def _texts(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        match node:
+            case ast.Tuple(elts=[_, ast.Constant(value=str(text)), ast.Dict()]):
+                yield text
+            case ast.Call(func=ast.Name(id="Conjunct"), args=[ast.Constant(value=str(text)), *_]):
+                yield text
+
+
+def untried(binding: Binding, refused: Mapping[str, int]) -> list[str]:
+    """Return the conjuncts that were never false."""
+    return [text for text in guards_of(binding) if not refused.get(text)]

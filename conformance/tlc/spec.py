@@ -1,0 +1,124 @@
+"""What we must know of a specification's text without parsing it: its files and its names.
+
+TLA+ itself is read by TLC alone; here only EXTENDS, INSTANCE and words count.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from raincheck.conformance.cases.cfgfile import Configuration
+from raincheck.conformance.errors import UsageError
+
+_NESTED: Final = re.compile(r"\(\*|\*\)")
+_LINE_COMMENT: Final = re.compile(r"\\\*[^\n]*")
+_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_EXTENDS: Final = re.compile(r"\bEXTENDS\s+(\w+(?:\s*,\s*\w+)*)")
+_INSTANCE: Final = re.compile(r"\bINSTANCE\s+(\w+)")
+_WORD: Final = re.compile(r"\w+")
+
+
+def code_of(text: str) -> str:
+    """Return a module's text without comments and strings; the lines stay where they are."""
+    text = _STRING.sub('""', text)
+    kept: list[str] = []
+    depth = at = 0
+    for mark in _NESTED.finditer(text):
+        if depth == 0:
+            kept.append(text[at : mark.start()])
+        else:
+            kept.append("\n" * text.count("\n", at, mark.start()))
+        depth = max(0, depth + (1 if mark[0] == "(*" else -1))
+        at = mark.end()
+    kept.append(text[at:] if depth == 0 else "")
+    return _LINE_COMMENT.sub("", "".join(kept))
+
+
+def files_of(module: Path) -> tuple[Path, ...]:
+    """Return the module's file and those of all modules beside it that it stands on, sorted.
+
+    Modules that are not beside it come with TLC.
+    """
+    found: dict[Path, None] = {}
+    wanted = [module]
+    while wanted:
+        path = wanted.pop()
+        if path in found:
+            continue
+        found[path] = None
+        for name in _used(code_of(_read(path))):
+            companion = module.parent / f"{name}.tla"
+            if companion.is_file():
+                wanted.append(companion)
+    return tuple(sorted(found))
+
+
+def check_constants(module: Path, cfg: Configuration) -> None:
+    """Raise UsageError if the configuration assigns to a name that the specification lacks.
+
+    TLC 2.15 says nothing then: a misspelt repair would be switched off without anybody noticing.
+    """
+    words = {word for path in files_of(module) for word in _WORD.findall(code_of(_read(path)))}
+    for name in (*cfg.constants, *cfg.replaced):
+        if name not in words:
+            raise UsageError(
+                f"{cfg.where} assigns to {name}, which neither {module.name} nor a module "
+                "that it extends has: correct the name."
+            )
+
+
+_DEFINED: Final = re.compile(r"^(\w+)(?:\([^)]*\))?[ \t]*==", re.MULTILINE)
+_NEXT: Final = re.compile(
+    r"^Next[ \t]*==(.*?)(?=^\w+(?:\([^)]*\))?[ \t]*==|^[-=]{4}|\Z)", re.MULTILINE | re.DOTALL
+)
+
+
+def actions_of(code: str) -> tuple[set[str], set[str]]:
+    """Return the actions in Next, of a text without comments.
+
+    First those of a node, which name it, then those of nobody in particular.
+    """
+    defined = set(_DEFINED.findall(code))
+    body = _NEXT.search(code)
+    if body is None:
+        return set(), set()
+    called = set(re.findall(r"\b(\w+)\(", body[1])) & defined
+    named = set(_WORD.findall(body[1])) & defined
+    # A set over which Next quantifies is defined too, but is no action.
+    sets = set(re.findall(r"\\in\s+(\w+)", body[1]))
+    return called - sets, named - called - sets
+
+
+def _used(code: str) -> Iterator[str]:
+    for found in _EXTENDS.finditer(code):
+        yield from _WORD.findall(found[1])
+    for found in _INSTANCE.finditer(code):
+        yield found[1]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"Cannot read {path} ({error}): name a .tla file.") from error
+
+
+def spec_of(module: Path) -> Path:
+    """Return the specification of which the module is a finite instance, or the module itself."""
+    spec = module.with_name(module.name.removeprefix("MC"))
+    return spec if spec.is_file() else module
+
+
+def comment_above(module: Path, name: str) -> str:
+    """Return the comment lines that stand right above a definition, as one text."""
+    for path in files_of(module):
+        lines = _read(path).splitlines()
+        for number, line in enumerate(lines):
+            if re.match(rf"{re.escape(name)}(?:\([^)]*\))?\s*==", line):
+                above: list[str] = []
+                while number and lines[number - 1].startswith("\\*"):
+                    number -= 1
+                    above.insert(0, lines[number].removeprefix("\\*").strip())
+                return " ".join(above)
+    return ""

@@ -1,0 +1,1 @@
+"""Java, child processes and threads: what the verbs run on."""

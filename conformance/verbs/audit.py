@@ -1,0 +1,215 @@
+"""`raincheck audit`: every kind of evidence, gathered into one page that can be signed.
+
+It runs the other verbs as processes of their own, two side by side, so that each result can be
+had alone in the same way; then `dossier.py` says what they amount to.
+"""
+
+import argparse
+import json
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+
+from raincheck.conformance.cases.tables import TIERS, load_assumptions, load_cases
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.basis import Step
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui
+from raincheck.conformance.evidence.verdicts import compile_dossier
+from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.report.auditpage import audit_html
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.tools.sidebyside import side_by_side
+from raincheck.conformance.ui import Steps
+
+from .run import HEAVY
+
+TRACES = "{run}/traces"
+"""In a step's words: where the step `run` leaves its traces."""
+GRACE = 10.0
+"""Seconds that a step has, when the audit is interrupted, to end what it started."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A step of the audit: the verb and its words. Those of a lane run one after the other."""
+
+    name: str
+    words: tuple[str, ...]
+    lane: int
+
+
+def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
+    """Return the steps; the two lanes take about the same time."""
+    seeded = ("--seed", str(seed))
+    faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
+    cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
+
+    return (
+        Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
+        Plan("generate", ("generate", *seeded), 0),
+        Plan("prove", ("prove", *seeded), 0),
+        Plan("mutate", ("mutate", "--quick", *seeded), 0),
+        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded), 1),
+        Plan("conform", ("conform", TRACES, *seeded), 1),
+        Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), 1),
+        Plan("mirror", ("mirror", "--tier", tier, *seeded), 1),
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `raincheck audit`."""
+    parser.add_argument(
+        "--tier", choices=TIERS, default="quick", help="which cases are checked (default quick)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=2, metavar="N", help="field runs with faults (default 2)"
+    )
+    parser.add_argument(
+        "--skip", default="", metavar="STEP,…", help="leave steps out; the page says so"
+    )
+    parser.add_argument(
+        "--from", dest="source", type=Path, metavar="DIR", help="an earlier audit: write its page"
+    )
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Run every step, write the page, and answer for all of them."""
+    if args.runs < 1:
+        raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
+    if args.source is not None and not args.source.is_dir():
+        raise UsageError(f"--from {args.source}: there is no such folder; name an earlier audit's.")
+    chosen = _chosen(args)
+    again = _reproduce(args)
+    if args.dry_run:
+        for plan in chosen:
+            ui.announce(shlex.join(_command(plan, args.out)))
+        return Outcome("audit", (), again)
+    evidence = Evidence("audit", args.out)
+    if args.source is not None:
+        steps = tuple(_earlier(plan, args.source) for plan in chosen)
+    else:
+        steps = _run_all(chosen, args.out, ui)
+    dossier = compile_dossier(steps, load_cases(), load_assumptions())
+    outcome = Outcome("audit", dossier.results(), again)
+    evidence.write_text("report.html", audit_html(dossier, outcome, args.source or args.out))
+    evidence.finish(outcome)
+    ui.say(f"The page: {args.out / 'report.html'}")
+    return outcome
+
+
+def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
+    known = plans(args.tier, args.seed, args.runs)
+    skip = {name.strip() for name in args.skip.split(",") if name.strip()}
+    if strange := sorted(skip - {plan.name for plan in known}):
+        names = ", ".join(plan.name for plan in known)
+        raise UsageError(f"--skip {strange[0]}: there is no such step; the steps are {names}.")
+    if not (chosen := tuple(plan for plan in known if plan.name not in skip)):
+        raise UsageError("--skip leaves no step to be done: name fewer.")
+    return chosen
+
+
+def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:
+    """Run the lanes side by side; the steps come back in the order of the plan."""
+    done: dict[str, Step] = {}
+    lock = Lock()
+    lanes = sorted({plan.lane for plan in chosen})
+    # Each step is a raincheck of its own, with JVMs or members in groups of their own.
+    with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
+
+        def run_lane(lane: int) -> None:
+            for plan in chosen:
+                if plan.lane == lane:
+                    step = _run_one(plan, out, processes)
+                    with lock:
+                        done[plan.name] = step
+                        _tell(step, ui, progress)
+
+        work = [partial(run_lane, lane) for lane in lanes]
+        side_by_side(work, len(lanes), each=lambda _: None, stop=processes.stop)
+    return tuple(done[plan.name] for plan in chosen)
+
+
+def _tell(step: Step, ui: Ui, progress: Steps) -> None:
+    progress.advance(1, step.name)
+    told = step.problem or f"{step.as_expected} of {len(step.results)} results as expected"
+    ui.say(f"{step.name}: {step.verdict} ({told}; {step.seconds:.0f} s)")
+
+
+def _command(plan: Plan, out: Path) -> list[str]:
+    traces = str(out / "run" / "traces")
+    words = [traces if word == TRACES else word for word in plan.words]
+    return [sys.executable, "-m", "raincheck", *words, "--out", str(out / plan.name)]
+
+
+def _run_one(plan: Plan, out: Path, processes: Processes) -> Step:
+    command = _command(plan, out)
+    started = time.monotonic()
+    finished = processes.run([*command, "--quiet"], Path.cwd())
+    (out / plan.name).mkdir(exist_ok=True)
+    with suppress(OSError):
+        (out / plan.name / "said.txt").write_text(finished.output, encoding="utf-8")
+    if finished.code in EXIT_CODES.values() and (out / plan.name / "summary.json").is_file():
+        return _read(plan, out, time.monotonic() - started)
+    said = [line for line in finished.output.strip().splitlines() if line.strip()]
+    problem = said[-1] if said else f"it ended with exit code {finished.code} and said nothing"
+    return _missing(plan, out, problem, time.monotonic() - started)
+
+
+def _earlier(plan: Plan, source: Path) -> Step:
+    if not (source / plan.name / "summary.json").is_file():
+        return _missing(plan, source, f"{source} has no complete evidence of it", 0.0)
+    return _read(plan, source, None)
+
+
+def _missing(plan: Plan, out: Path, problem: str, seconds: float) -> Step:
+    return Step(
+        plan.name,
+        plan.words[0],
+        _told(plan, out),
+        INCONCLUSIVE,
+        round(seconds, 1),
+        plan.name,
+        problem=problem,
+    )
+
+
+def _read(plan: Plan, out: Path, seconds: float | None) -> Step:
+    try:
+        text = (out / plan.name / "summary.json").read_text(encoding="utf-8")
+        summary = json.loads(text)
+        if seconds is None:
+            seconds = float(summary["run"]["seconds"])
+        return Step(
+            plan.name,
+            plan.words[0],
+            _told(plan, out),
+            _verdict(str(summary["verdict"])),
+            round(seconds, 1),
+            plan.name,
+            tuple(summary["results"]),
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return _missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)
+
+
+def _verdict(word: str) -> str:
+    return word if word in EXIT_CODES else VIOLATED
+
+
+def _told(plan: Plan, out: Path) -> str:
+    return shlex.join(["raincheck", *_command(plan, out)[3:-2]])
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["raincheck", "audit", "--tier", args.tier, "--runs", str(args.runs)]
+    if args.skip:
+        words += ["--skip", args.skip]
+    if args.source is not None:
+        words += ["--from", str(args.source)]
+    return shlex.join([*words, "--seed", str(args.seed)])

@@ -1,0 +1,286 @@
+"""Check the specifications with TLC, and each answer against the catalog (`raincheck check`).
+
+Cases run side by side, one JVM each: a JVM with one worker uses one core, and most of a short run
+is start-up that cannot be shared out. Longest first, so that no long one is left over at the end.
+"""
+
+import argparse
+import os
+import re
+import shlex
+import sys
+import tempfile
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, select
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.outcome import INCONCLUSIVE
+from raincheck.conformance.outcome import VIOLATED as SURPRISE
+from raincheck.conformance.tlc.counterexample import write_counterexample
+from raincheck.conformance.tlc.resultcache import ResultCache, hash_of, key_of
+from raincheck.conformance.tlc.spec import files_of
+from raincheck.conformance.tlc.tlc import ERROR, VIOLATED, Options, TlcResult, run_tlc, tlc_command
+from raincheck.conformance.tools.java import Java, find_java, tlc_jar
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.tools.sidebyside import side_by_side
+
+CFG_FOLDER: Final = "cfg"
+"""The part of the evidence that says what TLC was asked."""
+
+_LONG: Final = 300_000
+"""From so many states on, Java's second compiler may pay off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What TLC said about a case, and whether it had to be asked."""
+
+    case: Case
+    result: TlcResult
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """The tools of a run and where its earlier answers are."""
+
+    java: Java
+    jar: Path
+    options: Options
+    cache: ResultCache | None
+    processes: Processes
+
+    def ask(self, case: Case) -> Answer:
+        """Return TLC's answer, from the cache if the very same question was asked before."""
+        options = options_for(case, self.options)
+        asked = case.configuration()
+        files, jar = files_of(case.module), hash_of(self.jar)
+        key = key_of(files, asked.text, jar, self.java.major, options)
+        if self.cache is not None and (known := self.cache.get(key)) is not None:
+            return Answer(case, known, cached=True)
+        result = run_tlc(
+            case.module,
+            asked,
+            options=options,
+            processes=self.processes,
+            java=self.java,
+            jar=self.jar,
+        )
+        if self.cache is not None:
+            self.cache.put(key, result)
+        return Answer(case, result)
+
+
+def options_for(case: Case, options: Options) -> Options:
+    """Return how Java is best tuned for the case."""
+    return replace(options, short=case.tier != "deep" and (case.distinct or 0) < _LONG)
+
+
+def judge(answer: Answer) -> Result:
+    """Compare an answer with the catalog."""
+    case, found = answer.case, answer.result
+    figures: dict[str, object] = {
+        "distinct_states": found.distinct_states,
+        "generated_states": found.generated,
+        "depth": found.depth,
+        "seconds": found.seconds,
+        "cached": answer.cached,
+        "tier": case.tier,
+        "rule": case.rule,
+    }
+    if case.flaw:
+        figures["flaw"] = case.flaw
+    if found.trace:
+        figures["trace_length"] = len(found.trace)
+    verdict, detail = found.verdict, ""
+    if found.verdict == ERROR:
+        verdict, detail = INCONCLUSIVE, found.error
+    elif found.verdict == VIOLATED:
+        verdict = found.violated or SURPRISE
+        if not found.violated:
+            detail = f"one of {', '.join(found.candidates)} is violated; TLC does not say which"
+        elif verdict != case.expected:
+            detail = f"{verdict} is violated after {len(found.trace)} states, {_wanted(case)}"
+    elif case.expected != HOLDS:
+        detail = (
+            f"the expected violation of {case.expected} is no longer found in "
+            f"{found.distinct_states} states"
+        )
+    elif wrong := _pins(case, found):
+        verdict, detail = SURPRISE, wrong
+        figures["property"] = "pinned counts"
+    return Result(case.name, case.protocol, verdict, case.expected, figures, detail)
+
+
+def _wanted(case: Case) -> str:
+    return f"expected: {case.expected}"
+
+
+def _pins(case: Case, found: TlcResult) -> str:
+    """Say which pinned count differs, or nothing."""
+    counts = (
+        ("distinct states", case.distinct, found.distinct_states),
+        ("a depth", case.depth, found.depth),
+    )
+    wrong = [
+        f"{what} of {now}, pinned {pinned}"
+        if what.startswith("a ")
+        else f"{now} {what}, pinned {pinned}"
+        for what, pinned, now in counts
+        if pinned is not None and pinned != now
+    ]
+    return f"TLC found {' and '.join(wrong)} in the table of cases" if wrong else ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which cases, and what the machine may spend on them."""
+    parser.add_argument("--case", nargs="+", default=[], metavar="NAME", help="only these cases")
+    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol")
+    parser.add_argument(
+        "--tier", choices=TIERS, default="quick", help="how thorough (default: quick)"
+    )
+    parser.add_argument(
+        "--jobs", type=int, metavar="N", help="cases side by side (default: one per core)"
+    )
+    parser.add_argument(
+        "--write-cfg",
+        nargs="+",
+        default=[],
+        metavar=("DIR", "CASE"),
+        help="check nothing, but write what TLC is asked: for each case (default: all) a .cfg, and "
+        "the modules, so that they can be opened by hand",
+    )
+    add_tool_arguments(parser)
+
+
+def add_tool_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `explain` needs as well."""
+    parser.add_argument(
+        "--catalog", type=Path, metavar="PATH", help="another table of cases, or a folder of them"
+    )
+    parser.add_argument("--heap", default="1g", metavar="SIZE", help="per JVM (default: 1g)")
+    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="per case (default: none)")
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Check the chosen cases and write the evidence."""
+    if args.write_cfg:
+        return write_by_hand(args, ui)
+    cases = select(
+        load_cases(args.catalog), names=args.case, protocol=args.protocol, tier=args.tier
+    )
+    jobs = args.jobs if args.jobs is not None else _cores()
+    if jobs < 1:
+        raise UsageError(f"--jobs {jobs} runs nothing: give 1 or more.")
+    options = _options(args)
+    again = reproduce(args)
+    if args.dry_run:
+        ui.announce("# in a folder that raincheck check --write-cfg has written:")
+        for case in cases:
+            ui.announce(_dry(case, options_for(case, options)))
+        return Outcome("check", (), again)
+    evidence = Evidence("check", args.out)
+    with Processes() as processes:
+        checker = checker_of(args, processes)
+        answers = ask_all(checker, cases, jobs, ui)
+    results = []
+    for answer in answers:
+        result = judge(answer)
+        results.append(result)
+        # Beside the answer, what the question was.
+        evidence.write_text(f"{CFG_FOLDER}/{answer.case.cfg_name}", answer.case.cfg_text())
+        if answer.result.trace:
+            write_counterexample(evidence, answer.case, answer.result)
+    outcome = Outcome("check", tuple(results), again)
+    evidence.finish(outcome)
+    return outcome
+
+
+def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Write the cases as a TLA+ user opens them: each a .cfg, beside the modules."""
+    folder, names = Path(args.write_cfg[0]), (*args.write_cfg[1:], *args.case)
+    every = load_cases(args.catalog)
+    cases = select(every, names=names, protocol=args.protocol, tier=TIERS[-1])
+    again = shlex.join(
+        ["raincheck", "check", "--write-cfg", str(folder), *names]
+        + (["--protocol", args.protocol] if args.protocol else [])
+        + (["--catalog", str(args.catalog)] if args.catalog else [])
+    )
+    texts = {case.cfg_name: case.cfg_text() for case in cases}
+    modules = {path for case in cases for path in files_of(case.module)}
+    texts |= {path.name: path.read_text(encoding="utf-8") for path in sorted(modules)}
+    if args.dry_run:
+        for name in texts:
+            ui.announce(str(folder / name))
+        return Outcome("check", (), again)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise UsageError(f"Cannot write into {folder} ({error.strerror}).") from error
+    ui.say(f"{folder}: {len(cases)} .cfg and {len(modules)} .tla")
+    return Outcome("check", (), again)
+
+
+def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
+    """Return the checker that the options ask for."""
+    cache = None if args.no_cache else ResultCache()
+    return Checker(find_java(), tlc_jar(), _options(args), cache, processes)
+
+
+def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> list[Answer]:
+    """Ask all cases, some at a time; the answers come in the order of the cases.
+
+    Whatever ends this early, an interruption or files that are wrong, ends all JVMs.
+    """
+    ordered = sorted(cases, key=lambda case: -(case.distinct or 0))
+    found: dict[str, Answer] = {}
+    with ui.progress(len(cases), "check") as steps:
+
+        def keep(answer: Answer) -> None:
+            if answer.result.set_up:
+                raise UsageError(answer.result.error)
+            found[answer.case.name] = answer
+            steps.advance(1, f"{answer.case.name}{' (cached)' if answer.cached else ''}")
+
+        questions = [partial(checker.ask, case) for case in ordered]
+        side_by_side(questions, jobs, each=keep, stop=checker.processes.stop)
+    return [found[case.name] for case in cases]
+
+
+def reproduce(args: argparse.Namespace) -> str:
+    """Return the command that asks the same again."""
+    words = ["raincheck", "check"]
+    if args.case:
+        words += ["--case", *args.case]
+    if args.protocol:
+        words += ["--protocol", args.protocol]
+    if args.tier != "quick" and not args.case:
+        words += ["--tier", args.tier]
+    if args.catalog:
+        words += ["--catalog", str(args.catalog)]
+    return shlex.join([*words, "--seed", str(args.seed)])
+
+
+def _options(args: argparse.Namespace) -> Options:
+    if args.timeout is not None and not args.timeout > 0:
+        raise UsageError(f"--timeout is {args.timeout:g}: it must be above 0.")
+    if not re.fullmatch(r"[1-9][0-9]*[kKmMgG]?", args.heap):
+        raise UsageError(f"--heap {args.heap} is no size: give a number and k, m or g, as in 1g.")
+    return Options(heap=args.heap, seed=args.seed, timeout=args.timeout)
+
+
+def _dry(case: Case, options: Options) -> str:
+    folder = Path(tempfile.gettempdir())
+    return shlex.join(tlc_command(Path(case.module.name), Path(case.cfg_name), folder, options))
+
+
+def _cores() -> int:
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

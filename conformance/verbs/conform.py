@@ -1,0 +1,245 @@
+"""`raincheck conform`: check recorded traces, or the delivery logs of any system.
+
+What a trace's properties say is reported beside whether it conforms. Where the traced system says
+that its views are not virtually synchronous (`"VirtualSynchrony": false` among the header's
+constants), a violation of a property that rests on them is inconclusive: the assumption is not
+discharged. With --strict it is a violation all the same.
+"""
+
+import argparse
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from raincheck.conformance.deliveries.logs import delivery_files
+from raincheck.conformance.deliveries.properties import NAMES, LogVerdict
+from raincheck.conformance.deliveries.properties_local import check_deliveries
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Evidence
+from raincheck.conformance.outcome import Outcome, Result
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace.explaintrace import describe, describe_problem
+from raincheck.conformance.trace.findings import (
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+    WORDS,
+    Finding,
+    Promise,
+)
+from raincheck.conformance.trace.run import SEQUENCER, check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.ui import Ui
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NEED_SYNCHRONY = frozenset(
+    {
+        "TotalOrder",
+        "UniformTotalOrder",
+        "Agreement",
+        "UniformAgreement",
+        "Integrity",
+        "Fifo",
+        "VirtualSynchrony",
+    }
+)
+"""What virtual synchrony is needed for. Integrity and Fifo as well: where a sender has left the
+view its entry of receivedTable is gone, and a late duplicate passes."""
+UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
+"""Not promised without delivery that waits for stability: reported, never held against a run."""
+SHOWN = 5
+MASTER = "local[*]"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the options of `raincheck conform`."""
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
+    parser.add_argument(
+        "--engine", choices=("local", "spark"), default="local", help="who does the work"
+    )
+    parser.add_argument("--master", default=MASTER, help=f"Spark's master (default {MASTER})")
+    parser.add_argument(
+        "--log-format", choices=("trace", "deliveries"), default="trace", help="what the files hold"
+    )
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="a property counts although its assumption is not discharged",
+    )
+    parser.add_argument(
+        "--properties",
+        default="",
+        metavar="A,B",
+        help=f"deliveries: only these, of {', '.join(NAMES)}",
+    )
+    parser.add_argument(
+        "--complete", action="store_true", help="deliveries: every log goes to its member's end"
+    )
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Check the files and leave the evidence."""
+    again = _reproduce(args)
+    if args.dry_run:
+        ui.announce(again)
+        return Outcome("conform", (), again)
+    if args.log_format == "trace" and (args.properties or args.complete):
+        raise UsageError("--properties and --complete are for --log-format deliveries.")
+    # A wrong path must not cost the evidence that an earlier run left in the folder.
+    (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
+    evidence = Evidence("conform", args.out)
+    if args.engine == "spark":
+        from raincheck.conformance.spark.session import spark_session
+
+        ui.say(f"starting Spark at {args.master}")
+        with spark_session(args.master) as session:
+            results, problems = _check(args, ui, evidence, session)
+    else:
+        results, problems = _check(args, ui, evidence, None)
+    evidence.write_json("quarantine.json", [problem._asdict() for problem in problems])
+    for problem in problems[:SHOWN]:
+        ui.say(describe_problem(problem))
+    if len(problems) > SHOWN:
+        ui.say(f"… and {len(problems) - SHOWN} more records in quarantine.json")
+    outcome = Outcome("conform", tuple(results), again)
+    evidence.finish(outcome)
+    return outcome
+
+
+def _check(
+    args: argparse.Namespace, ui: Ui, evidence: Evidence, session: "SparkSession | None"
+) -> tuple[list[Result], list[Problem]]:
+    started = time.monotonic()
+    if args.log_format == "deliveries":
+        names = [name.strip() for name in args.properties.split(",") if name.strip()]
+        if session is None:
+            log = check_deliveries(args.paths, names, args.complete)
+        else:
+            from raincheck.conformance.spark.properties import check_deliveries as on_spark
+
+            log = on_spark(session, args.paths, names, args.complete)
+        return log_results(log, time.monotonic() - started), log.problems
+    if session is None:
+        with ui.progress(None, "events") as steps:
+            mixed = sorted_out(trace_files(args.paths))
+            verdicts = check_paths(mixed.sequencer, steps.advance) if mixed.sequencer else []
+            verdicts += check_others(mixed, steps.advance)
+    else:
+        from raincheck.conformance.spark.core_pipeline import check_others as others_on_spark
+        from raincheck.conformance.spark.pipeline import check_paths as on_spark_paths
+
+        mixed = sorted_out(trace_files(args.paths))
+        verdicts = on_spark_paths(session, mixed.sequencer) if mixed.sequencer else []
+        verdicts += others_on_spark(session, mixed)
+    seconds = time.monotonic() - started
+    results: list[Result] = []
+    for verdict in verdicts:
+        results += run_results(verdict, args.strict, seconds)
+        if verdict.findings:
+            text = "\n\n".join(describe(finding) for finding in verdict.findings)
+            name = "".join(c if c.isalnum() or c in "-_." else "_" for c in result_name(verdict))
+            evidence.write_text(f"{name}.findings.txt", text + "\n")
+    return results, [problem for verdict in verdicts for problem in verdict.problems]
+
+
+def result_name(verdict: RunVerdict) -> str:
+    """The run's name; beside SEQUENCER's other protocols of it have their own results."""
+    name = verdict.run
+    return name if verdict.protocol == SEQUENCER else f"{name}: {verdict.protocol}"
+
+
+def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:
+    """One result for conformance, and one for each property of the run."""
+    figures: dict[str, object] = {
+        "answer": WORDS[verdict.verdict],
+        "events": verdict.events,
+        "files": verdict.files,
+        "quarantined": len(verdict.problems),
+        "findings": len(verdict.findings),
+        "conforming": verdict.conforming,
+        "actions": verdict.actions,
+        "seconds": round(seconds, 3),
+    }
+    first = verdict.first
+    if first is not None:
+        figures["first"] = _place(first)
+    detail = describe(first) if first is not None else ""
+    if not detail and verdict.problems:
+        detail = describe_problem(verdict.problems[0])
+    results = [
+        Result(
+            result_name(verdict), verdict.protocol, verdict.verdict, figures=figures, detail=detail
+        )
+    ]
+    return results + [_property(verdict, promise, strict) for promise in verdict.promises]
+
+
+def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
+    name = f"{verdict.run}: {promise.name}"
+    figures: dict[str, object] = {"judged": promise.judged}
+    if promise.witness:
+        figures["witness"] = promise.witness
+    found, expected, detail = promise.verdict, HOLDS, promise.reason
+    if found == VIOLATED:
+        detail = f"{promise.name} is violated: {promise.witness}"
+        if promise.name in UNIFORM and not strict:
+            expected = VIOLATED
+            figures["assumption"] = "delivery that waits for stability"
+        elif promise.name in NEED_SYNCHRONY and not (strict or verdict.synchronous):
+            found = INCONCLUSIVE
+            figures["assumption"] = "VirtualSynchrony"
+            detail += "; the assumption VirtualSynchrony is not discharged (--strict counts it)"
+    return Result(name, verdict.protocol, found, expected, figures, detail)
+
+
+def log_results(log: LogVerdict, seconds: float) -> list[Result]:
+    """One result for each property of the delivery logs."""
+    shared: dict[str, object] = {
+        "deliveries": log.facts.rows,
+        "members": log.facts.members,
+        "messages": log.facts.messages,
+        "quarantined": len(log.problems),
+        "seconds": round(seconds, 3),
+    }
+    results = []
+    for promise in log.properties:
+        figures = shared | {"judged": promise.judged}
+        figures |= {"witness": promise.witness} if promise.witness else {}
+        detail = promise.reason
+        if promise.verdict == VIOLATED:
+            detail = f"smallest witness: {promise.witness}"
+        results.append(Result(promise.name, "deliveries", promise.verdict, HOLDS, figures, detail))
+    return results
+
+
+def _place(finding: Finding) -> dict[str, object]:
+    return {
+        "node": finding.node,
+        "incarnation": finding.incarnation,
+        "index": finding.index,
+        "action": finding.action,
+        "path": finding.path,
+        "line": finding.line,
+        "reason": finding.reason,
+    }
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words: list[str] = ["raincheck", "conform", *(str(path) for path in args.paths)]
+    words += ["--engine", args.engine, "--log-format", args.log_format]
+    if args.engine == "spark" and args.master != MASTER:
+        words += ["--master", args.master]
+    flags: Sequence[tuple[bool, list[str]]] = (
+        (args.strict, ["--strict"]),
+        (bool(args.properties), ["--properties", args.properties]),
+        (args.complete, ["--complete"]),
+        (args.seed != 1, ["--seed", str(args.seed)]),
+    )
+    for given, more in flags:
+        words += more if given else []
+    return shlex.join(words)

@@ -1,0 +1,237 @@
+"""Is each model the mirror of its specification (`raincheck mirror`)?
+
+For each case TLC's state graph and the explorer's must be equal: the same initial states, the
+same states with all variables, the same (source, action, target) steps. The model's invariants
+are then asked too: an invariant that the case names must be false in the model exactly if the
+catalog says that it is violated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import importlib.util
+import shlex
+import tempfile
+import time
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
+from raincheck.conformance.cases.tables import TIERS, load_cases, select
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.tlc.compare import compare
+from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.stategraph import of_machine
+from raincheck.model.machine.explore import Exploration, Progress, explore
+from raincheck.model.machine.machine import Machine
+from raincheck.model.machine.values import Value
+
+LIMIT: Final = 200_000
+"""More states than these are not compared: it would take minutes and gigabytes."""
+
+S = TypeVar("S", bound=Hashable)
+
+Dumper = Callable[[Path, Configuration, Path], Dump]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What is compared: an instance of a specification, and what the catalog says of it."""
+
+    name: str
+    protocol: str
+    module: Path
+    asked: Configuration
+    expected: str = HOLDS
+    distinct: int | None = None  # how many states the catalog says there are
+
+
+def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
+    """Return the protocol's model for the constants; raise UsageError if there is none."""
+    try:
+        model = importlib.import_module(f"raincheck.model.{protocol}.system")
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"There is no model of {protocol!r}: write model/{protocol}/system.py."
+        ) from error
+    if not hasattr(model, "machine"):
+        raise UsageError(
+            f"model/{protocol}/system.py has no function machine(constants): write it."
+        )
+    try:
+        made: Machine[Any] = model.machine(constants)
+    except ValueError as error:
+        raise UsageError(f"{where} does not fit model/{protocol}/system.py: {error}.") from error
+    return made
+
+
+def has_model(protocol: str) -> bool:
+    """Tell whether there is a model of the protocol."""
+    try:
+        return importlib.util.find_spec(f"raincheck.model.{protocol}.system") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def mirror_case(
+    case: Case,
+    machine: Machine[S],
+    workdir: Path,
+    *,
+    limit: int = LIMIT,
+    dump: Dumper = dump_graph,
+    progress: Callable[[Progress], None] | None = None,
+) -> Result:
+    """Compare one case. The detail of a violation is the shortest path to the difference."""
+    started = time.monotonic()
+    found = explore(machine, limit=limit, invariants={}, progress=progress)
+    figures: dict[str, object] = {"states": len(found.graph)}
+
+    def result(verdict: str, detail: str = "") -> Result:
+        figures["seconds"] = round(time.monotonic() - started, 1)
+        return Result(case.name, case.protocol, verdict, figures=figures, detail=detail)
+
+    if not found.complete:
+        return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
+    model = of_machine(machine, found.graph)
+    # TLC and the model may find the same step in several ways: counted is what is compared.
+    figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
+    spec = dump(case.module, case.asked, workdir)
+    figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
+    figures["tlc_edges"] = spec.graph.step_count()
+    difference = compare(spec.graph, model)
+    if difference is not None:
+        return result(VIOLATED, difference.text())
+    complaint = promises(machine, found, case.asked, case.expected, figures)
+    return result(VIOLATED if complaint else HOLDS, complaint)
+
+
+def promises(
+    machine: Machine[S],
+    found: Exploration[S],
+    cfg: Configuration,
+    expected: str,
+    figures: dict[str, object],
+) -> str:
+    """Return what is wrong with the model's invariants; note in `figures` what was asked.
+
+    Temporal properties are not asked here: the graphs are equal, so TLC's answer is the model's.
+    """
+    asked = [name for name in cfg.names("INVARIANT") if name in machine.invariants]
+    figures["invariants"] = asked
+    # In the order of discovery, so that the first state is at the smallest depth.
+    false_in = {
+        name: next((n for n, state in enumerate(found.graph.states) if not holds(state)), None)
+        for name, holds in machine.invariants.items()
+        if name in asked
+    }
+    for name in asked:
+        number = false_in[name]
+        if number is not None:
+            steps = len(found.graph.path_to(number).steps)
+            if name != expected:
+                return f"the model violates {name} after {steps} step(s); the catalog: {expected}"
+            figures["violation_depth"] = steps + 1
+        elif name == expected:
+            return f"the model never violates {name}, as the catalog says it does"
+    return ""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which cases: of the catalog, or one instance given by its files."""
+    parser.add_argument("case", nargs="*", help="cases of the catalog (default: all of --tier)")
+    parser.add_argument(
+        "--tier", choices=TIERS, default="quick", help="with the tiers before it (default quick)"
+    )
+    parser.add_argument(
+        "--limit", type=int, default=LIMIT, metavar="N", help=f"most states (default {LIMIT})"
+    )
+    parser.add_argument("--protocol", metavar="NAME", help="only this protocol's cases")
+    own = parser.add_argument_group("an instance of --protocol that is not in the catalog")
+    own.add_argument("--module", type=Path, metavar="FILE", help="its .tla")
+    own.add_argument("--cfg", type=Path, metavar="FILE", help="its .cfg")
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Compare each case and keep the differences as evidence."""
+    cases = _chosen(args)
+    again = _reproduce(args)
+    if args.dry_run:
+        for case in cases:
+            ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
+        return Outcome("mirror", (), again)
+    evidence = Evidence("mirror", args.out)
+    results: list[Result] = []
+    left_out: list[dict[str, str]] = []
+    with ui.progress(len(cases), "mirror") as steps:
+
+        def leave_out(case: Case, reason: str) -> None:
+            ui.say(f"left out {case.name}: {reason}")
+            left_out.append({"name": case.name, "reason": reason})
+            steps.advance(1, case.name)
+
+        for case in cases:
+            # Without a name nobody waits for this case, and an exploration up to the limit is long.
+            by_name = case.name in args.case or args.cfg is not None
+            if not by_name and (case.distinct or 0) > args.limit:
+                leave_out(case, f"it has {case.distinct} states, more than --limit {args.limit}")
+                continue
+            if not by_name and not has_model(case.protocol):
+                # Several protocols together: each has a model of its own.
+                leave_out(case, f"there is no model/{case.protocol}/system.py")
+                continue
+            machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
+
+            def tell(at: Progress, name: str = case.name) -> None:
+                steps.advance(0, f"{name}: {at.states} states, {at.waiting} waiting")
+
+            with tempfile.TemporaryDirectory(prefix="raincheck-mirror-") as workdir:
+                result = mirror_case(case, machine, Path(workdir), limit=args.limit, progress=tell)
+            if result.verdict == INCONCLUSIVE and not by_name:
+                leave_out(case, result.detail)
+                continue
+            if result.verdict == VIOLATED:
+                evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
+            results.append(result)
+            steps.advance(1, case.name)
+    outcome = Outcome("mirror", tuple(results), again)
+    evidence.write_json("left_out.json", left_out)
+    evidence.finish(outcome)
+    return outcome
+
+
+def _chosen(args: argparse.Namespace) -> list[Case]:
+    own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
+    missing = [option for option, value in own.items() if value is None]
+    if {"--module", "--cfg"} <= {*missing}:
+        protocol, catalog = args.protocol or "", load_cases()
+        chosen = select(catalog, names=args.case, protocol=protocol, tier=args.tier, modelled=True)
+        return [
+            Case(c.name, c.protocol, c.module, c.configuration(), c.expected, c.distinct)
+            for c in chosen
+        ]
+    if missing or args.case:
+        wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
+        raise UsageError(f"Give {', '.join(own)} together, {wrong}.")
+    for path in (args.module, args.cfg):
+        if not path.is_file():
+            raise UsageError(f"There is no file {path}: name the instance's module and .cfg.")
+    return [Case(args.cfg.stem, args.protocol, args.module, read_cfg(args.cfg))]
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["raincheck", "mirror", *args.case]
+    if args.protocol is not None:
+        words += ["--protocol", args.protocol]
+    if args.cfg is not None:
+        words += ["--module", str(args.module), "--cfg", str(args.cfg)]
+    if args.tier != TIERS[0]:
+        words += ["--tier", args.tier]
+    if args.limit != LIMIT:
+        words += ["--limit", str(args.limit)]
+    return shlex.join(words)

@@ -1,0 +1,398 @@
+"""Are the checks able to fail (`raincheck mutate`)? Damage on purpose, and who noticed it.
+
+A mutant of the specification must make TLC find the property violated that it names; a mutant of
+the implementation must be noticed by replay or lockstep. One that nobody notices is a survivor,
+and a survivor is a failure of the checks. Then: is each property of the catalog broken by
+somebody, and is each action reached? With `--judges` the rules of the checkers themselves are taken
+out, one by one (`judges/`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
+from raincheck.conformance.cases.tables import Case, load_cases, select
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.judges.muted_in_turn import all_rules, tried
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.replay.core_mutants import of_protocol, try_faces, undone_by_faces
+from raincheck.conformance.replay.group import MakeCore
+from raincheck.conformance.replay.lockstep import lockstep
+from raincheck.conformance.replay.mutants import Mutant, core_maker, load_mutants, write_spec
+from raincheck.conformance.replay.pair import Differs, Pair, instance
+from raincheck.conformance.replay.protocol import spec_actions
+from raincheck.conformance.replay.replay import Prepared, replay
+from raincheck.conformance.replay.undoing import RUNS, Undone, undo_sequencer
+from raincheck.conformance.replay.undoing import table as undo_table
+from raincheck.conformance.tlc.tlc import ERROR, run_tlc
+from raincheck.conformance.tools.java import find_java
+from raincheck.model.machine.explore import explore
+
+from .generate import prepare
+from .mirror import has_model, machine_of
+
+EXAMPLES: Final = 100
+"""How many examples lockstep may spend on a mutant, over each kind of views."""
+
+SMALL: Final = 3_000
+"""Cases of at most so many states show which actions are reached."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Which mutants."""
+    parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants (default: all)")
+    parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
+    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol's")
+    parser.add_argument(
+        "--undo",
+        action="store_true",
+        help="only undo each repair of the implementations, and print after how many runs it shows",
+    )
+    parser.add_argument(
+        "--judges",
+        action="store_true",
+        help="only take each rule of the checkers of traces and logs out in turn, and print who "
+        "misses it",
+    )
+    parser.add_argument(
+        "--runs",
+        type=int,
+        default=RUNS,
+        metavar="N",
+        help=f"so many runs of lockstep a repair's absence may take to be found (default {RUNS})",
+    )
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Try each mutant and print who noticed it."""
+    if args.judges:
+        return _judges(args, ui)
+    catalog = load_cases()
+    cases = {case.name: case for case in catalog}
+    protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
+    if args.protocol and args.protocol not in protocols:
+        raise UsageError(f"The catalog has no protocol {args.protocol}: {', '.join(protocols)}.")
+    wanted = (args.protocol,) if args.protocol else protocols
+    every = load_mutants()
+    fits(every, cases)
+    mutants = [
+        mutant
+        for mutant in chosen(every, args.mutant, quick=args.quick)
+        if mutant.protocol in wanted
+    ]
+    again = _again(args)
+    if args.dry_run:
+        for mutant in mutants:
+            if not args.undo or mutant.undo:
+                ui.announce(f"{mutant.name}: {mutant.shows}")
+        return Outcome("mutate", (), again)
+    if not args.undo and any(mutant.of_spec for mutant in mutants):
+        find_java()  # a missing Java should not cost the minutes before it is needed
+    evidence = Evidence("mutate", args.out)
+    switches = (
+        []
+        if args.mutant
+        else undone_by_faces(wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick)
+    )
+    if args.undo:
+        rows = [
+            row
+            for protocol in wanted
+            for row in undone_rows(protocol, mutants, cases, switches, args.seed)
+        ]
+        text = undo_table(rows)
+        ui.say(text)
+        outcome = Outcome("mutate", tuple(row.result() for row in rows), again)
+        evidence.write_text("undone.txt", text + "\n")
+        evidence.finish(outcome)
+        return outcome
+    graphs: dict[str, Prepared] = {}
+    results = []
+    with ui.progress(len(mutants), "mutate") as steps:
+        for mutant in mutants:
+            mine = [cases[name] for name in mutant.cases]
+            protocol = mutant.protocol
+            if mutant.of_spec:
+                result = try_spec(mutant, mine)
+            elif protocol != "sequencer":
+                theirs = mine or of_protocol(catalog, protocol)
+                row = try_faces(
+                    mutant, protocol, theirs, seed=args.seed, runs=args.runs, both=not args.quick
+                )
+                killers = [str(row.result().figures["killed_by"])] if row.found else []
+                detail = "" if killers else "survives: neither replay nor lockstep notices it"
+                verdict = HOLDS if killers else VIOLATED
+                began = time.monotonic() - row.seconds
+                result = _result(mutant, verdict, began, killers, detail, protocol)
+            else:
+                for case in mine:
+                    if case.name not in graphs:
+                        graphs[case.name] = prepare(case)
+                part = [graphs[case.name] for case in mine]
+                result = try_implementation(mutant, part, seed=args.seed, both=not args.quick)
+            results.append(result)
+            if result.verdict != HOLDS:
+                evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
+            steps.advance(1, mutant.name)
+    results += [row.result() for row in switches]
+    if not args.mutant and not args.quick:
+        for protocol in filter(has_model, wanted):
+            found = properties_broken(catalog, mutants, results, protocol)
+            results += [found, actions_reached(catalog, protocol)]
+    outcome = Outcome("mutate", tuple(results), again)
+    evidence.write_text("mutants.txt", table(mutants, results))
+    evidence.finish(outcome)
+    return outcome
+
+
+def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Take out each rule of the checkers in turn."""
+    if args.mutant or args.protocol or args.undo or args.quick:
+        raise UsageError("--judges tries all rules of the checkers: give it alone.")
+    again = _again(args)
+    rules = all_rules()
+    if args.dry_run:
+        for rule in rules:
+            ui.announce(str(rule))
+        return Outcome("mutate", (), again)
+    evidence = Evidence("mutate", args.out)
+    results, lines = [], []
+    with ui.progress(len(rules), "rules") as steps:
+        for each in tried():
+            words = each.plant.words if each.plant is not None else ""
+            lines.append(f"{each.rule}\n    planted: {words!r}\n    {each.problem or each.noticed}")
+            results.append(
+                Result(
+                    str(each.rule),
+                    "judges",
+                    VIOLATED if each.problem else HOLDS,
+                    figures={"planted": words, "noticed": each.noticed},
+                    detail=each.problem,
+                )
+            )
+            steps.advance(1, each.rule.source.module)
+    outcome = Outcome("mutate", tuple(results), again)
+    evidence.write_text("judges.txt", "\n".join(lines) + "\n")
+    evidence.finish(outcome)
+    return outcome
+
+
+def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
+    """Raise UsageError where a mutant's table is that of no protocol, or its case of another."""
+    protocols = {case.protocol for case in cases.values()}
+    for mutant in mutants:
+        if mutant.protocol not in protocols:
+            raise UsageError(f"mutant {mutant.name}: the catalog has no {mutant.protocol}.")
+        for name in mutant.cases:
+            if name not in cases:
+                raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")
+            if cases[name].protocol != mutant.protocol:
+                raise UsageError(f"mutant {mutant.name}: {name} is no case of {mutant.protocol}.")
+
+
+def chosen(mutants: Iterable[Mutant], names: Iterable[str], *, quick: bool) -> list[Mutant]:
+    """Return the named mutants, or all, or the quick ones."""
+    known = {mutant.name: mutant for mutant in mutants}
+    for name in names:
+        if name not in known:
+            raise UsageError(f"There is no mutant {name}: spec/mutants/ lists them.")
+    wanted = [known[name] for name in dict.fromkeys(names)] or list(known.values())
+    return [mutant for mutant in wanted if mutant.quick or not quick]
+
+
+def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
+    """Ask TLC about the damaged specification, in each case, for the one property."""
+    started = time.monotonic()
+    killers: list[str] = []
+    survived: list[str] = []
+    for case in cases:
+        asked = case.configuration()
+        keyword = next(
+            (k for k in ("INVARIANT", "PROPERTY") if mutant.breaks in asked.names(k)), None
+        )
+        if keyword is None:
+            raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
+        with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
+            folder = Path(name)
+            write_spec(mutant, folder)
+            alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
+            found = run_tlc(folder / case.module.name, alone)
+        if found.verdict == ERROR:
+            detail = f"TLC cannot read the mutant: {found.error}"
+            return _result(mutant, INCONCLUSIVE, started, [], detail)
+        if found.violated == mutant.breaks:
+            killers.append(f"TLC {case.name} {mutant.breaks} in {len(found.trace)} states")
+        else:
+            survived.append(f"{case.name} still holds {mutant.breaks}")
+    verdict = VIOLATED if survived else HOLDS
+    of = next(iter(cases), None)
+    name = of.protocol if of else "sequencer"
+    return _result(mutant, verdict, started, killers, "\n".join(survived), name)
+
+
+def try_implementation(
+    mutant: Mutant, cases: Iterable[Prepared], *, seed: int, both: bool = True
+) -> Result:
+    """Replay the damaged cores, and run them in lockstep: always if `both`, else if need be."""
+    started = time.monotonic()
+    make = core_maker(mutant)
+    killers: list[str] = []
+    for prepared in cases:
+        done = replay(prepared, make=make)
+        if done.mismatches:
+            first = done.mismatches[0]
+            killers.append(f"replay {prepared.name} walk {first.walk} step {first.step}")
+            break
+    if mutant.schedule:
+        killers += _played(mutant, make)
+    if both or not killers:
+        for synchronous in (True, False):
+            walked = lockstep(
+                seed_=seed,
+                examples=EXAMPLES,
+                virtual_synchrony=synchronous,
+                make=make,
+                shrink=False,  # that it is noticed is all that counts here
+            )
+            if walked.mismatch is not None:
+                over = "synchronous" if synchronous else "weak"
+                killers.append(f"lockstep over {over} views in {walked.mismatch.step} moves")
+                break
+    detail = "" if killers else "survives: neither replay nor lockstep notices it"
+    return _result(mutant, HOLDS if killers else VIOLATED, started, killers, detail)
+
+
+def _played(mutant: Mutant, make: MakeCore) -> list[str]:
+    """Play the mutant's own schedule; a sound core must pass it."""
+    for maker in (None, make):
+        pair = Pair(instance(founders="ab", virtual_synchrony=False), maker, name=mutant.name)
+        try:
+            for move in mutant.schedule:
+                pair.play(move)
+        except Differs as parted:
+            if maker is None:
+                raise UsageError(
+                    f"mutant {mutant.name}: sound cores fail its schedule: {parted}"
+                ) from parted
+            return [f"schedule in {parted.mismatch.step} moves"]
+        except ValueError as error:
+            raise UsageError(f"mutant {mutant.name}: its schedule is wrong: {error}.") from error
+    return []
+
+
+def _result(
+    mutant: Mutant,
+    verdict: str,
+    started: float,
+    killers: list[str],
+    detail: str,
+    protocol: str = "sequencer",
+) -> Result:
+    figures: dict[str, object] = {
+        "killed_by": ", ".join(killers),
+        "seconds": round(time.monotonic() - started, 1),
+    }
+    text = f"{mutant.shows}\n{detail}".rstrip()
+    return Result(mutant.name, protocol, verdict, figures=figures, detail=text)
+
+
+def properties_broken(
+    catalog: Iterable[Case],
+    mutants: Iterable[Mutant],
+    results: Iterable[Result],
+    protocol: str = "sequencer",
+) -> Result:
+    """Return whether each property of the protocol can be broken: by a mutant, or by a case."""
+    cases = {case.name: case for case in catalog}
+    mutants = [mutant for mutant in mutants if mutant.protocol == protocol]
+    catalog = [case for case in cases.values() if case.protocol == protocol]
+    killed = {result.name for result in results if result.verdict == HOLDS}
+    by_mutant = {mutant.breaks: mutant.name for mutant in mutants if mutant.name in killed}
+    # A case whose expected answer is a violation breaks its property without further damage.
+    by_case = {case.expected: case.name for case in catalog if case.expected != CATALOG_HOLDS}
+    asked = sorted({name for case in catalog for name in case.properties})
+    held = {name for case in catalog if case.expected == CATALOG_HOLDS for name in case.properties}
+    # One that never holds anywhere has no instance that a mutant could break.
+    lacking = [
+        name for name in asked if name not in by_mutant and (name in held or name not in by_case)
+    ]
+    figures: dict[str, object] = {
+        "properties": len(asked),
+        "broken_by_mutants": sum(name in by_mutant for name in asked),
+        "broken_by": {name: by_mutant.get(name) or by_case.get(name, "") for name in asked},
+    }
+    detail = "\n".join(f"no mutant breaks {name}" for name in lacking)
+    verdict = VIOLATED if lacking else HOLDS
+    return Result(f"{protocol}-properties", protocol, verdict, figures=figures, detail=detail)
+
+
+def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Result:
+    """Return whether each action is taken somewhere in the graphs of the small repaired cases."""
+    reached: Counter[str] = Counter()
+    cases = select(catalog, protocol=protocol)
+    for case in cases:
+        if case.expected == CATALOG_HOLDS and (case.distinct or SMALL + 1) <= SMALL:
+            model = machine_of(protocol, case.constants, case.name)
+            reached.update(explore(model, invariants={}).graph.action_counts())
+    actions = spec_actions(cases)
+    absent = [action for action in actions if not reached[action]]
+    figures: dict[str, object] = {
+        "actions": len(actions),
+        "reached": len(actions) - len(absent),
+        "edges_by_action": dict(sorted(reached.items())),
+    }
+    detail = "\n".join(f"no small case reaches {action}" for action in absent)
+    verdict = VIOLATED if absent else HOLDS
+    return Result(f"{protocol}-actions", protocol, verdict, figures=figures, detail=detail)
+
+
+def undone_rows(
+    protocol: str,
+    mutants: Iterable[Mutant],
+    cases: Mapping[str, Case],
+    switches: Iterable[Undone],
+    seed: int,
+) -> list[Undone]:
+    """Return the protocol's rows of the table."""
+    if protocol != "sequencer":
+        return [row for row in switches if row.protocol == protocol]
+    return [
+        undo_sequencer(
+            mutant,
+            [prepare(cases[name]) for name in mutant.cases],
+            _played(mutant, core_maker(mutant)),
+            seed=seed,
+        )
+        for mutant in mutants
+        if mutant.undo and mutant.protocol == protocol
+    ]
+
+
+def _again(args: argparse.Namespace) -> str:
+    words = ["raincheck", "mutate", *args.mutant]
+    words += ["--quick"] if args.quick else []
+    words += ["--protocol", args.protocol] if args.protocol else []
+    words += ["--undo"] if args.undo else []
+    words += ["--judges"] if args.judges else []
+    words += ["--runs", str(args.runs)] if args.runs != RUNS else []
+    words += ["--seed", str(args.seed)] if args.seed != 1 else []
+    return shlex.join(words)
+
+
+def table(mutants: Iterable[Mutant], results: Iterable[Result]) -> str:
+    """Return who noticed which mutant, as lines of text."""
+    by_name = {result.name: result for result in results}
+    lines = []
+    for mutant in mutants:
+        killers = by_name[mutant.name].figures["killed_by"]
+        lines.append(f"{mutant.name:40} {killers or 'SURVIVES'}\n{'':40} {mutant.shows}")
+    return "\n".join(lines) + "\n"

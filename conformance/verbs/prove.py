@@ -1,0 +1,306 @@
+"""Prove the safety properties with Z3, for any number of members, messages and views.
+
+Law of this file: only what every seed proves holds. What a solver leaves open is inconclusive; a
+step for which there is a counterexample to induction is violated, and the state is shown.
+"""
+
+import argparse
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import z3
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.prooftext import explained, readable, rows
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.model.proof.bounded import Search
+from raincheck.model.proof.claims import Proof, proof_of, proved
+from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
+
+SEEDS = "1,2"
+SHOWN = 3
+"""So many open obligations are explained; the others are only named."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of `raincheck prove`."""
+    parser.add_argument(
+        "--protocol",
+        default="",
+        metavar="NAME",
+        help="whose proof, as in model/NAME/proof/theory.py (default: all)",
+    )
+    parser.add_argument(
+        "--property",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="prove only this property (may be repeated); the default is all",
+    )
+    parser.add_argument(
+        "--seeds", default=SEEDS, metavar="N,N", help=f"random seeds of Z3 (default: {SEEDS})"
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="undo a repair, or drop an assumption, and see where the proof fails",
+    )
+    parser.add_argument(
+        "--timeout", type=int, default=20, metavar="SECONDS", help="for one obligation (20)"
+    )
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The attempts at what belongs together: an action, or a property."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def open(self) -> list[Obligation]:
+        """What some seed did not prove, each once."""
+        return list(
+            {id(a.obligation): a.obligation for a in self.attempts if not a.proved}.values()
+        )
+
+    def figures(self, seeds: Sequence[int]) -> dict[str, object]:
+        """Columns of the result."""
+        seconds = {
+            f"seconds_seed_{seed}": round(
+                sum(a.seconds for a in self.attempts if a.seed == seed), 3
+            )
+            for seed in seeds
+        }
+        mine = {id(a.obligation): a.obligation for a in self.attempts}.values()
+        return {
+            "obligations": len(mine),
+            "untouched": sum(each.denied is False for each in mine),
+            "seconds": round(sum(a.seconds for a in self.attempts), 3),
+            **seconds,
+        }
+
+
+def run(args: argparse.Namespace, ui: Ui) -> Outcome:
+    """Prove, or say which step fails and why."""
+    seeds = _seeds(args.seeds)
+    tasks = _tasks(args)
+    again = _reproduce(args, seeds)
+    if args.dry_run:
+        for task in tasks:
+            ui.announce(
+                f"would have Z3 {z3.get_version_string()} decide {len(task.work)} obligations of"
+                f" {task.proof.protocol}, seeds {', '.join(map(str, seeds))}"
+            )
+        return Outcome("prove", (), again)
+    evidence = Evidence("prove", args.out)
+    results: list[Result] = []
+    for task in tasks:
+        results += task.done(seeds, args.timeout * 1000, evidence, ui)
+    outcome = Outcome("prove", tuple(results), again)
+    evidence.finish(outcome)
+    return outcome
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """One protocol's proof, or the part of it that was asked for."""
+
+    proof: Proof
+    basis: Any
+    subject: Theory
+    wanted: Sequence[str]
+    prefix: str
+    """Of the names of its evidence, where there are several protocols."""
+
+    @property
+    def work(self) -> list[Obligation]:
+        """The obligations."""
+        return [
+            each
+            for each in obligations(self.subject)
+            if each.kind != "implied" or each.claim in self.wanted
+        ]
+
+    def done(
+        self, seeds: Sequence[int], timeout: int, evidence: Evidence, ui: Ui
+    ) -> Iterable[Result]:
+        """Prove it, and leave the evidence."""
+        subject = self.subject
+        tallies = _prove(self.work, seeds, timeout, ui)
+        search = Search(subject)
+        reports: dict[tuple[str, str], str] = {}
+        unproved = [each for tally in tallies.values() for each in tally.open]
+        if unproved:
+            ui.say(f"{len(unproved)} obligations are open: looking for counterexamples")
+            reports = explained(unproved, subject, self.proof, self.basis, search, SHOWN)
+        steps = _steps(subject, tallies, seeds, reports)
+        evidence.write_text(f"{self.prefix}invariant.txt", readable(subject))
+        attempts = [each for tally in tallies.values() for each in tally.attempts]
+        evidence.write_json(f"{self.prefix}obligations.json", rows(attempts))
+        for (claim, transition), text in reports.items():
+            name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
+            evidence.write_text(f"counterexamples/{self.prefix}{name}.txt", text + "\n")
+        return (
+            *steps,
+            _vacuity(subject, search, ui),
+            *(_property(subject.name, name, tallies, steps, seeds) for name in self.wanted),
+        )
+
+
+# ---------------------------------------------------------------------- what was asked
+
+
+def _seeds(text: str) -> tuple[int, ...]:
+    try:
+        seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
+    except ValueError:
+        raise UsageError(f"--seeds {text}: numbers with commas are wanted, as in 1,2.") from None
+    if any(seed < 0 for seed in seeds):
+        raise UsageError(f"--seeds {text}: seeds of Z3 are not negative.")
+    return seeds
+
+
+def _tasks(args: argparse.Namespace) -> list[_Task]:
+    """What to prove; raise UsageError if a name is nobody's."""
+    proofs = [_proof(name) for name in ([args.protocol] if args.protocol else proved())]
+    _known("--without", args.without, [name for each in proofs for name in each.without])
+    tasks = []
+    for proof in proofs:
+        dropped = [name for name in args.without if name in proof.without]
+        if args.without and not dropped:
+            continue
+        basis = proof.basis_without(dropped)
+        subject = proof.theory(basis)
+        prefix = f"{proof.protocol}-" if len(proofs) > 1 else ""
+        wanted = [
+            each.name
+            for each in subject.properties
+            if not args.property or each.name in args.property
+        ]
+        tasks.append(_Task(proof, basis, subject, wanted, prefix))
+    _known("--property", args.property, [p.name for t in tasks for p in t.subject.properties])
+    return [task for task in tasks if task.wanted]
+
+
+def _proof(protocol: str) -> Proof:
+    try:
+        return proof_of(protocol)
+    except LookupError as lacking:
+        raise UsageError(
+            f"--protocol {protocol} has no proof ({lacking}): there is {', '.join(proved())}."
+        ) from lacking
+
+
+def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:
+    for name in names:
+        if name not in there:
+            have = ", ".join(dict.fromkeys(there)) or "nothing"
+            what = " is not among those that are proved" if option == "--property" else ""
+            raise UsageError(f"{option} {name}{what}: there is {have}.")
+
+
+def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
+    words = ["raincheck prove", *([f"--protocol {args.protocol}"] if args.protocol else [])]
+    words += [f"--property {name}" for name in args.property]
+    words += [f"--without {name}" for name in args.without]
+    return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])
+
+
+# ---------------------------------------------------------------------- proving
+
+
+def _prove(
+    work: Iterable[Obligation], seeds: Sequence[int], timeout: int, ui: Ui
+) -> dict[str, _Tally]:
+    """Try everything with every seed; by the action, "Init" or the property it belongs to."""
+    work = list(work)
+    tallies: dict[str, _Tally] = {}
+    with ui.progress(len(work) * len(seeds), "prove") as progress:
+        for seed in seeds:
+            for each in work:
+                place = _place(each)
+                tallies.setdefault(place, _Tally()).attempts.append(attempt(each, seed, timeout))
+                progress.advance(note=f"{place} (seed {seed})")
+    return tallies
+
+
+def _place(obligation: Obligation) -> str:
+    match obligation.kind:
+        case "initially":
+            return "Init"
+        case "kept":
+            return obligation.transition.partition(":")[0]
+    return obligation.claim
+
+
+def _steps(
+    subject: Theory,
+    tallies: dict[str, _Tally],
+    seeds: Sequence[int],
+    reports: dict[tuple[str, str], str],
+) -> list[Result]:
+    """One result for Init and one for each action: does it keep the invariant?"""
+    results = []
+    for place in ("Init", *dict.fromkeys(each.action for each in subject.transitions)):
+        tally = tallies[place]
+        figures = tally.figures(seeds)
+        verdict, lines = HOLDS, []
+        for each in tally.open:
+            verdict = INCONCLUSIVE if verdict == HOLDS else verdict
+            report = reports.get((each.claim, each.transition))
+            lines.append(report or f"open: {each.claim} after {each.transition or 'Init'}")
+            if report is not None:
+                verdict = VIOLATED
+        if tally.open:
+            figures |= {"open": len(tally.open), "property": "Inductive"}
+        name = f"{subject.name}-step-{place}"
+        results.append(
+            Result(name, subject.name, verdict, figures=figures, detail="\n".join(lines))
+        )
+    return results
+
+
+def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
+    """An invariant that excludes an action would prove anything about it."""
+    never = []
+    with ui.progress(len(subject.transitions), "vacuity") as progress:
+        for transition in subject.transitions:
+            if not search.enabled(transition):
+                never.append(transition.name)
+            progress.advance(note=transition.name)
+    return Result(
+        f"{subject.name}-vacuity",
+        subject.name,
+        INCONCLUSIVE if never else HOLDS,
+        figures={
+            "transitions": len(subject.transitions),
+            "enabled": len(subject.transitions) - len(never),
+        },
+        detail=f"never seen enabled where the invariant holds: {', '.join(never)}" if never else "",
+    )
+
+
+def _property(
+    protocol: str,
+    name: str,
+    tallies: dict[str, _Tally],
+    steps: Sequence[Result],
+    seeds: Sequence[int],
+) -> Result:
+    """A property holds if the invariant implies it, and is one."""
+    tally = tallies[name]
+    lost = [step.name for step in steps if step.verdict != HOLDS]
+    detail = "the invariant does not imply it" if tally.open else ""
+    if lost:
+        detail = f"the invariant is not shown to be one: {', '.join(lost)}"
+    return Result(
+        f"{protocol}-{name}",
+        protocol,
+        INCONCLUSIVE if tally.open or lost else HOLDS,
+        figures={"property": name, "seeds": list(seeds), **tally.figures(seeds)},
+        detail=detail,
+    )

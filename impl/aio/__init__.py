@@ -1,0 +1,1 @@
+"""The asyncio shells: a channel, a ring, and what drives them."""

@@ -1,0 +1,214 @@
+"""The channel: a member of a group, for asyncio applications.
+
+    async with Channel.connect("orders", bind="10.0.0.5:7001", initial_hosts=[...]) as channel:
+        await channel.send(b"hello")
+        async for message in channel:
+            print(message.sender, message.payload)
+
+Back-pressure. `send` waits while the stack takes no more. A consumer slower than the group fills
+the inbox; when `inbox` bytes are in it the stack is told to hold deliveries, so it acknowledges no
+more, the windows of the senders close, and their `send` waits: a slow consumer slows the group
+down, it never grows anybody's memory. Signs of life go on meanwhile.
+
+Views and states. When the membership changes all members stop for a moment: they deliver what was
+sent, and then see the new view. `block=` and `unblock=` are called around that; an application that
+has neither needs to do nothing, its `send` just waits. With `get_state=` and `set_state=` a joiner
+is given the application's state, and then the messages behind it.
+
+Take messages in one task, by `async for message in channel` or by `channel.batches()`, not both.
+Do not block the loop longer than `suspect_after` (1 s): the others would take this member for dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from raincheck.impl.errors import RaincheckError
+from raincheck.impl.messages import Batch, View
+from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.stack.reports import Left, Report, ViewInstalled
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.transport.contract import Transport
+
+from .callbacks import Callbacks
+from .connect import ChannelConfig
+from .connected import Connected
+from .connecting import Connecting
+from .driver import Driver
+from .inbox import Inbox
+from .readers import Readers
+
+
+class Channel(Connected[Driver]):
+    """One member of a group. Made by `Channel.connect`, ended by `leave`."""
+
+    def __init__(
+        self, config: ChannelConfig, transport: Transport, stack: Stack, writer: TraceWriter | None
+    ) -> None:
+        """Use `Channel.connect` instead."""
+        driver = Driver(stack, transport, self._reported, writer)
+        inbox = Inbox(config.inbox, hold=stack.hold, release=driver.release)
+        super().__init__(driver, inbox, of="group")
+        self._config = config
+        self._stack = stack
+        self._callbacks = Callbacks(config, stack, driver, inbox)
+        self._view: View | None = None
+        self._readers = Readers[View](driver.settled)
+        self.on_view: Callable[[View], None] | None = None
+        """Called with each view when it is installed; must not block."""
+        self.view_history: deque[View] = deque(maxlen=100)
+        """The last views installed, oldest first."""
+
+    # connecting and leaving
+
+    @staticmethod
+    def connect(cluster: str, **settings: Any) -> Connecting[Channel]:
+        """Join the group, or found it when nobody answers; `await` it or use it in `async with`.
+
+        The settings are the fields of `ChannelConfig`: name, transport, bind, initial_hosts, ...
+
+        Raises ConfigError for what cannot work, and WaitTimeout when the group was found but did
+        not admit this member in time.
+        """
+        return Channel.connecting(ChannelConfig(cluster=cluster, **settings))
+
+    @staticmethod
+    def connecting(config: ChannelConfig) -> Connecting[Channel]:
+        """The same with settings that were made before."""
+        return Connecting(lambda: Channel._open(config))
+
+    @staticmethod
+    async def _open(config: ChannelConfig) -> Channel:
+        transport = await config.open_transport()
+        try:
+            stack, writer = await config.make_stack(transport)
+        except BaseException:
+            await transport.close()
+            raise
+        channel = Channel(config, transport, stack, writer)
+        await channel._join()
+        return channel
+
+    async def _joined(self) -> None:
+        await self._until(lambda: self._view is not None, "joining", self._config.timeout)
+        if self._config.set_state is not None and self.address in self.view.joiners:
+            await self._state_arrived(self._config.timeout)
+
+    async def _state_arrived(self, timeout: float | None) -> None:
+        desk = self._callbacks.desk
+        await self._until(lambda: desk.outcome is not None, "getting the group's state", timeout)
+        await desk.arrived()
+
+    async def fetch_state(self, *, timeout: float | None = None) -> None:
+        """Get the group's state once more: set_state is called, and the group waits meanwhile.
+
+        Raises StateNotTransferred when no member could give it.
+        """
+        if self._stack.state.core.phase in ("asking", "fetching", "setting"):
+            raise RaincheckError(f"{self.address} is being given the group's state already")
+        self._callbacks.desk.ask()
+        self._driver.run(self._stack.want_state)
+        await self._state_arrived(timeout)
+
+    async def _close(self) -> None:
+        try:
+            await self._callbacks.close()
+        finally:
+            await self._driver.close()
+
+    async def leave(self, timeout: float | None = None) -> None:
+        """Leave in good order: what was sent is delivered first, then the others are told.
+
+        Raises WaitTimeout when that takes too long; the sockets are closed all the same.
+        Messages that arrive meanwhile and find the inbox full are dropped from there on.
+        """
+        await self._leave_once(self._config.leave_timeout if timeout is None else timeout)
+
+    def _begin_to_leave(self) -> None:
+        self._driver.leave()
+        self._inbox.stop_holding()
+
+    def _gone(self) -> Left:
+        return Left()
+
+    # sending
+
+    async def send(self, payload: bytes, *, timeout: float | None = None) -> None:
+        """Multicast one message; wait while the group takes no more.
+
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
+        """
+        if self._driver.kept_waiting:
+            await asyncio.sleep(0)
+        if not self._stack.writable:
+            await self._until(self._may_send, "sending", timeout)
+        self._stack.send(payload)
+        self._driver.run_soon()
+
+    async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
+        """Multicast several messages, in this order; wait while the group takes no more.
+
+        Other messages may come between them. Cancelled, the first few of them were sent.
+        """
+        if self._driver.kept_waiting:
+            await asyncio.sleep(0)
+        taken = self._driver.send(payloads)
+        while taken < len(payloads):
+            await self._until(self._may_send, "sending", timeout)
+            taken += self._driver.send(payloads[taken:])
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was sent here has been delivered here."""
+        await self._until(lambda: self._stack.pending == 0, "delivering what was sent", timeout)
+
+    def _may_send(self) -> bool:
+        return self._stack.writable
+
+    # receiving
+
+    async def batches(self) -> AsyncIterator[Batch]:
+        """Iterate over runs of messages of one sender: cheaper than message by message."""
+        while (batch := await self._inbox.batch()) is not None:
+            yield batch
+
+    # the membership
+
+    @property
+    def view(self) -> View:
+        """The view installed last."""
+        assert self._view is not None, "a connected channel has a view"
+        return self._view
+
+    def views(self) -> AsyncIterator[View]:
+        """Iterate over the views: the present one, then each new one."""
+        return self._readers.read(lambda: [self.view], lambda: self._left is not None)
+
+    async def wait_for_members(self, count: int, *, timeout: float | None = None) -> View:
+        """Wait until the view has at least `count` members."""
+
+        def short() -> list[str]:
+            here = " ".join(map(str, self.view.members))
+            return [f"{count - len(self.view.members)} more than {here}"]
+
+        what = f"waiting for {count} members"
+        await self._until(lambda: len(self.view.members) >= count, what, timeout, short)
+        return self.view
+
+    # inside
+
+    def _reported(self, report: Report) -> None:
+        if isinstance(report, Batch):
+            self._inbox.put(report)
+        elif isinstance(report, ViewInstalled):
+            self._view = report.view
+            self.view_history.append(report.view)
+            self._readers.add(report.view)
+            if self.on_view is not None:
+                self.on_view(report.view)
+        elif isinstance(report, Left):
+            self._end(report)
+        else:
+            self._callbacks.reported(report)

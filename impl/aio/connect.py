@@ -1,0 +1,166 @@
+"""From the arguments of `Channel.connect` to an open transport and a stack: checked, resolved.
+
+Whatever cannot work is found here, before anything is sent, and is one ConfigError.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TypeAlias
+
+from raincheck.impl.errors import ConfigError
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.recording.sequencer import Tracer, TraceWriter
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve, resolve_all
+from raincheck.impl.transport.tcp import TcpTransport
+from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
+
+from .state_callbacks import GetStateCall, SetStateCall
+
+Callback: TypeAlias = Callable[[], Awaitable[None] | None]
+"""A function of the application without arguments, or a coroutine function."""
+
+TRANSPORTS = ("udp", "multicast", "tcp")
+DEFAULT_GROUP = "239.192.7.7:45588"
+
+_log = logging.getLogger("raincheck")
+_NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChannelConfig:
+    """What `Channel.connect` was asked for."""
+
+    cluster: str
+    """Name of the group."""
+    name: str | None = None
+    """This member's name; None takes "host:port"."""
+    incarnation: int | None = None
+    """Which life of this name; must grow with each restart. None takes milliseconds since 1970."""
+    transport: str = "udp"
+    """One of `TRANSPORTS`: datagrams to each member, datagrams to an IP group, or TCP."""
+    bind: str | Endpoint = "127.0.0.1:0"
+    """Where to listen: an address of this machine that the others can reach. Port 0: any."""
+    initial_hosts: Sequence[str | Endpoint] = ()
+    """Where members may be found; one's own address may be among them."""
+    group: str | Endpoint = DEFAULT_GROUP
+    """The IP multicast group, for transport "multicast"."""
+    timeout: float = 10.0
+    """Seconds until connecting is given up."""
+    leave_timeout: float = 10.0
+    """Seconds that a graceful leave may take at the end of `async with`."""
+    inbox: int = 8 << 20
+    """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
+    trace: str | Path | None = None
+    """Folder for a trace file of what SEQUENCER handles; None: no tracing."""
+    run: str = "run"
+    """Name of the run in trace records and in the trace file's name."""
+    nodes: Sequence[str] = ()
+    """Names of all nodes of the run, as far as they are known, for the trace's header."""
+    seed: int | None = None
+    """For what the stack draws by lot; None takes the incarnation."""
+    block: Callback | None = None
+    """Called, and awaited, before the group stops for a view change or a state transfer: complete
+    what is half done. It may still send; what is sent later waits until `unblock`."""
+    unblock: Callback | None = None
+    """Called when the group goes on."""
+    get_state: GetStateCall | None = None
+    """Gives the application's state to a member that joins; see `state_desk`."""
+    set_state: SetStateCall | None = None
+    """Takes the group's state as this member joins, before any message; connecting waits for it."""
+    stack: StackConfig = field(default_factory=StackConfig)
+    """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
+
+    def __post_init__(self) -> None:
+        """Reject what cannot work."""
+        if self.transport not in TRANSPORTS:
+            raise ConfigError(
+                f"transport {self.transport!r} is unknown; choose one of {', '.join(TRANSPORTS)}"
+            )
+        if not self.cluster:
+            raise ConfigError("the cluster's name is empty; give the group a name")
+        if self.name is not None and not _NAME.fullmatch(self.name):
+            raise ConfigError(
+                f"name {self.name!r} is not usable; take up to 64 letters, digits, - _ . : @, "
+                f"not beginning with a dot"
+            )
+        if self.incarnation is not None and not 0 <= self.incarnation < 1 << 63:
+            raise ConfigError(f"incarnation {self.incarnation} is not between 0 and 2**63 - 1")
+        if isinstance(self.initial_hosts, str):
+            raise ConfigError(
+                f"initial_hosts is the text {self.initial_hosts!r}; give a list of HOST:PORT"
+            )
+        for setting in ("timeout", "leave_timeout", "inbox"):
+            if getattr(self, setting) <= 0:
+                raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
+        if not re.fullmatch(r"[A-Za-z0-9_-]+", self.run):
+            raise ConfigError(f"run {self.run!r} is not usable in a file name; use letters, digits")
+        parse_endpoint(self.bind, "bind")
+        parse_endpoint(self.group, "group")
+        for host in self.initial_hosts:
+            if parse_endpoint(host, "initial host")[1] == 0:
+                raise ConfigError(f"initial host {host} has port 0; name the port it listens on")
+
+    def address(self, endpoint: Endpoint) -> Address:
+        """Return the member's address once it is known where it listens."""
+        name = self.name if self.name is not None else f"{endpoint[0]}:{endpoint[1]}"
+        incarnation = time.time_ns() // 1_000_000 if self.incarnation is None else self.incarnation
+        return Address(name, incarnation)
+
+    async def make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+        """Make the stack that goes with an open transport, and the writer of its trace."""
+        stack, writer = await self._make_stack(transport)
+        if self.block is not None:
+            stack.ask_to_block()
+        if self.set_state is not None:
+            stack.want_state(0.0)
+        return stack, writer
+
+    async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter | None]:
+        address = self.address(transport.endpoint)
+        config = await self.stack_config(transport)
+        seed = address.incarnation if self.seed is None else self.seed
+        if self.trace is None:
+            return Stack(address, config, seed=seed), None
+        writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
+        tracer = Tracer(self.run, address, self.nodes or (address.node,), writer)
+        return Stack(address, config, seed=seed, tracer=tracer), writer
+
+    async def stack_config(self, transport: Transport) -> StackConfig:
+        """Return the stack's settings, hosts resolved, fitting the transport."""
+        if self.stack.max_bundle > transport.max_datagram:
+            raise ConfigError(
+                f"max_bundle is {self.stack.max_bundle}, but transport {self.transport!r} carries "
+                f"at most {transport.max_datagram} bytes at once"
+            )
+        hosts = await resolve_all(self.initial_hosts, "initial host")
+        return replace(
+            self.stack,
+            cluster=self.cluster,
+            initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
+            discovery=transport.multicasts,
+        )
+
+    async def open_transport(self) -> Transport:
+        """Open the sockets."""
+        endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
+        if endpoint[0] == "0.0.0.0":
+            raise ConfigError(
+                f"bind {self.bind} is no address that others can reach; "
+                f"bind to one address of this machine"
+            )
+        if self.transport == "udp":
+            return UdpTransport(endpoint)
+        if self.transport == "multicast":
+            group = await resolve(parse_endpoint(self.group, "group"), "group")
+            return MulticastTransport(endpoint, group)
+        transport = TcpTransport(endpoint)
+        await transport.listen()
+        return transport

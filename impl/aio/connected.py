@@ -1,0 +1,154 @@
+"""What `connect` makes, a channel or a ring: one member, from joining until it has left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Any, Generic, Self, TypeVar
+
+from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
+from raincheck.impl.messages import Address, Endpoint, Message
+from raincheck.impl.stack.reports import Left
+
+from .inbox import Inbox
+from .shell import Shell
+
+D = TypeVar("D", bound=Shell[Any])
+
+
+class Connected(ABC, Generic[D]):
+    """One member over its driver `D`; iterating takes the messages that it delivers."""
+
+    def __init__(self, driver: D, inbox: Inbox, *, of: str) -> None:
+        """`of` is what it is a member of, in errors: "group" or "ring"."""
+        self._driver = driver
+        self._inbox = inbox
+        self._of = of
+        self._left: Left | None = None
+        self._leaving: asyncio.Task[None] | None = None
+
+    # connecting and leaving
+
+    async def _join(self) -> None:
+        self._driver.start()
+        try:
+            await self._joined()
+        except BaseException:
+            await self._close()
+            raise
+
+    @abstractmethod
+    async def _joined(self) -> None:
+        """Wait until `connect` may return."""
+
+    @abstractmethod
+    async def leave(self, timeout: float | None = None) -> None:
+        """Leave in good order, within so many seconds; the sockets are closed all the same."""
+
+    async def _leave_once(self, timeout: float) -> None:
+        """Leave, or wait until the leave that has begun before is over."""
+        if self._leaving is None:
+            self._leaving = asyncio.create_task(self._leave(timeout))
+        try:
+            await asyncio.shield(self._leaving)
+        except asyncio.CancelledError:
+            if not self._leaving.done():  # the caller was cancelled: leave at once
+                self._leaving.cancel()
+                await asyncio.gather(self._leaving, return_exceptions=True)
+            raise
+
+    async def _leave(self, timeout: float) -> None:
+        try:
+            if self._left is None:
+                self._begin_to_leave()
+                await self._until(lambda: self._left is not None, "leaving", timeout)
+        finally:
+            self._end(self._gone())
+            await self._close()
+
+    @abstractmethod
+    def _begin_to_leave(self) -> None:
+        """Have the member leave; the report Left ends it. The inbox does not hold any more."""
+
+    @abstractmethod
+    def _gone(self) -> Left:
+        """What is told of a member that closes before its leave is complete."""
+
+    @abstractmethod
+    async def _close(self) -> None:
+        """Let go of everything."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        if error is None:
+            await self.leave()
+        else:
+            with contextlib.suppress(RaincheckError):  # what went wrong first matters more
+                await self.leave()
+
+    # receiving
+
+    def __aiter__(self) -> AsyncIterator[Message]:
+        return self._inbox
+
+    def __anext__(self) -> Awaitable[Message]:
+        return self._inbox.__anext__()
+
+    # the member
+
+    @property
+    def address(self) -> Address:
+        """Who this member is."""
+        return self._driver.address
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """Where this member listens."""
+        return self._driver.transport.endpoint
+
+    @property
+    def missing(self) -> list[str]:
+        """Whom this member waits for at this moment, each with what it waits for."""
+        return self._driver.missing()
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """What happened, by name: the protocols' counters and, as transport.*, the transport's."""
+        return self._driver.counters | self._inbox.counters
+
+    # inside
+
+    def _end(self, left: Left) -> None:
+        """The member is out for good; the first reason stands."""
+        if self._left is None:
+            self._left = left
+            self._inbox.close(left.reason)
+
+    def _alive(self) -> None:
+        if self._left is not None:
+            raise NotMember(self._left.reason or f"{self.address} has left the {self._of}")
+
+    async def _until(
+        self,
+        condition: Callable[[], bool],
+        what: str,
+        timeout: float | None,
+        missing: Callable[[], list[str]] | None = None,
+    ) -> None:
+        """Wait for a condition of the member; on time-out say whom it waits for."""
+        try:
+            async with asyncio.timeout(timeout):
+                while not condition():
+                    self._alive()
+                    await self._driver.settled.wait()
+        except TimeoutError:
+            assert timeout is not None
+            whom = self._driver.missing() if missing is None else missing()
+            raise WaitTimeout(f"{self.address}: {what}", timeout, whom) from None

@@ -1,0 +1,107 @@
+"""The asyncio shell around one stack: what it sends, logs and reports, and its trace."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from raincheck.impl.flush.events import LatchOpened
+from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.stack.reports import Dropped, Report, Suspected
+from raincheck.impl.stack.stack import Stack
+from raincheck.impl.transport.contract import Transport
+
+from .shell import Shell
+
+_log = logging.getLogger("raincheck")
+
+
+class Driver(Shell[Report]):
+    """Runs a stack over a transport on the current event loop."""
+
+    def __init__(
+        self,
+        stack: Stack,
+        transport: Transport,
+        report: Callable[[Report], None],
+        writer: TraceWriter | None = None,
+    ) -> None:
+        super().__init__(stack, transport, report, soon=stack.flush)
+        self.stack = stack
+        self._writer = writer
+
+    def send(self, payloads: Sequence[bytes]) -> int:
+        """Hand payloads to the stack, which takes as many of the first ones as it has room for.
+
+        Nothing leaves before the caller yields to the loop; then all of it leaves together.
+        """
+        taken = self.stack.send_many(payloads)
+        self.run_soon()
+        return taken
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The stack's and, as transport.*, the transport's; and what the trace lacks."""
+        lost = 0 if self._writer is None else self._writer.lost
+        return super().counters | {"trace.lost": lost}
+
+    def run(self, step: Callable[[float], None]) -> None:
+        """Do something to the stack at this time, and what follows from it."""
+
+        def stepped(now: float) -> None:
+            step(now)
+            self.stack.flush(now)
+
+        self._run(stepped)
+
+    def release(self) -> None:
+        """Have the stack deliver again."""
+        self._run(self.stack.release)
+
+    def leave(self) -> None:
+        """Begin the graceful leave; the report Left ends it."""
+        self._run(self.stack.leave)
+
+    async def close(self) -> None:
+        """Release timer, sockets and trace; the stack is not run again."""
+        try:
+            await super().close()
+        finally:
+            if self._writer is not None:
+                self._writer.close()
+
+    def _run(self, step: Callable[[float], None]) -> None:
+        if self._closed:
+            return
+        try:
+            step(self._loop.time())
+            self._settle()
+        except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
+            me = self.address
+            _log.error("member %s stops: a defect in the stack", me, exc_info=problem)
+            self._stop(f"{me} stopped at a defect in the stack: {problem!r}")
+
+    def _settle(self) -> None:
+        stack, transport = self.stack, self.transport
+        for out in stack.poll_datagrams():
+            if out.multicast:
+                transport.multicast(out.data, out.to)
+            elif out.to:
+                transport.send(out.data, out.to[0])
+            else:
+                transport.broadcast(out.data)
+        for report in stack.poll_reports():
+            if isinstance(report, Dropped):
+                self._warn_of(report)
+            elif isinstance(report, Suspected):
+                _log.warning("%s suspects %s: %s", stack.address, report.member, report.why)
+            elif isinstance(report, LatchOpened):
+                _log.warning(
+                    "%s goes on without the others (open_latch_after), which may cost virtual "
+                    "synchrony; it waited for %s",
+                    stack.address,
+                    ", ".join(f"{member} {what}" for member, what in report.waiting),
+                )
+            self._report(report)
+        self._arm(stack.deadline())
+        self._settled()

@@ -1,0 +1,220 @@
+"""The ring: views with a history, one lock with a fence, and multicast, for asyncio applications.
+
+    founders = ["a@10.0.0.5:7001", "b@10.0.0.6:7001", "c@10.0.0.7:7001"]
+    async with Ring.connect("locks", name="a", founders=founders, state_file="a.ring") as ring:
+        async with ring.token() as fence:
+            store.write(record, fence.key)
+        await ring.multicast(b"done")
+        async for message in ring:
+            print(message.sender, message.payload)
+
+A token goes round; who has it may act alone. What is promised, what a partition does, and how to
+choose the times is told in docs/ring.md.
+
+Back-pressure. `multicast` waits while the node takes no more. When `inbox` bytes wait for the
+consumer the member keeps the token until half of them are taken: a slow consumer slows the ring
+down, it never grows anybody's memory. A member that only wants the lock connects with `inbox=0`.
+
+Do not block the loop longer than `give_up` (0.8 s): the others would take this member for dead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from raincheck.impl.errors import ConfigError
+from raincheck.impl.messages import Address, Batch, Run
+from raincheck.impl.ring.fence import Fence
+from raincheck.impl.ring.lock import Lock
+from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, RingReport
+from raincheck.impl.ring.views import RingView
+from raincheck.impl.stack.reports import Left
+
+from .connected import Connected
+from .connecting import Connecting
+from .inbox import Inbox
+from .readers import Readers
+from .ring_connect import Opened, RingSettings
+from .ring_driver import RingDriver
+
+
+class Ring(Connected[RingDriver]):
+    """One member of a ring. Made by `Ring.connect`, ended by `leave`."""
+
+    def __init__(self, settings: RingSettings, opened: Opened) -> None:
+        """Use `Ring.connect` instead."""
+        driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep)
+        lock = Lock(driver, self._until)
+        inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
+        super().__init__(driver, inbox, of="ring")
+        self._settings = settings
+        self._opened = opened
+        self._lock = lock
+        self._readers = Readers[RingView](driver.settled)
+        self._namesake: str | None = None
+        self.on_view: Callable[[RingView], None] | None = None
+        """Called with each view when this member commits it; must not block."""
+
+    # connecting and leaving
+
+    @staticmethod
+    def connect(ring: str, **settings: Any) -> Connecting[Ring]:
+        """Found the ring, join it, or come back to it; `await` it or use it in `async with`.
+
+        The settings are the fields of `RingSettings`: name, bind, founders or join, state_file, ...
+        It is connected once it has a view that it is in.
+
+        Raises ConfigError for what cannot work, and WaitTimeout, naming who was asked, when it
+        took too long.
+        """
+        return Ring.connecting(RingSettings(ring=ring, **settings))
+
+    @staticmethod
+    def connecting(settings: RingSettings) -> Connecting[Ring]:
+        """The same with settings that were made before."""
+        return Connecting(lambda: Ring._open(settings))
+
+    @staticmethod
+    async def _open(settings: RingSettings) -> Ring:
+        ring = Ring(settings, await settings.open())
+        await ring._join()
+        return ring
+
+    async def _joined(self) -> None:
+        await self._until(self._admitted, "connecting", self._settings.timeout)
+
+    def _admitted(self) -> bool:
+        if self._namesake is not None:
+            raise ConfigError(
+                f"name {self.address.node!r} is taken by {self._namesake}; "
+                f"each member needs a name of its own"
+            )
+        return self.view_state == "agreement" and self.address in self.members
+
+    async def _close(self) -> None:
+        try:
+            await self._driver.close()
+        finally:
+            self._opened.close()
+
+    async def leave(self, timeout: float | None = None) -> None:
+        """Leave in good order: what was multicast is delivered first, then the others are told.
+
+        A lock that is held is lost. Raises WaitTimeout when it takes too long, as it does for a
+        member without a majority; the socket is closed all the same, and the ring goes on as if
+        this member had crashed. A state file is good for coming back only in that case.
+        """
+        await self._leave_once(self._settings.leave_timeout if timeout is None else timeout)
+
+    def _begin_to_leave(self) -> None:
+        self._inbox.stop_holding()
+        self._driver.run(self.node.leave)
+
+    def _gone(self) -> Left:
+        return Left(f"{self.address} is gone, though the others do not know it")
+
+    # the lock
+
+    def token(self, timeout: float | None = None) -> AbstractAsyncContextManager[Fence]:
+        """Wait for the token and keep it: inside `async with` this member is the only one.
+
+        It is granted in views that are settled only, so among members that have a majority. Keep
+        it briefly: the ring waits. At the end TokenLost is raised if the token was lost meanwhile,
+        and `fence.lost` is set at that moment. A partition can hide the loss for as long as it
+        lasts; only a resource that compares fences is safe from a late holder.
+        """
+        return self._lock.held(timeout)
+
+    # multicast
+
+    async def multicast(self, payload: bytes, *, timeout: float | None = None) -> None:
+        """Send one message to all members; wait while the node takes no more.
+
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
+        Raises MessageTooLarge for what no token can carry.
+        """
+        if self._driver.kept_waiting:
+            await asyncio.sleep(0)
+        if not self.node.writable:
+            await self._until(lambda: self.node.writable, "multicasting", timeout)
+        self._alive()
+        self.node.multicast(payload, self._driver.now())
+        self._driver.run_soon()
+
+    async def drain(self, *, timeout: float | None = None) -> None:
+        """Wait until all that was multicast here has been delivered here."""
+        await self._until(lambda: self.node.pending == 0, "delivering what was sent", timeout)
+
+    # the membership
+
+    @property
+    def node(self) -> RingNode:
+        """The member without its sockets: for tests and harnesses."""
+        return self._opened.node
+
+    @property
+    def views(self) -> list[RingView]:
+        """The history of views: where two members both know the entry of an index, it is equal."""
+        return [RingView(at, view or None) for at, view in enumerate(self.node.history, 1)]
+
+    @property
+    def members(self) -> tuple[Address, ...]:
+        """The view committed last; empty before the first one."""
+        return next((view for view in reversed(self.node.history) if view), ())
+
+    @property
+    def view_state(self) -> str:
+        """Whether the members' lists agree: "agreement", "reserve" (about to), or "chaos"."""
+        return self.node.view_state
+
+    @property
+    def token_state(self) -> str:
+        """ "eating" (it has the token), "hungry" (it waits for it), "starving" (it asks for it)."""
+        return self.node.token_state
+
+    def changes(self) -> AsyncIterator[RingView]:
+        """Iterate over the views: the present one, then each that this member commits."""
+
+        def present() -> list[RingView]:
+            return [view for view in self.views if view.members][-1:]
+
+        return self._readers.read(present, lambda: self._left is not None)
+
+    async def wait_for_members(self, count: int, *, timeout: float | None = None) -> RingView:
+        """Wait until this member has agreed on a view of at least `count` members."""
+
+        def short() -> list[str]:
+            here = " ".join(map(str, self.members))
+            return [f"{count - len(self.members)} more than {here}", *self.missing]
+
+        def there() -> bool:
+            return len(self.members) >= count and self.view_state == "agreement"
+
+        await self._until(there, f"waiting for {count} members", timeout, short)
+        return next(view for view in reversed(self.views) if view.members)
+
+    # inside
+
+    def _reported(self, report: RingReport) -> None:
+        if isinstance(report, Delivered):
+            if self._settings.inbox:
+                run = Run(report.origin, report.first, report.payloads.count)
+                self._inbox.put(Batch(run, report.view, report.payloads))
+        elif isinstance(report, Committed):
+            view = RingView(report.at, report.members)
+            self._readers.add(view)
+            if self.on_view is not None:
+                self.on_view(view)
+        elif isinstance(report, NameTaken):
+            host, port = report.endpoint
+            self._namesake = f"{report.member} at {host}:{port}"
+        elif isinstance(report, Left):
+            self._end(report)
+
+    def _end(self, left: Left) -> None:
+        self._lock.lose()
+        super()._end(left)

@@ -1,0 +1,269 @@
+"""From the arguments of `Ring.connect` to a node that can run: checked, resolved, state read.
+
+Whatever cannot work is found here, before anything is sent, and is one ConfigError.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from raincheck.impl.errors import ConfigError
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.raincore.core import Repairs
+from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.state_file import Kept, StateFile
+from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve
+from raincheck.impl.transport.udp import UdpTransport
+
+_log = logging.getLogger("raincheck")
+_NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
+
+
+class Placed(NamedTuple):
+    """A member, and where it listens."""
+
+    address: Address
+    endpoint: Endpoint
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingSettings:
+    """What `Ring.connect` was asked for."""
+
+    ring: str
+    """Name of the ring; datagrams of other rings are counted and dropped."""
+    name: str | None = None
+    """This member's name; None takes "host:port"."""
+    incarnation: int | None = None
+    """Which life of this name joins; must grow with each. None takes milliseconds since 1970.
+    Founders are in their first life, 0, and who comes back is in the one that was kept."""
+    bind: str | Endpoint | None = None
+    """Where to listen: an address of this machine that the others can reach. None: where the
+    founders' list has this member, and any free port of 127.0.0.1 for one who joins."""
+    founders: Sequence[str] = ()
+    """Who makes the ring, this member among them: "name@host:port" or "host:port", the same
+    list at each of them. Only for the first start of the ring."""
+    join: Sequence[str | Endpoint] = ()
+    """Where members of the ring may be found; they are asked one after the other."""
+    config: RingConfig = field(default_factory=RingConfig)
+    """Time-outs and limits; all members have the same."""
+    state_file: str | Path | None = None
+    """Where this member keeps what it must not forget, so that it can come back as itself."""
+    sync: bool = False
+    """Wait for the disk with each change of the state file: it then survives a power failure."""
+    timeout: float = 30.0
+    """Seconds until connecting is given up."""
+    leave_timeout: float = 10.0
+    """Seconds that a graceful leave may take at the end of `async with`."""
+    inbox: int = 8 << 20
+    """Bytes of delivered messages kept for a slow consumer before the token waits for it.
+    0: this member takes no messages at all."""
+
+    repairs: Repairs | None = None
+    """For tests: the protocol with some of its repairs undone."""
+    on_node: Callable[[RingNode], None] | None = None
+    """For harnesses: called with the node before anything happens to it."""
+
+    def __post_init__(self) -> None:
+        """Reject what cannot work."""
+        if not self.ring:
+            raise ConfigError("the ring's name is empty; give the ring a name")
+        if self.name is not None:
+            _check_name(self.name)
+        for setting in ("founders", "join"):
+            if isinstance(getattr(self, setting), str):
+                raise ConfigError(
+                    f"{setting} is the text {getattr(self, setting)!r}; give a list of HOST:PORT"
+                )
+        if self.founders and self.join:
+            raise ConfigError(
+                "founders= and join= exclude each other: a ring is founded once, "
+                "and whoever comes later joins it"
+            )
+        for setting in ("timeout", "leave_timeout"):
+            if getattr(self, setting) <= 0:
+                raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
+        if self.inbox < 0:
+            raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
+        if self.bind is not None:
+            parse_endpoint(self.bind, "bind")
+        for contact in self.join:
+            if parse_endpoint(contact, "contact")[1] == 0:
+                raise ConfigError(f"contact {contact} has port 0; name the port it listens on")
+        _no_duplicates(self.founders)
+
+    async def open(self) -> Opened:
+        """Read the state file, open the socket, make the node."""
+        founders, contacts = await resolved(self)
+        bind = await place_of(self, founders)
+        file, kept = read_state(self)
+        try:
+            transport = await self.open_transport(bind)
+            try:
+                node = self._make_node(transport.endpoint, kept, founders, contacts)
+            except BaseException:
+                await transport.close()
+                raise
+        except BaseException:
+            if file is not None:
+                file.close()
+            raise
+        if self.on_node is not None:
+            self.on_node(node)
+        if len(founders) > 1 and file is None:
+            _log.info(
+                "%s founds ring %r without a state_file: if its process ends without leave(), it "
+                "may only come back with join=", node.address, self.ring,
+            )  # fmt: skip
+        return Opened(self, node, transport, file)
+
+    async def open_transport(self, bind: Endpoint) -> Transport:
+        """Open the socket."""
+        return UdpTransport(bind)
+
+    def _make_node(
+        self,
+        here: Endpoint,
+        kept: Kept | None,
+        founders: Sequence[Placed],
+        contacts: Sequence[Endpoint],
+    ) -> RingNode:
+        how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
+        # One that had not been let in yet when it was killed begins again.
+        how |= {"founders": founders, "contacts": contacts}
+        name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
+        if kept is not None:
+            me = kept.address
+            how["state"] = kept.state
+        elif contacts:
+            now = time.time_ns() // 1_000_000
+            me = Address(name, now if self.incarnation is None else self.incarnation)
+        else:
+            me = next((a for a, e in founders if e == here), Address(name, 0))
+            how["founders"] = founders or [Placed(me, here)]
+        return RingNode(me, replace(self.config, ring=self.ring), **how)
+
+
+class Opened(NamedTuple):
+    """A node that can run, and what belongs to it."""
+
+    settings: RingSettings
+    node: RingNode
+    transport: Transport
+    file: StateFile | None
+
+    @property
+    def keep(self) -> Callable[[bytes], None] | None:
+        """What writes the node's state down, if there is a file for it; raises StateNotKept."""
+        file = self.file
+        if file is None:
+            return None
+        node, ring = self.node, self.settings.ring
+        return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if self.file is not None:
+            self.file.close()
+
+
+async def resolved(settings: RingSettings) -> tuple[tuple[Placed, ...], tuple[Endpoint, ...]]:
+    """Return the founders in the order of their addresses, and the contacts, hosts resolved."""
+    founders = []
+    for text in settings.founders:
+        name, endpoint = _founder(text)
+        founders.append(Placed(Address(name, 0), await resolve(endpoint, "founder")))
+    places = Counter(each.endpoint for each in founders)
+    for (host, port), times in places.items():
+        if times > 1:
+            raise ConfigError(f"founders= has {host}:{port} {times} times; one place, one member")
+    contacts = [await resolve(parse_endpoint(c, "contact"), "contact") for c in settings.join]
+    return tuple(sorted(founders)), tuple(contacts)
+
+
+async def place_of(settings: RingSettings, founders: Sequence[Placed]) -> Endpoint:
+    """Return where this member listens; raise ConfigError when the founders do not name it."""
+    if settings.bind is not None:
+        bind = await resolve(parse_endpoint(settings.bind, "bind"), "bind")
+        if bind[0] == "0.0.0.0":
+            raise ConfigError(
+                f"bind {settings.bind} is no address that others can reach; "
+                f"bind to one address of this machine"
+            )
+    elif founders and settings.name is not None:
+        bind = next((e for a, e in founders if a.node == settings.name), ("", 0))
+    elif founders:
+        raise ConfigError("founders= does not say which of them this member is; add name= or bind=")
+    else:
+        bind = ("127.0.0.1", 0)
+    if founders:
+        _myself(settings, founders, bind)
+    return bind
+
+
+def _myself(settings: RingSettings, founders: Sequence[Placed], bind: Endpoint) -> None:
+    for address, endpoint in founders:
+        if endpoint == bind and settings.name in (None, address.node):
+            return
+    who = settings.name or f"{bind[0]}:{bind[1]}"
+    where = f" at {bind[0]}:{bind[1]}" if settings.name and bind[1] else ""
+    listed = " ".join(f"{a.node}@{e[0]}:{e[1]}" for a, e in founders)
+    raise ConfigError(
+        f"founders= does not have this member, {who}{where}, only {listed}; "
+        f"add it to the list at every founder, or connect with join="
+    )
+
+
+def _founder(text: str) -> tuple[str, Endpoint]:
+    name, at, place = text.rpartition("@")
+    endpoint = parse_endpoint(place, "founder")
+    if endpoint[1] == 0:
+        raise ConfigError(f"founder {text} has port 0; name the port it listens on")
+    if at:
+        _check_name(name)
+    return name if at else f"{endpoint[0]}:{endpoint[1]}", endpoint
+
+
+def _no_duplicates(founders: Sequence[str]) -> None:
+    for name, times in Counter(_founder(text)[0] for text in founders).items():
+        if times > 1:
+            raise ConfigError(
+                f"founders= has the name {name!r} {times} times; "
+                f"each member needs a name of its own"
+            )
+
+
+def _check_name(name: str) -> None:
+    if not _NAME.fullmatch(name):
+        raise ConfigError(
+            f"name {name!r} is not usable; take up to 64 letters, digits, - _ . : @, "
+            f"not beginning with a dot"
+        )
+
+
+def read_state(settings: RingSettings) -> tuple[StateFile | None, Kept | None]:
+    """Open the state file, if there is to be one, and return what it holds."""
+    if settings.state_file is None:
+        return None, None
+    file = StateFile(Path(settings.state_file), sync=settings.sync)
+    try:
+        kept = file.load(settings.ring, settings.name)
+        if kept is not None and kept.left:
+            if not settings.join:
+                raise ConfigError(
+                    f"{kept.address} has left ring {settings.ring!r} for good, says state file "
+                    f"{file.path}; come back with join="
+                )
+            kept = None
+    except BaseException:
+        file.close()
+        raise
+    return file, kept

@@ -1,0 +1,84 @@
+"""The asyncio shell around one member of a ring: its state file, and whose turn an input is.
+
+What must not be forgotten is written down before anything is sent. An input that comes from within
+a report waits until that report is dealt with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+
+from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.reports import RingReport
+from raincheck.impl.ring.state_file import StateNotKept
+from raincheck.impl.stack.reports import Dropped
+from raincheck.impl.transport.contract import Transport
+
+from .shell import Shell
+
+_log = logging.getLogger("raincheck")
+
+
+class RingDriver(Shell[RingReport]):
+    """Runs a node over a transport on the current event loop."""
+
+    def __init__(
+        self,
+        node: RingNode,
+        transport: Transport,
+        report: Callable[[RingReport], None],
+        keep: Callable[[bytes], None] | None,
+    ) -> None:
+        """`keep` writes the node's state down, or raises StateNotKept; None: nobody does."""
+        super().__init__(node, transport, report, soon=node.handle_timer)
+        self.node = node
+        self.on_settled: Callable[[], None] = lambda: None
+        """Called whenever the node may have changed, before those who wait for it are woken."""
+        self._keep = keep
+        self._steps: deque[Callable[[float], None]] = deque()
+        self._running = False
+
+    def run(self, step: Callable[[float], None]) -> None:
+        """Give the node one input and settle; from within a report, once that is dealt with."""
+        self._run(step)
+
+    def now(self) -> float:
+        """The time that the node knows."""
+        return self._loop.time()
+
+    def _run(self, step: Callable[[float], None]) -> None:
+        self._steps.append(step)
+        if self._running:
+            return
+        self._running = True
+        try:
+            while self._steps and not self._closed:
+                self._steps.popleft()(self._loop.time())
+                self._settle()
+        except StateNotKept as problem:
+            self._stop(f"{self.address} has stopped: {problem}")
+        except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
+            _log.error("member %s stops: a defect", self.address, exc_info=problem)
+            self._stop(f"{self.address} has stopped: a defect in the ring: {problem!r}")
+        finally:
+            self._running = False
+            self._steps.clear()
+
+    def _settle(self) -> None:
+        node = self.node
+        if self._keep is not None and (state := node.kept_state()) is not None:
+            self._keep(state)
+        for data, to in node.poll_datagrams():
+            self.transport.send(data, to)
+        for report in node.poll_reports():
+            if isinstance(report, Dropped):
+                self._warn_of(report)
+            self._report(report)
+        self._arm(node.deadline())
+        self._settled()
+
+    def _settled(self) -> None:
+        self.on_settled()
+        self.settled.fire()

@@ -1,0 +1,151 @@
+"""What the asyncio shells around a stack and around a ring's node have in common.
+
+Every input runs the core once and then settles: transmit what is pending, pass reports on, wake
+who waits, re-arm the one timer. All decisions are the core's; nothing here knows a protocol.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Generic, Protocol, TypeVar
+
+from raincheck.impl.messages import Address
+from raincheck.impl.stack.reports import Dropped, Left
+from raincheck.impl.transport.contract import Datagrams, Transport
+
+from .waiting import TURN, Signal
+
+_log = logging.getLogger("raincheck")
+R = TypeVar("R")
+
+
+class Core(Protocol):
+    """What every shell may ask of its stack or node; times are the loop's, in seconds."""
+
+    address: Address
+
+    @property
+    def counters(self) -> Mapping[str, int]: ...
+
+    def start(self, now: float) -> None: ...
+
+    def receive(self, datagrams: Datagrams, now: float) -> None: ...
+
+    def handle_timer(self, now: float) -> None: ...
+
+    def missing(self, now: float) -> Mapping[Address, str] | Mapping[str, str]: ...
+
+
+class Shell(ABC, Generic[R]):
+    """Runs a core over a transport on the current event loop; `R` is what the core reports."""
+
+    def __init__(
+        self,
+        core: Core,
+        transport: Transport,
+        report: Callable[[R | Left], None],
+        *,
+        soon: Callable[[float], None],
+    ) -> None:
+        """`report` is told what the application must know; `run_soon` has the core do `soon`."""
+        self.address = core.address
+        self.transport = transport
+        self.settled = Signal()
+        """Fires whenever the core may have changed and somebody waits for a change."""
+        self._core = core
+        self._report = report
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._armed = float("inf")
+        self._step_soon = soon
+        self._soon: asyncio.Handle | None = None
+        self._soon_since = 0.0
+        self._closed = False
+
+    def start(self) -> None:
+        """Begin to receive, and let the core found or join."""
+        self.transport.start(self._received)
+        self._run(self._core.start)
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """The core's and, as transport.*, the transport's."""
+        counters = dict(self._core.counters)
+        for name, value in self.transport.counters.items():
+            counters[f"transport.{name}"] = value
+        return counters
+
+    def missing(self) -> list[str]:
+        """Name those whom something waits for, and what it is."""
+        waits = self._core.missing(self._loop.time())
+        return [f"{whom} {what}" for whom, what in waits.items()]
+
+    def run_soon(self) -> None:
+        """Run the core once the loop's present round is over."""
+        if self._soon is None and not self._closed:
+            self._soon = self._loop.call_soon(self._fired_soon)
+            self._soon_since = monotonic()
+
+    @property
+    def kept_waiting(self) -> bool:
+        """Whether the loop's present round has lasted so long that a sender should let go of it."""
+        return self._soon is not None and monotonic() - self._soon_since > TURN
+
+    async def close(self) -> None:
+        """Release timer and sockets; the core is not run again."""
+        self._closed = True
+        for handle in (self._timer, self._soon):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._soon = None
+        try:
+            await self.transport.close()
+        finally:
+            self.settled.fire()
+
+    @abstractmethod
+    def _run(self, step: Callable[[float], None]) -> None:
+        """Give the core one input and settle, unless closed."""
+
+    def _received(self, datagrams: Datagrams) -> None:
+        self._run(lambda now: self._core.receive(datagrams, now))
+
+    def _fired(self) -> None:
+        self._timer = None
+        self._armed = float("inf")
+        self._run(self._core.handle_timer)
+
+    def _fired_soon(self) -> None:
+        self._soon = None
+        self._run(self._step_soon)
+
+    def _arm(self, deadline: float | None) -> None:
+        """Have the core run at its deadline."""
+        if deadline is not None and deadline < self._armed:
+            # An earlier timer is left to fire for nothing: cheaper than a new one per datagram.
+            if self._timer is not None:
+                self._timer.cancel()
+            self._armed = deadline
+            self._timer = self._loop.call_at(deadline, self._fired)
+
+    def _settled(self) -> None:
+        """Wake who waits for a change."""
+        self.settled.fire()
+
+    def _warn_of(self, dropped: Dropped) -> None:
+        host, port = dropped.sender
+        _log.warning(
+            "dropped %d datagrams, the last from %s:%d: %s %s",
+            dropped.times, host, port, dropped.reason, dropped.detail,
+        )  # fmt: skip
+
+    def _stop(self, reason: str) -> None:
+        """Stop for good and say so: nothing is received or sent any more."""
+        self._closed = True
+        self.transport.start(lambda _: None)
+        self._report(Left(reason))
+        self._settled()

@@ -1,0 +1,288 @@
+"""The application's side of state transfer, for asyncio: get_state and set_state.
+
+    def get_state() -> bytes | Iterable[bytes] | AsyncIterable[bytes], or a coroutine of one
+    async def set_state(chunks: AsyncIterator[bytes]) -> None
+
+`get_state` is asked for on the provider, once for each transfer. What it returns is read piece by
+piece while the requester takes it, so a state need not be in memory as bytes; no message is handed
+to the application meanwhile. `set_state` reads `chunks` to the end and replaces the application's
+state by what it has read; the pieces need not be cut as the provider cut them. If the provider dies
+half-way, reading raises StateInterrupted, and set_state is called again, from the beginning.
+
+`get_state` is called only when the application has taken every message delivered before: a state
+that lacks one is not the group's. Before `set_state` is called, messages that wait for the
+application are dropped, since the state has them; and it has to be done with the one that it is at,
+or that would be applied to a state that has it. Who asks for the state in the midst of a message is
+not waited for: what it does with that message afterwards is its own affair.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from collections import deque
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable
+from typing import Protocol, TypeAlias
+
+from raincheck.impl.errors import RaincheckError
+from raincheck.impl.messages import Address
+from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
+
+_log = logging.getLogger("raincheck")
+
+State: TypeAlias = bytes | Iterable[bytes] | AsyncIterable[bytes]
+GetStateCall: TypeAlias = Callable[[], State | Awaitable[State]]
+SetStateCall: TypeAlias = Callable[[AsyncIterator[bytes]], Awaitable[None]]
+
+
+class StateInterrupted(RaincheckError):
+    """The provider of the state is gone; set_state is called again with another one's."""
+
+
+class StateNotTransferred(RaincheckError):
+    """The group's state did not arrive."""
+
+
+class StackSide(Protocol):
+    """What the desk wants of the stack: the calls of `state_layer.StateLayer`, run and settled."""
+
+    max_chunk: int
+    patience: float
+
+    def room(self, requester: Address) -> bool:
+        """Whether a chunk for that requester is wanted now."""
+
+    def give(self, requester: Address, payload: bytes, last: bool) -> None:
+        """Send the next chunk."""
+
+    def refuse(self, requester: Address) -> None:
+        """Say that the state cannot be given."""
+
+    def take(self) -> None:
+        """Say that a chunk was taken."""
+
+    def finish(self, ok: bool) -> None:
+        """Say that set_state is over."""
+
+    async def settled(self) -> None:
+        """Wait until the stack may have changed."""
+
+    async def consumed(self) -> None:
+        """Wait until the application has taken every message delivered so far."""
+
+    async def superseded(self, waiting: asyncio.Task[object] | None) -> None:
+        """Drop the messages that wait, and wait until no task but that one is at one of them."""
+
+
+class StateDesk:
+    """Calls get_state and set_state when the stack says so."""
+
+    def __init__(
+        self,
+        stack: StackSide,
+        get_state: GetStateCall | None = None,
+        set_state: SetStateCall | None = None,
+    ) -> None:
+        self._stack = stack
+        self._get_state = get_state
+        self._set_state = set_state
+        self._readers: dict[Address, asyncio.Task[None]] = {}
+        self._chunks: _Chunks | None = None
+        self._setter: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._asker: asyncio.Task[object] | None = None
+        self.outcome: str | None = None
+        """None until a transfer is over, then "" or the sentence that says why it failed."""
+
+    def reported(self, indication: GetState | EndState | Begun | HandUp | Failed) -> None:
+        """The stack wants something of the application."""
+        match indication:
+            case GetState(requester, _):
+                self._end(requester)
+                self._readers[requester] = asyncio.create_task(self._provide(requester))
+            case EndState(requester):
+                self._end(requester)
+            case Begun():
+                self._begin()
+            case HandUp(payload, last):
+                if self._chunks is not None:
+                    self._chunks.put(payload, last)
+            case Failed(reason):
+                self._over(reason)
+                if self._chunks is not None:
+                    self._chunks.interrupt()
+
+    async def arrived(self) -> None:
+        """Wait until the state is set; raises StateNotTransferred with the reason."""
+        while self.outcome is None:
+            self._changed.clear()
+            await self._changed.wait()
+        if self.outcome:
+            raise StateNotTransferred(self.outcome)
+
+    def ask(self) -> None:
+        """A transfer is about to be asked for, by the task that calls this."""
+        self.outcome = None
+        self._asker = asyncio.current_task()
+
+    async def close(self) -> None:
+        """Stop reading and setting."""
+        tasks = [*self._readers.values(), *([self._setter] if self._setter else [])]
+        self._readers.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if self.outcome is None:
+            self._over("the member left the group before it had the state")
+
+    def _over(self, outcome: str) -> None:
+        self.outcome = outcome
+        self._changed.set()
+
+    # ------------------------------------------------------------------ the provider
+
+    def _end(self, requester: Address) -> None:
+        task = self._readers.pop(requester, None)
+        if task is not None:
+            task.cancel()
+
+    async def _provide(self, requester: Address) -> None:
+        """Read the application's state for one requester, as far as there is credit."""
+        stack = self._stack
+        try:
+            await stack.consumed()
+            if self._get_state is None:
+                stack.refuse(requester)
+                return
+            state = self._get_state()
+            if inspect.isawaitable(state):
+                state = await state
+            pieces = _cut(state, stack.max_chunk)
+            held = await anext(pieces, b"")
+            while True:
+                following = await anext(pieces, None)
+                while not stack.room(requester):
+                    await stack.settled()
+                await stack.consumed()
+                stack.give(requester, held, following is None)
+                if following is None:
+                    return
+                held = following
+        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+            _log.warning("get_state failed, so another member is asked: %r", problem)
+            stack.refuse(requester)
+        finally:
+            if self._readers.get(requester) is asyncio.current_task():
+                del self._readers[requester]
+
+    # ------------------------------------------------------------------ the requester
+
+    def _begin(self) -> None:
+        """A provider was asked: what came of earlier ones is void."""
+        if self._chunks is not None:
+            self._chunks.interrupt()
+        self._chunks = _Chunks(self._stack)
+        before, self._setter = self._setter, None
+        self._setter = asyncio.create_task(self._receive(self._chunks, before))
+
+    async def _receive(self, chunks: _Chunks, before: asyncio.Task[None] | None) -> None:
+        """Have set_state read one provider's chunks, once an interrupted call is over."""
+        if before is not None:
+            await asyncio.gather(before, return_exceptions=True)
+        try:
+            if self._set_state is None:
+                raise StateNotTransferred("this member was connected without set_state")
+            await self._settled()
+            await self._set_state(chunks)
+            async for _ in chunks:  # what it did not want to read still has to arrive
+                pass
+        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+            if not chunks.interrupted:
+                self._chunks = None
+                self._stack.finish(False)
+                told = isinstance(problem, StateNotTransferred)
+                self._over(str(problem) if told else f"set_state failed: {problem!r}")
+            return
+        if not chunks.interrupted:
+            self._chunks = None
+            self._stack.finish(True)
+            self._over("")
+
+    async def _settled(self) -> None:
+        """Wait for the application, but not for ever: the whole group waits for this member."""
+        patience = self._stack.patience
+        try:
+            async with asyncio.timeout(patience):
+                await self._stack.superseded(self._asker)
+        except TimeoutError:
+            raise StateNotTransferred(
+                f"the application was not done with its last message after {patience:g} s"
+            ) from None
+
+
+class _Chunks(AsyncIterator[bytes]):
+    """The chunks of one transfer, as set_state reads them."""
+
+    def __init__(self, stack: StackSide) -> None:
+        self._stack = stack
+        self._here: deque[bytes] = deque()
+        self._changed = asyncio.Event()
+        self._whole = False
+        self.interrupted = False
+
+    def put(self, payload: bytes, last: bool) -> None:
+        """The next chunk has arrived."""
+        self._here.append(payload)
+        self._whole = last
+        self._changed.set()
+
+    def interrupt(self) -> None:
+        """There will be no more of it."""
+        self.interrupted = True
+        self._here.clear()
+        self._changed.set()
+
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return self
+
+    async def __anext__(self) -> bytes:
+        while not self._here:
+            if self.interrupted:
+                raise StateInterrupted("the provider of the state is gone; it comes from another")
+            if self._whole:
+                raise StopAsyncIteration
+            self._changed.clear()
+            await self._changed.wait()
+        payload = self._here.popleft()
+        self._stack.take()
+        return payload
+
+
+async def _cut(state: State, size: int) -> AsyncIterator[bytes]:
+    """Cut a state into pieces of `size` bytes; small pieces are joined, nothing is read ahead."""
+    if isinstance(state, bytes | bytearray | memoryview):
+        view = memoryview(state).cast("B")
+        for start in range(0, len(view), size):
+            yield bytes(view[start : start + size])
+        return
+    held = bytearray()
+    async for piece in _each(state):
+        view = memoryview(piece).cast("B")
+        while len(held) + len(view) >= size:
+            room = size - len(held)
+            yield bytes(held) + bytes(view[:room])
+            held.clear()
+            view = view[room:]
+        held += view
+    if held:
+        yield bytes(held)
+
+
+async def _each(pieces: Iterable[bytes] | AsyncIterable[bytes]) -> AsyncIterator[bytes]:
+    if isinstance(pieces, AsyncIterable):
+        async for piece in pieces:
+            yield piece
+    else:
+        for piece in pieces:
+            yield piece

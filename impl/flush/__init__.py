@@ -1,0 +1,1 @@
+"""FLUSH as implemented: a pure core, its events and its effects."""

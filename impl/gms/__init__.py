@@ -1,0 +1,1 @@
+"""GMS as implemented: a pure core, its events and its effects."""

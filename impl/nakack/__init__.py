@@ -1,0 +1,1 @@
+"""NAKACK as implemented: a pure core, its events and its effects."""

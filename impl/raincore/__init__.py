@@ -1,0 +1,1 @@
+"""Raincore as implemented: a pure core, its events and its effects."""

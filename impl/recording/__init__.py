@@ -1,0 +1,1 @@
+"""Recording traces of running members."""

@@ -1,0 +1,1 @@
+"""One member of a token ring, without I/O."""

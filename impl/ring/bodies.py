@@ -1,0 +1,120 @@
+"""What a token and a 911 are on the wire, as msgspec structs; and what rides beside them.
+
+Members are places in the roster, which every message begins with. Law of this file: types and
+bounds only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from msgspec import Meta, Raw, Struct
+
+from raincheck.impl.messages import Address, Name, Payloads
+from raincheck.impl.raincore.events import LIMIT, NOBODY, Message
+
+MAX_NAMED = 1024
+"""Members that one message can name."""
+LETTER_OVERHEAD = 48
+"""More than a batch needs on a token beside its payload area."""
+
+Number: TypeAlias = Annotated[int, Meta(ge=0, le=LIMIT)]
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=LIMIT)]
+Place: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_NAMED)]
+Places: TypeAlias = Annotated[tuple[Place, ...], Meta(max_length=MAX_NAMED)]
+Maybe: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NAMED)]
+"""A place plus one, or 0: nobody."""
+Host: TypeAlias = Annotated[str, Meta(max_length=64)]
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+WireEpoch: TypeAlias = tuple[Number, Maybe]
+
+
+class Named(NamedTuple):
+    """A member in a roster; its port is 0 where nobody knows the place."""
+
+    node: Name
+    incarnation: Number
+    host: Host
+    port: Port
+
+
+class LetterBody(NamedTuple):
+    """A batch: its mail, its first message's number, and how many messages and bytes follow."""
+
+    ordinal: Positive
+    origin: Place
+    k: Positive
+    first: Positive
+    messages: Positive
+    size: Annotated[int, Meta(ge=0, le=65_536)]
+
+
+class TokenBody(Struct, frozen=True, array_like=True, tag="T", gc=False):
+    """A token (Fig. 6)."""
+
+    roster: Raw
+    epoch: WireEpoch
+    seq: Number
+    nodelist: Places
+    global_view_number: Number
+    settled: tuple[Number, Places]
+    before: tuple[Number, Places]
+    pending: Annotated[tuple[Places, ...], Meta(max_length=MAX_NAMED)]
+    seen: Places
+    mail: Annotated[tuple[LetterBody, ...], Meta(max_length=MAX_NAMED)]
+    acks: Annotated[tuple[tuple[Place, Number], ...], Meta(max_length=MAX_NAMED)]
+    top: Number
+    reserve: tuple[Maybe, Annotated[int, Meta(ge=0, le=65_536)]]
+
+
+class CallBody(Struct, frozen=True, array_like=True, tag="9", gc=False):
+    """A 911 (Fig. 7)."""
+
+    roster: Raw
+    orig: Place
+    nodelist: Places
+    epoch: WireEpoch
+    seq: Number
+    status: Literal["yes", "no"]
+    attempt: Number
+    phase: Literal["ask", "claim"]
+    claim: WireEpoch
+    granted: Places
+    promised: WireEpoch
+
+
+class Letter(NamedTuple):
+    """A batch of multicasts on the token: the sender's number of the first one, and all of them."""
+
+    first: int
+    payloads: Payloads
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes of the token."""
+        return self.payloads.size + LETTER_OVERHEAD
+
+
+Letters: TypeAlias = Mapping[tuple[Address, int], Letter]
+"""Batches by their origin and its count k."""
+
+
+class Reserve(NamedTuple):
+    """A member that has more to say, and the room that others leave on the token for it, if its
+    message did not fit."""
+
+    member: Address = NOBODY
+    size: int = 0
+
+
+NO_RESERVE = Reserve()
+
+
+class Body(NamedTuple):
+    """A message that arrived, and what rides beside it."""
+
+    message: Message
+    roster: tuple[Named, ...] = ()
+    letters: Letters = {}  # noqa: RUF012 (never changed)
+    reserve: Reserve = NO_RESERVE

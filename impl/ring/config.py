@@ -1,0 +1,115 @@
+"""How a ring behaves: every setting with its default, and which combinations cannot work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raincheck.impl.errors import ConfigError
+
+HEADROOM = 16_384
+"""Bytes of a datagram kept free for all of a token but its mail."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RingConfig:
+    """Settings of one member of a ring. Times are in seconds, sizes in bytes."""
+
+    ring: str = "raincheck"
+    """Name of the ring; datagrams of other rings are counted and dropped."""
+
+    eating: float = 0.02
+    """A token with nothing to do rests so long at each member; one with mail goes on at once."""
+    hungry: float = 2.0
+    """A member that has not had the token for so long, and for the rests of the others, suspects
+    that it is lost."""
+    starving: float = 1.0
+    """A 911 that is not answered for so long is begun anew; doubles, with jitter, to eightfold."""
+
+    retransmit_after: float = 0.05
+    """First retransmission when nothing is acknowledged, and later where round trips are measured
+    to be longer; doubles each time, up to `retransmit_max`."""
+    retransmit_max: float = 0.2
+    """The longest pause between retransmissions."""
+    give_up: float = 0.8
+    """A message that is not acknowledged for so long has failed, and its sender is told."""
+    give_up_again: float = 0.2
+    """The same for a member that has failed and has not been heard of since."""
+    hello: float = 0.1
+    """Between two questions of a joiner to those who may be members."""
+
+    max_members: int = 64
+    """The most members of a ring; who would be one more is not let in."""
+    max_datagram: int = 60_000
+    """The most bytes of one datagram; all mail of a round shares it with the token."""
+    send_buffer: int = 1 << 20
+    """Bytes of messages that `multicast` takes ahead of the token."""
+
+    @property
+    def mail(self) -> int:
+        """Bytes of mail that a token carries."""
+        return self.max_datagram - HEADROOM
+
+    @property
+    def max_message(self) -> int:
+        """The most bytes of one message: every member finds room for one in the end."""
+        return self.mail // 2 - 64
+
+    def __post_init__(self) -> None:
+        """Reject what cannot work."""
+        for name in (
+            "eating",
+            "hungry",
+            "starving",
+            "retransmit_after",
+            "retransmit_max",
+            "give_up",
+            "give_up_again",
+            "hello",
+        ):
+            value = getattr(self, name)
+            if not 0 < value < float("inf"):
+                raise ConfigError(f"{name} is {value}; it must be a number of seconds above 0")
+        if not self.ring:
+            raise ConfigError("ring is empty; a ring needs a name that no other ring has")
+        if self.hungry <= self.eating:
+            raise ConfigError(
+                f"hungry ({self.hungry}) must be above eating ({self.eating}), "
+                f"or a token that rests is taken for lost"
+            )
+        if self.give_up >= self.hungry:
+            raise ConfigError(
+                f"give_up ({self.give_up}) must be below hungry ({self.hungry}), or the others "
+                f"take the token for lost before its sender knows that a member has failed"
+            )
+        if self.give_up_again > self.give_up:
+            raise ConfigError(
+                f"give_up_again ({self.give_up_again}) must be at most give_up ({self.give_up}): "
+                f"it is for members that have failed before"
+            )
+        if self.retransmit_after > self.retransmit_max:
+            raise ConfigError(
+                f"retransmit_after ({self.retransmit_after}) must be at most retransmit_max "
+                f"({self.retransmit_max})"
+            )
+        if 2 * self.retransmit_after > self.give_up_again:
+            raise ConfigError(
+                f"give_up_again ({self.give_up_again}) must be at least twice retransmit_after "
+                f"({self.retransmit_after}), or one lost datagram is taken for a failed member"
+            )
+        if self.starving <= self.give_up:
+            raise ConfigError(
+                f"starving ({self.starving}) must be above give_up ({self.give_up}), "
+                f"or a 911 is begun anew before it can pass a failed member"
+            )
+        if not 2 <= self.max_members <= 256:
+            raise ConfigError(f"max_members is {self.max_members}; choose between 2 and 256")
+        if not 2 * HEADROOM <= self.max_datagram <= 65_507:
+            raise ConfigError(
+                f"max_datagram is {self.max_datagram}; choose between {2 * HEADROOM} and 65507, "
+                f"the most that UDP carries"
+            )
+        if self.send_buffer < self.max_message:
+            raise ConfigError(
+                f"send_buffer ({self.send_buffer}) must hold at least one message of "
+                f"{self.max_message} bytes"
+            )

@@ -1,0 +1,283 @@
+"""What drives a core: its messages go to the Transport Manager and come from it, its timers run,
+its multicasts find their payloads, and what happens is reported. See `raincore_node.py`.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, deque
+from collections.abc import Sequence
+from random import Random
+
+from raincheck.impl.errors import ConfigError, NotEnabled
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.raincore import events as ev
+from raincheck.impl.raincore.core import Raincore, Repairs
+from raincheck.impl.raincore.events import Call911, Event, Message, Token, arrival
+from raincheck.impl.stack.reports import Left
+from raincheck.impl.stack.timers import NEVER
+
+from .bodies import Body, Named
+from .config import HEADROOM, RingConfig
+from .kept import Keeper
+from .mailbox import Mailbox
+from .reports import Committed, Delivered, PassedOn, RingReport
+from .transport_manager import TransportManager
+from .wire import RaincoreCodec
+
+_FULL = HEADROOM // 2  # bytes of a token without its mail; who would make it longer has to wait
+_DOUBLED = 3  # times that the starving timer doubles
+
+
+class RingEngine:
+    """The core of one life of one member, and what it needs."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: RingConfig,
+        *,
+        founders: Sequence[tuple[Address, Endpoint]] = (),
+        contacts: Sequence[Endpoint] = (),
+        state: bytes | None = None,
+        endpoint: Endpoint | None = None,
+        seed: int | None = None,
+        repairs: Repairs | None = None,
+    ) -> None:
+        """It comes back with `state`, or founds the ring with `founders`, or asks `contacts`.
+
+        Raises ConfigError for a state that cannot be used.
+        """
+        if len(founders) > config.max_members:
+            raise ConfigError(
+                f"{len(founders)} founders are more than max_members ({config.max_members}); "
+                f"raise max_members, or found the ring with fewer and let the others join"
+            )
+        self.address = me
+        self.config = config
+        self.contacts = tuple(contacts)
+        self.found: dict[Address, None] = {}
+        """Members that have answered a joiner."""
+        self.counters: Counter[str] = Counter()
+        self.core = Raincore(me, repairs=repairs)
+        self._here = endpoint
+        codec = self._codec = RaincoreCodec(self._place, lambda: self.manager.peers.places)
+        self._mailbox = Mailbox(me, config)
+        self._keeper = Keeper(me, codec)
+        kept = None if state is None else self._keeper.restore(state, self.core, self._mailbox)
+        self.manager: TransportManager[Message, Body]
+        self.manager = TransportManager(me, config, codec.decode, kept)
+        self.manager.counters = self.counters
+        self._founders = tuple([address for address, _ in founders])
+        for address, place in founders:
+            if address == me:
+                self._here = place
+            else:
+                self.manager.peers.learn(address, place)
+        self._random = Random(zlib.crc32(str(me).encode()) if seed is None else seed)
+        self._looped: deque[Message] = deque()
+        self._reports: list[RingReport] = []
+        self._roster: tuple[Named, ...] = ()  # the one learned last
+        self._timer = ""  # which one runs
+        self._due = NEVER
+        self._hello_due = NEVER
+        self._starved = 0  # 911s since the token was here
+        self._has_token = False
+        self._told = ("chaos", True)  # view state, and whether it starves
+        self._view = max(
+            (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
+        )
+        self._wants = self._holds = self._leaves = self._stopped = False
+        self._kept = False  # the token stays for the application
+        self._lost = False  # ... but the ring has gone on with another one
+        self._changed = True
+
+    def _arrived(self, body: Body, now: float) -> None:
+        message = body.message
+        if message.current not in message.nodelist and self._foreign(message):
+            place = self.manager.peers.endpoint_of(message.current) or ("", 0)
+            what = type(message).__name__
+            self.manager.drop("foreign", place, f"{what} of {message.current}", now)
+            return
+        if body.roster is not self._roster:
+            self._roster = body.roster
+            for node, incarnation, host, port in body.roster:
+                if port and node != self.address.node:
+                    self.manager.peers.learn(Address(node, incarnation), (host, port))
+        if isinstance(message, Token):
+            if body.letters:
+                self._mailbox.take(body.letters)
+            before, self._mailbox.reserve = self._mailbox.reserve, body.reserve
+            self._handle(arrival(message), now)
+            if self.core.last_token.number != message.number:
+                self._mailbox.reserve = before
+            self._mailbox.keep(self.core.last_token.mail)
+        elif self._lets_in(message):
+            self._handle(arrival(message), now)
+
+    def _foreign(self, message: Message) -> bool:
+        """Whether the sender is neither of the ring nor somebody who asks to be let in."""
+        who, core = message.current, self.core
+        if who in core.last_token.nodelist:
+            return False
+        if isinstance(message, Call911):
+            return who != message.orig and who not in core.contacts
+        lists = (
+            message.settled.nodelist,
+            *message.pending,
+        )  # a leaver is off its last token's list
+        return not any(who in each for each in lists)
+
+    def _lets_in(self, call: Call911) -> bool:
+        """Whether a 911 is of a member, or of somebody for whom there is room."""
+        core = self.core
+        if call.orig in core.last_token.nodelist or call.orig in core.new_nodes:
+            return True
+        if call.number > core.last_token.number and self.address in call.nodelist:
+            return True
+        members = len(core.last_token.nodelist) + len(core.new_nodes)
+        if members < self.config.max_members and self._codec.token_size <= _FULL:
+            return True
+        self.counters["ring_full"] += 1
+        return False
+
+    def _acknowledged(self, message: Message, now: float) -> None:
+        core = self.core
+        if (
+            core.leaving
+            and core.token_state == "hungry"
+            and isinstance(message, Token)
+            and message.number == core.last_token.number
+            and self.address not in core.last_token.nodelist
+        ):
+            self._handle(ev.TokenDelivered(), now)
+
+    def _handle(self, event: Event, now: float) -> None:
+        """Give the core an event, and carry out the effects."""
+        core = self.core
+        if self._stopped:
+            return
+        try:
+            effects = core.handle(event)
+        except NotEnabled as refusal:
+            self.counters[f"not_enabled: {refusal.action}"] += 1
+            return
+        self._changed = True
+        for effect in effects:
+            match effect:
+                case Token() | Call911():
+                    self._send(effect, now)
+                case ev.Timer(kind):
+                    self._start(kind, now)
+                case ev.Eats():
+                    self._passed_on()
+                    self._has_token = True
+                    self._lost = False
+                    self._starved = 0
+                    self._reports.append(effect)
+                case ev.Deliver(origin, k):
+                    letter = self._mailbox.letters[origin, k]
+                    self._reports.append(
+                        Delivered(origin, k, letter.first, self._view, letter.payloads)
+                    )
+                case ev.Committed(at, nodelist):
+                    self._view = max(self._view, at)
+                    self._reports.append(Committed(at, nodelist))
+        if core.token_state != "eating":
+            self._passed_on()
+        self.manager.epoch = core.last_token.epoch.n
+        self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
+        if core.up == "left":
+            self._stop("")
+
+    def _passed_on(self) -> None:
+        if self._has_token:
+            self._has_token = False
+            self._reports.append(PassedOn())
+
+    def _send(self, message: Message, now: float) -> None:
+        to = message.to
+        if to == self.address:
+            self._looped.append(message)
+            return
+        if isinstance(message, Token):
+            self._starved = 0
+        body = self._codec.encode(message, self._mailbox.letters, self._mailbox.reserve)
+        try:
+            self.manager.send(to, message, body, now)
+        except ValueError as problem:  # more members died unsettled than admission left room for
+            self._stop(f"its token cannot be sent any more: {problem}")
+
+    def _place(self, member: Address) -> Endpoint | None:
+        return self._here if member == self.address else self.manager.peers.endpoint_of(member)
+
+    # ------------------------------------------------------------------ time
+
+    def _start(self, kind: str, now: float) -> None:
+        config = self.config
+        self._timer = kind
+        if kind == "eating":
+            pause = config.eating if self._rests() else 0.0
+        elif kind == "hungry":
+            pause = config.hungry + (len(self.core.last_token.nodelist) - 1) * config.eating
+        else:
+            pause = config.starving * 2 ** min(self._starved, _DOUBLED)
+            pause *= 1 + self._random.random() / 2
+            self._starved += 1
+        self._due = now + pause
+
+    def _rests(self) -> bool:
+        """Whether the token has nothing to do here, and nothing to carry on.
+
+        Joining and leaving wait for the rest: without a majority they would wait in a busy loop.
+        """
+        token = self.core.last_token
+        if self._mailbox.waiting:
+            return False
+        if len(token.nodelist) == 1:
+            return True
+        more = self._mailbox.reserve.member in token.nodelist
+        return not token.mail and not more and self.core.view_state == "agreement"
+
+    def _hurry(self, now: float) -> None:
+        """A token that rests here has something to do now."""
+        if self._timer == "eating":
+            self._due = min(self._due, now)
+
+    def _kept_here(self) -> bool:
+        """Whether the token stays until the application lets it go."""
+        core = self.core
+        wanted = self._holds or (self._wants and core.locked)
+        return wanted and core.token_state == "eating" and not self._lost
+
+    def _fire(self, now: float) -> None:
+        """The core's timer is due."""
+        core = self.core
+        self._due = NEVER
+        if self._timer == "eating":
+            if self._mailbox.pack(core.said + core.outbox + 1, core.last_token.nodelist):
+                self._handle(ev.Multicast(), now)
+            elif self._leaves and not core.leaving and not self._mailbox.waiting:
+                self._handle(ev.Leave(), now)
+            self._handle(ev.EatingTimeout(), now)
+            self._mailbox.keep(core.last_token.mail)
+        elif self._timer == "hungry":
+            self._handle(ev.HungryTimeout(), now)
+        else:
+            if self.contacts and not core.last_token.nodelist:
+                self._say_hello()
+            self._handle(ev.StarvingTimeout(), now)
+
+    def _failed(self, member: Address) -> bool:
+        return self.manager.peers.has_failed(member)
+
+    def _say_hello(self) -> None:
+        for endpoint in self.contacts:
+            self.manager.hello(endpoint)
+
+    def _stop(self, reason: str) -> None:
+        self._stopped = True
+        self._due = self._hello_due = NEVER
+        self.manager.closed = True
+        self.manager.answers_hello = False
+        self._reports.append(Left(reason))

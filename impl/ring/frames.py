@@ -1,0 +1,136 @@
+"""The frames of a ring: a fixed prefix, an envelope in msgpack, and for a message its body.
+
+    prefix    "RN", version u8, kind u8, ring u32, length u32, number u64, mask u64, envelope u16
+    envelope  [source, to]: Addresses; HELLO and HERE are to nobody in particular
+    body      of a MESSAGE only: see `raincore_wire.py`
+
+The prefix is big endian; `ring` is the CRC-32 of the ring's name, `number` counts the messages
+from `source` to `to`. An ACK has the highest number that arrived and a mask of the 63 up to it.
+Law of this file: `read` returns a frame that obeys its type or raises WireError with the reason.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Annotated, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.messages import Address
+
+VERSION = 1
+MAGIC = b"RN"
+WINDOW = 63
+"""Messages of one sender that are remembered, so that none is taken twice."""
+Mask: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << WINDOW) - 1)]
+"""Which of the last `WINDOW` numbers have arrived; bit 0 is the highest one."""
+REASONS = (
+    "truncated",
+    "not_ours",
+    "wrong_version",
+    "other_ring",
+    "oversized",
+    "malformed",
+)
+"""Why a frame cannot be read."""
+
+MESSAGE, ACK, GONE, HELLO, HERE = range(1, 6)
+"""Kinds: a message; what has arrived; "that life of mine is over"; "are you a member?"; "I am"."""
+
+PREFIX = struct.Struct(">2sBBIIQQH")
+_MAX_NUMBER = 1 << 60
+_MAX_MASK = (1 << WINDOW) - 1
+_CACHED = 1024  # envelopes that need not be read twice
+
+
+class Frame(NamedTuple):
+    """A frame that could be read."""
+
+    kind: int
+    source: Address
+    to: Address | None
+    number: int
+    mask: int
+    datagram: bytes
+    body: int
+    """Where the body begins in the datagram."""
+
+
+class Frames:
+    """Makes and reads the frames of one ring."""
+
+    def __init__(self, ring: str, max_datagram: int) -> None:
+        self._ring = zlib.crc32(ring.encode())
+        self._max = max_datagram
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._decoder = msgspec.msgpack.Decoder(tuple[Address, Address | None])
+        self._read: dict[bytes, tuple[Address, Address | None]] = {}
+        self._made: dict[tuple[Address, Address | None], bytes] = {}
+
+    def make(
+        self,
+        kind: int,
+        source: Address,
+        to: Address | None,
+        number: int = 0,
+        mask: int = 0,
+        body: bytes = b"",
+    ) -> bytes:
+        """Return the frame; raises ValueError for a number that no frame can have."""
+        if not (0 <= number <= _MAX_NUMBER and 0 <= mask <= _MAX_MASK):
+            raise ValueError(f"number {number} or mask {mask} is out of range")
+        envelope = self._made.get((source, to))
+        if envelope is None:
+            if len(self._made) >= _CACHED:
+                self._made.clear()
+            envelope = self._made[source, to] = self._encode((source, to))
+        size = PREFIX.size + len(envelope) + len(body)
+        if size > self._max:
+            raise ValueError(f"a frame of {size} bytes, at most {self._max} are taken")
+        prefix = PREFIX.pack(MAGIC, VERSION, kind, self._ring, size, number, mask, len(envelope))
+        return b"".join((prefix, envelope, body))
+
+    def read(self, datagram: bytes) -> Frame:
+        """Read a frame; raises WireError if that cannot be done."""
+        size = len(datagram)
+        if size > self._max:
+            raise WireError("oversized", f"{size} bytes, at most {self._max} are taken")
+        if datagram[:2] != MAGIC[:size]:
+            raise WireError("not_ours", f"begins with {bytes(datagram[:4])!r}")
+        if size > 2 and datagram[2] != VERSION:
+            raise WireError("wrong_version", f"version {datagram[2]}, this is {VERSION}")
+        if size < PREFIX.size:
+            raise WireError("truncated", f"{size} bytes")
+        _, _, kind, ring, length, number, mask, envelope = PREFIX.unpack_from(datagram)
+        if ring != self._ring:
+            raise WireError("other_ring", f"ring {ring:08x}, this is {self._ring:08x}")
+        if length != size:
+            raise WireError("truncated", f"{size} bytes of {length}")
+        stop = PREFIX.size + envelope
+        if stop > size:
+            raise WireError("malformed", f"an envelope of {envelope} bytes in {size}")
+        source, to = self._envelope(datagram[PREFIX.size : stop])
+        if not MESSAGE <= kind <= HERE:
+            raise WireError("malformed", f"kind {kind}")
+        if (to is None) != (kind >= HELLO):
+            raise WireError("malformed", f"kind {kind} to {to}")
+        if not (kind == MESSAGE) <= number <= _MAX_NUMBER:
+            raise WireError("malformed", f"number {number}")
+        if kind != MESSAGE and stop != size:
+            raise WireError("malformed", f"{size - stop} bytes follow the envelope")
+        return Frame(kind, source, to, number, mask, datagram, stop)
+
+    def _envelope(self, data: bytes) -> tuple[Address, Address | None]:
+        known = self._read.get(data)
+        if known is None:
+            try:
+                known = self._decoder.decode(data)
+            except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+                raise WireError("malformed", str(problem)) from None
+            if len(self._read) >= _CACHED:
+                self._read.clear()
+            self._read[data] = known
+        return known

@@ -1,0 +1,106 @@
+"""The application's lock on the token: which of this member's tasks has it, and whether it is lost.
+
+One visit of the token serves one task; the next one is served when it comes again. So no member
+starves the others, however many of its tasks wait. A member alone in its ring is visited for ever:
+its fences differ in `turn`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from raincheck.impl.aio.ring_driver import RingDriver
+from raincheck.impl.errors import WaitTimeout
+from raincheck.impl.messages import Address
+
+from .fence import Fence, FenceKey
+
+Until = Callable[[Callable[[], bool], str, float | None], Awaitable[None]]
+"""Waits for a condition of the node, or raises WaitTimeout with what was waited for."""
+
+
+class Lock:
+    """Has the node keep the token while somebody here wants it."""
+
+    def __init__(self, driver: RingDriver, until: Until) -> None:
+        self._driver = driver
+        self._node = driver.node
+        self._until = until
+        self._mine = asyncio.Lock()  # between tasks of this member: first come, first served
+        self._fence: Fence | None = None
+        self._last = FenceKey(0, Address("", 0), 0, 0)
+        self._asked = self._resting = False
+        driver.on_settled = self._look
+
+    @asynccontextmanager
+    async def held(self, timeout: float | None) -> AsyncIterator[Fence]:
+        """Wait for the token, and keep it inside; raise TokenLost at the end if it was lost."""
+        fence = await self._acquire(timeout)
+        try:
+            yield fence
+        finally:
+            self._fence = None
+            self._go_on()
+            self._mine.release()
+        fence.check()
+
+    def rest(self) -> None:
+        """Keep the token at its next visit, though nobody has locked it."""
+        self._resting = True
+        self._driver.run(self._node.hold)
+
+    def stop_resting(self) -> None:
+        """Let it go on, unless it is locked."""
+        self._resting = False
+        if not self._asked:
+            self._go_on()
+
+    def lose(self) -> None:
+        """This member has left, or has stopped: whatever it held is lost."""
+        if self._fence is not None:
+            self._fence.lost.set()
+
+    async def _acquire(self, timeout: float | None) -> Fence:
+        loop = asyncio.get_running_loop()
+        start = loop.time()
+        try:
+            async with asyncio.timeout(timeout):
+                await self._mine.acquire()
+        except TimeoutError:
+            assert timeout is not None
+            me = f"{self._node.address}"
+            whom = [f"{me} to end the lock that another of its tasks has or waits for"]
+            raise WaitTimeout(f"{me}: waiting for the token", timeout, whom) from None
+        try:
+            self._asked = True
+            self._driver.run(self._node.want_token)
+            rest = None if timeout is None else max(0.0, start + timeout - loop.time())
+            await self._until(lambda: self._node.granted is not None, "waiting for the token", rest)
+            return self._grant()
+        except BaseException:
+            self._go_on()
+            self._mine.release()
+            raise
+
+    def _grant(self) -> Fence:
+        granted = self._node.granted
+        assert granted is not None
+        (n, by), seq = granted
+        again = self._last[:3] == (n, by, seq)
+        self._last = FenceKey(n, by, seq, self._last.turn + 1 if again else 0)
+        self._fence = Fence(self._last)
+        return self._fence
+
+    def _look(self) -> None:
+        """The node may have changed: is the token that was locked still here?"""
+        if self._fence is not None:
+            key = self._fence.key
+            if self._node.granted != ((key.epoch, key.by), key.number):
+                self._fence.lost.set()
+
+    def _go_on(self) -> None:
+        self._asked = False
+        if not self._resting:
+            self._driver.run(self._node.release)

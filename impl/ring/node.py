@@ -1,0 +1,253 @@
+"""One member of a ring, without sockets and clocks: core, Transport Manager, timers, multicasts.
+
+A shell (`ring_driver.py`, or the simulator) hands in datagrams, the time, and what the application
+wants; after each input it asks, in this order, what is to be written down (`kept_state`), sent
+(`poll_datagrams`) and told (`poll_reports`), and when the next timer is due (`deadline`). What is
+written down before anything is sent lets the same life come back later.
+
+    node = RingNode(me, config, founders=[(me, here), (other, there)])
+    node.start(now)
+
+A token with nothing to do rests `eating` seconds; one with mail, or of a view that is not settled,
+goes on at once. While the application has the lock it stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from raincheck.impl.errors import NotMember
+from raincheck.impl.messages import Endpoint
+from raincheck.impl.raincore import events as ev
+from raincheck.impl.raincore.events import Epoch, Nodelist, arrival, failure
+from raincheck.impl.stack.timers import NEVER
+
+from .engine import RingEngine
+from .reports import NameTaken, RingReport, StateChanged
+from .transport_peers import Acknowledged, Arrived, Found, Replaced, Undelivered
+from .waits import waits_of
+
+
+class RingNode(RingEngine):
+    """One life of one member."""
+
+    # ------------------------------------------------------------------ inputs
+
+    def start(self, now: float) -> None:
+        """Found the ring, look for it, or come back to it."""
+        if self.core.up == "down":
+            self._handle(ev.Recover(), now)
+        elif self._founders:
+            self._handle(ev.Initialise("founder", self._founders, ()), now)
+        else:
+            self._look_for_members(now)
+        self._settle(now)
+
+    def receive(self, datagrams: Iterable[tuple[bytes, Endpoint]], now: float) -> None:
+        """Datagrams have arrived."""
+        receive = self.manager.receive
+        for data, source in datagrams:
+            receive(data, source, now)
+        self._settle(now)
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due; harmless when nothing is."""
+        if self._hello_due <= now:
+            if self.core.up == "new":
+                self._look_for_members(now)
+            else:
+                self._ask_for_news(now)
+        if self.manager.deadline() <= now:
+            self.manager.tick(now)
+        self._settle(now)
+
+    def multicast(self, payload: bytes, now: float) -> None:
+        """Send a message to all members, with the next token.
+
+        Raises TooLargeForToken, WouldBlock, or NotMember once it leaves.
+        """
+        if self._leaves or self._stopped:
+            raise NotMember(f"{self.address} leaves the ring, or has left it")
+        self._mailbox.put(payload)
+        self._hurry(now)
+
+    def want_token(self, now: float) -> None:
+        """Keep the token as soon as it may be locked, until `release`; see `granted`."""
+        self._wants = True
+        self._settle(now)
+
+    def hold(self, now: float) -> None:
+        """Keep the token when it is here next, locked or not, until `release`."""
+        self._holds = True
+        self._settle(now)
+
+    def release(self, now: float) -> None:
+        """End `want_token` and `hold`: a token that is here goes on at once."""
+        self._wants = self._holds = False
+        self._hurry(now)
+        self._settle(now)
+
+    def leave(self, now: float) -> None:
+        """Leave the ring, once all that was multicast is on the token; `Left` tells when."""
+        if not self._leaves and self.core.up == "up":
+            self._leaves = True
+            self._wants = self._holds = False
+            self._hurry(now)
+        elif self.core.up == "new":
+            self._stop("")
+        self._settle(now)
+
+    # ------------------------------------------------------------------ what comes of them
+
+    def kept_state(self) -> bytes | None:
+        """Return what is to be written down before anything is sent; None: nothing new."""
+        if self.core.up == "new" or not (self._changed or self.manager.peers.changed):
+            return None
+        self._changed = self.manager.peers.changed = False
+        return self._keeper.state(self.core, self._mailbox, self.manager.kept())
+
+    def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
+        """Return what is to be sent, once."""
+        return self.manager.poll_datagrams()
+
+    def poll_reports(self) -> list[RingReport]:
+        """Return what the application is to be told, once."""
+        self._reports += self.manager.poll_dropped()
+        reports, self._reports = self._reports, []
+        return reports
+
+    def deadline(self) -> float | None:
+        """When `handle_timer` wants to be called; None: never."""
+        due = min(self.manager.deadline(), self._hello_due)
+        if not self._kept_here():
+            due = min(due, self._due)
+        return None if due == NEVER else due
+
+    # ------------------------------------------------------------------ what the member is
+
+    @property
+    def granted(self) -> tuple[Epoch, int] | None:
+        """The number of the token that is locked for the application; None: it is not."""
+        core = self.core
+        locked = self._wants and core.locked and not self._lost
+        return core.last_token.number if locked else None
+
+    @property
+    def writable(self) -> bool:
+        """Whether `multicast` takes a message."""
+        return self._mailbox.writable
+
+    @property
+    def pending(self) -> int:
+        """How many messages wait for the token."""
+        return self._mailbox.waiting
+
+    @property
+    def max_message(self) -> int:
+        """The most bytes of one message."""
+        return self.config.max_message
+
+    @property
+    def history(self) -> tuple[Nodelist, ...]:
+        """The views by their index, from 1; the empty one is NULL."""
+        return self.core.global_view
+
+    @property
+    def view_state(self) -> str:
+        """ "agreement", "chaos" or "reserve"."""
+        return self.core.view_state
+
+    @property
+    def token_state(self) -> str:
+        """ "eating", "hungry" or "starving"."""
+        return self.core.token_state
+
+    def missing(self, now: float) -> dict[str, str]:  # noqa: ARG002 (the shells' face)
+        """Whom this member waits for, each with what it waits for."""
+        return waits_of(self)
+
+    @property
+    def leaving(self) -> bool:
+        """Whether it wants to leave."""
+        return self._leaves
+
+    # ------------------------------------------------------------------ inside
+
+    def _settle(self, now: float) -> None:
+        """Handle all that has happened, and what is due; a token at most once."""
+        self._drain(now)
+        if self._due <= now and not self._kept_here():
+            self._fire(now)
+            self._drain(now)
+        core = self.core
+        if self._kept_here() != self._kept:
+            self._kept = not self._kept
+            self._hello_due = now + self.config.give_up if self._kept else NEVER
+        state = (core.view_state, core.token_state == "starving")
+        if state != self._told:
+            self._told = state
+            self._reports.append(StateChanged(core.view_state, core.token_state))
+
+    def _drain(self, now: float) -> None:
+        while True:
+            notices = self.manager.poll_notices()
+            for notice in notices:
+                if isinstance(notice, Arrived):
+                    self._arrived(notice.body, now)
+                elif isinstance(notice, Acknowledged):
+                    self._acknowledged(notice.message, now)
+                elif isinstance(notice, Undelivered):
+                    self._handle(failure(notice.message), now)
+                elif isinstance(notice, Replaced):
+                    self._replaced(notice)
+                else:
+                    self._found(notice, now)
+            while self._looped:
+                self._handle(arrival(self._looped.popleft()), now)
+            if not notices:
+                return
+
+    # ------------------------------------------------------------------ joining
+
+    def _look_for_members(self, now: float) -> None:
+        """Ask those who may be members, until some have answered; then ask them to let it in."""
+        if self.found:
+            self._hello_due = NEVER
+            self._handle(ev.Initialise("joiner", (), tuple(self.found)), now)
+        else:
+            self._hello_due = now + self.config.hello
+            self._say_hello()
+
+    def _ask_for_news(self, now: float) -> None:
+        """While the token is kept here nothing is sent: do the others have another one?"""
+        self._hello_due = now + self.config.give_up
+        for member in self.core.last_token.nodelist:
+            place = self.manager.peers.endpoint_of(member)
+            if place is not None and member != self.address:
+                self.manager.hello(place)
+
+    def _replaced(self, notice: Replaced) -> None:
+        """Two processes with one name: the later one has it."""
+        if self.core.up == "up":
+            self._stop(f"another process has taken its name, as {notice.by}")
+
+    def _found(self, found: Found, now: float) -> None:
+        member = found.member
+        if member.node == self.address.node:
+            self._reports.append(NameTaken(member, found.endpoint))
+            return
+        core = self.core
+        if self._kept and found.epoch > core.last_token.epoch.n:
+            self._lost = True
+            self._hurry(now)
+            self.counters["token_lost"] += 1
+            return
+        if core.up == "new":
+            self.found[member] = None
+            if len(self.found) == len(self.contacts):
+                self._look_for_members(now)
+        elif not core.last_token.nodelist and all(
+            map(self.manager.peers.has_failed, core.contacts)
+        ):
+            # All who had answered have gone. No event of the core's: it does not look for members.
+            core.contacts = (member,)

@@ -1,0 +1,68 @@
+"""What a member of a ring tells its application, beside `Dropped` and `Left` of the stack."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+from raincheck.impl.errors import MessageTooLarge, RaincheckError
+from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.raincore.events import Eats, Nodelist
+from raincheck.impl.stack.reports import Dropped, Left
+
+
+class PassedOn(NamedTuple):
+    """It holds the token no more. While the application had the lock: it has lost it."""
+
+
+class Committed(NamedTuple):
+    """These members are the view at that index of the history."""
+
+    at: int
+    members: Nodelist
+
+
+class StateChanged(NamedTuple):
+    """The view state has changed, or it starves, or starves no more (Fig. 11).
+
+    That it eats and is hungry by turns is told by `Eats` and `PassedOn`.
+    """
+
+    view_state: str
+    token_state: str
+
+
+class Delivered(NamedTuple):
+    """A batch of one member's multicasts is next in the order of all.
+
+    `first` is the sender's own number of the first message; `view`, the last view committed here.
+    """
+
+    origin: Address
+    k: int
+    first: int
+    view: int
+    payloads: Payloads
+
+
+class NameTaken(NamedTuple):
+    """A process that wants to join has the name of a member."""
+
+    member: Address
+    endpoint: Endpoint
+
+
+RingReport: TypeAlias = (
+    Eats | PassedOn | StateChanged | Committed | Delivered | NameTaken | Left | Dropped
+)
+"""What `RingNode.poll_reports` returns, in the order in which it happened."""
+
+
+class TooLargeForToken(MessageTooLarge):
+    """A message does not fit onto the token; messages are never fragmented."""
+
+    def __init__(self, size: int, most: int, max_datagram: int) -> None:
+        RaincheckError.__init__(
+            self,
+            f"a message of {size} bytes does not fit onto the token: at most {most} bytes; "
+            f"raise max_datagram ({max_datagram}), or split the message",
+        )

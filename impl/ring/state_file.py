@@ -1,0 +1,147 @@
+"""What a member of a ring keeps on disk, so that it can come back as the one it was.
+
+One file, replaced as a whole whenever the state has changed and before anything that depends on it
+is sent. A member that came back with less than it had promised could make a second token; so a
+file that is damaged, of another ring or in use by another process is refused, never ignored.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from raincheck.impl.errors import ConfigError, RaincheckError
+from raincheck.impl.messages import Address
+
+_PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of what follows
+_MAGIC = b"RNGS"
+_VERSION = 1
+
+
+class StateNotKept(RaincheckError):
+    """The state file cannot be written: the member stops, for it might forget a promise."""
+
+
+class Kept(NamedTuple):
+    """What the file holds."""
+
+    ring: str
+    address: Address
+    state: bytes
+    """The node's own record of itself."""
+    left: bool = False
+    """The member has left the ring in good order: that life is over."""
+
+
+class StateFile:
+    """One member's file, locked as long as it is open."""
+
+    def __init__(self, path: Path, *, sync: bool = False) -> None:
+        """Open and lock it; with `sync` a machine that loses its power loses nothing of it.
+
+        Raises ConfigError when another process has it, or when it cannot be written there.
+        """
+        self.path = path
+        self._sync = sync
+        self._next = path.with_name(f"{path.name}.next")
+        self._lock = -1
+        lock = path.with_name(f"{path.name}.lock")
+        try:
+            self._lock = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.close()
+            raise ConfigError(
+                f"state file {path} is in use by another member; give each one a file of its own"
+            ) from None
+        except OSError as problem:
+            self.close()
+            raise ConfigError(
+                f"state file {path} cannot be opened: {problem.strerror}; "
+                f"name a file in a folder that can be written to"
+            ) from None
+
+    def load(self, ring: str, name: str | None) -> Kept | None:
+        """Return what was kept, or None if there is no file yet.
+
+        Raises ConfigError when it is damaged, or another ring's or another member's.
+        """
+        try:
+            kept = _read(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as problem:
+            raise ConfigError(
+                f"state file {self.path} cannot be read: {problem.strerror}"
+            ) from None
+        except (ValueError, msgspec.MsgspecError) as problem:
+            raise ConfigError(
+                f"state file {self.path} is damaged ({problem}); the member cannot come back as "
+                f"the one it was: remove the file and connect with join="
+            ) from None
+        if kept.ring != ring:
+            raise ConfigError(
+                f"state file {self.path} belongs to ring {kept.ring!r}, not to {ring!r}; "
+                f"give each ring a file of its own"
+            )
+        if name is not None and kept.address.node != name:
+            raise ConfigError(
+                f"state file {self.path} belongs to member {kept.address.node!r}, not to {name!r}; "
+                f"give each member a file of its own"
+            )
+        return kept
+
+    def save(self, kept: Kept) -> None:
+        """Replace what is in the file; the old content stays whole until the new one is.
+
+        Raises StateNotKept.
+        """
+        try:
+            self._write(msgspec.msgpack.encode(kept))
+        except OSError as problem:
+            raise StateNotKept(
+                f"state file {self.path} cannot be written: {problem.strerror or problem}"
+            ) from None
+
+    def _write(self, body: bytes) -> None:
+        with self._next.open("wb") as file:
+            file.write(_PREFIX.pack(_MAGIC, _VERSION, zlib.crc32(body), len(body)))
+            file.write(body)
+            if self._sync:
+                file.flush()
+                os.fsync(file.fileno())
+        self._next.replace(self.path)
+        if self._sync:
+            folder = os.open(self.path.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+
+    def close(self) -> None:
+        """Let go of the lock; the file stays."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+
+def _read(data: bytes) -> Kept:
+    if len(data) < _PREFIX.size:
+        raise ValueError(f"it has {len(data)} bytes")
+    magic, version, crc, length = _PREFIX.unpack_from(data)
+    if magic != _MAGIC:
+        raise ValueError(f"it begins with {data[:4]!r}")
+    if version != _VERSION:
+        raise ValueError(f"it has version {version}, this is {_VERSION}")
+    body = data[_PREFIX.size :]
+    if len(body) != length:
+        raise ValueError(f"it has {len(body)} of {length} bytes")
+    if zlib.crc32(body) != crc:
+        raise ValueError("its checksum does not match")
+    return msgspec.msgpack.decode(body, type=Kept)

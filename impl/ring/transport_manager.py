@@ -1,0 +1,301 @@
+"""Raincore's Transport Manager: unicasts a message reliably, or reports that it could not.
+
+A message is acknowledged, sent again with back-off until it is, and given up after a time
+(`give_up`): its sender is told either way. The report of a failure may be false (only the
+acknowledgements were lost), but no message is taken twice: messages to one destination are
+numbered, and each receiver remembers the last `WINDOW` of each sender. An acknowledgement tells of
+all of them, so that the next one repairs the loss of one.
+
+A peer is a node's name; only its latest life counts. Who is sent a message for an earlier life says
+so, and the sender need not wait. There is no order between messages.
+
+Law of this file: nothing received can raise; what cannot be taken is counted by reason. Memory is
+bounded: by peers, by messages under way to each, and by what is remembered of each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import Generic, TypeAlias, TypeVar
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.stack.reports import Dropped, Pace
+from raincheck.impl.stack.timers import NEVER
+
+from .config import RingConfig
+from .frames import ACK, GONE, HELLO, HERE, MESSAGE, WINDOW, Frame, Frames
+from .transport_peers import (
+    Acknowledged,
+    Arrived,
+    Found,
+    Kept,
+    Notice,
+    Peer,
+    Peers,
+    Replaced,
+    Sent,
+    Undelivered,
+)
+
+MAX_UNDER_WAY = 32
+"""Messages to one peer that wait for an acknowledgement; the oldest one fails if there are more."""
+_TRIES = 3  # at least, before a message is given up: a process that slept has not tried
+_REPORT_PAUSE = 10.0  # seconds between two reports of datagrams dropped for one reason
+
+M = TypeVar("M")
+B = TypeVar("B")
+Decode: TypeAlias = Callable[[Address, Address, bytes, int], B]
+"""Reads the body of a message from one to another, from there on; or raises WireError."""
+
+
+class TransportManager(Generic[M, B]):
+    """All messages from and to one member: those sent are an `M`, those that arrive a `B`."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: RingConfig,
+        decode: Decode[B],
+        kept: Kept | None = None,
+    ) -> None:
+        self.me = me
+        self.config = config
+        self.counters: Counter[str] = Counter()
+        self.answers_hello = False
+        """Whether this is a member, whom joiners may ask."""
+        self.epoch = 0
+        """Told with HERE: of which epoch the token was that was here last."""
+        self.closed = False
+        """Takes no new message any more; what came before is still acknowledged."""
+        self._decode = decode
+        self._frames = Frames(config.ring, config.max_datagram)
+        self.peers: Peers[M] = Peers(config, self._ended)
+        self._busy: dict[str, Peer[M]] = {}  # those with messages under way
+        self._outgoing: list[tuple[bytes, Endpoint]] = []
+        self._notices: list[Notice[M, B]] = []
+        self._ended_before: deque[tuple[float, Undelivered[M]]] = deque()
+        """What was sent to a life that was over, and when that is told."""
+        self._dropped: list[Dropped] = []
+        self._pace = Pace(_REPORT_PAUSE)
+        if kept is not None:
+            self.peers.restore(kept)
+
+    def kept(self) -> Kept:
+        """What a restart of this same life needs, so that no message is taken twice."""
+        return self.peers.kept()
+
+    # ------------------------------------------------------------------ sending
+
+    def send(self, to: Address, message: M, body: bytes, now: float) -> None:
+        """Send a message, whose body is encoded already."""
+        peer = self.peers.latest(to)
+        if to != peer.address:
+            # Told a moment later: whoever asks the next one, and has no other, would ask for ever.
+            self.counters["to_old_life"] += 1
+            told = now + self.config.retransmit_after
+            self._ended_before.append((told, Undelivered(to, message)))
+            return
+        if len(peer.under_way) >= MAX_UNDER_WAY:
+            self._give_up(peer, next(iter(peer.under_way)))
+        peer.sent += 1
+        frame = self._frames.make(MESSAGE, self.me, to, peer.sent, 0, body)
+        give_up = self.config.give_up_again if peer.failed else self.config.give_up
+        peer.under_way[peer.sent] = Sent(message, frame, now, give_up)
+        self._busy[to.node] = peer
+        peer.timer.start_if_idle(now)
+        self.counters["sent"] += 1
+        self.peers.changed = True
+        self._transmit(frame, peer)
+
+    def hello(self, endpoint: Endpoint) -> None:
+        """Ask who is there, and whether it is a member."""
+        self._outgoing.append((self._frames.make(HELLO, self.me, None), endpoint))
+
+    def _transmit(self, frame: bytes, peer: Peer[M]) -> None:
+        if peer.endpoint is None:
+            self.counters["no_endpoint"] += 1
+        else:
+            self._outgoing.append((frame, peer.endpoint))
+
+    def _ended(self, peer: Peer[M]) -> None:
+        """That life is over: nothing under way to it can arrive."""
+        for number in list(peer.under_way):
+            self._give_up(peer, number)
+        self._busy.pop(peer.address.node, None)
+
+    def _give_up(self, peer: Peer[M], number: int) -> None:
+        sent = peer.under_way.pop(number)
+        self.counters["given_up"] += 1
+        self._notices.append(Undelivered(peer.address, sent.message))
+
+    # ------------------------------------------------------------------ receiving
+
+    def receive(self, datagram: bytes, source: Endpoint, now: float) -> None:
+        """Take a datagram; what comes of it is in `poll_notices` and `poll_datagrams`."""
+        try:
+            self._take(self._frames.read(datagram), source, now)
+        except WireError as problem:
+            self.drop(problem.reason, source, problem.detail, now)
+
+    def _take(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
+        sender, kind = frame.source, frame.kind
+        if frame.to is None:
+            self._greeted(frame, endpoint)
+        elif sender.node == self.me.node or frame.to != self.me:
+            self._astray(frame, endpoint, now)
+        elif kind == MESSAGE:
+            self._message(frame, endpoint)
+        elif kind == GONE and frame.number > self.me.incarnation:
+            self._notices.append(Replaced(Address(self.me.node, frame.number)))
+        elif sender.node in self.peers.by_name and self.peers.latest(sender).address == sender:
+            peer = self.peers.latest(sender)
+            self.peers.heard(peer, endpoint)
+            if kind == ACK:
+                self._acked(peer, frame, now)
+        else:
+            self.counters["stale"] += 1  # of no peer, or of an old life
+
+    def _greeted(self, frame: Frame, endpoint: Endpoint) -> None:
+        """HELLO or HERE. Who has this member's own name is told, and told of, all the same."""
+        sender = frame.source
+        if frame.kind == HELLO:
+            if self.answers_hello and sender != self.me:
+                here = self._frames.make(HERE, self.me, None, self.epoch)
+                self._outgoing.append((here, endpoint))
+        elif sender != self.me:
+            if sender.node != self.me.node:
+                peer = self.peers.latest(sender)
+                if peer.address == sender:  # else it is of an old life: the latest is elsewhere
+                    self.peers.heard(peer, endpoint)
+            self._notices.append(Found(sender, endpoint, frame.number))
+
+    def _message(self, frame: Frame, endpoint: Endpoint) -> None:
+        sender, number = frame.source, frame.number
+        latest = self.peers.by_name.get(sender.node)
+        if latest is not None and sender.incarnation < latest.address.incarnation:
+            self.counters["old_life"] += 1
+            later = self._frames.make(GONE, self.me, sender, latest.address.incarnation)
+            self._outgoing.append((later, endpoint))
+            return
+        peer = self.peers.get(sender)
+        has = False if peer is None else peer.has(number)
+        if has is None:
+            # Whether it was taken is forgotten: not again, and its sender must not believe it was.
+            self.counters["beyond_window"] += 1
+            return
+        if has:
+            self.counters["duplicate"] += 1
+        elif self.closed:
+            self.counters["closed"] += 1
+            return
+        else:
+            # Nothing is kept of who sends what cannot be read.
+            message = self._decode(sender, self.me, frame.datagram, frame.body)
+            self.peers.latest(sender).take(number)
+            self.peers.changed = True
+            self.counters["received"] += 1
+            self._notices.append(Arrived(sender, message))
+        peer = self.peers.latest(sender)
+        self.peers.heard(peer, endpoint)
+        self._transmit(self._frames.make(ACK, self.me, sender, peer.highest, peer.mask), peer)
+
+    def _acked(self, peer: Peer[M], frame: Frame, now: float) -> None:
+        highest, mask, under_way = frame.number, frame.mask, peer.under_way
+        if highest > peer.sent:
+            self.counters["stale"] += 1
+            return
+        progress = False
+        for number in list(under_way):
+            behind = highest - number
+            if 0 <= behind < WINDOW and mask >> behind & 1:
+                sent = under_way.pop(number)
+                progress = True
+                if sent.tries == 1:
+                    peer.timer.measured(now - sent.first)
+                self._notices.append(Acknowledged(peer.address, sent.message))
+        if not under_way:
+            peer.timer.stop()
+            self._busy.pop(peer.address.node, None)
+        elif progress:
+            peer.timer.start(now)
+
+    def _astray(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
+        to = frame.to
+        if (
+            frame.kind == MESSAGE
+            and to is not None
+            and to.node == self.me.node != frame.source.node
+            and to.incarnation < self.me.incarnation
+        ):
+            self.counters["for_old_life"] += 1
+            gone = self._frames.make(GONE, self.me, frame.source)
+            self._outgoing.append((gone, endpoint))
+        elif to is not None and to.node == self.me.node and frame.kind != MESSAGE:
+            self.counters["for_old_life"] += 1
+        else:
+            self.drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
+
+    def drop(self, reason: str, source: Endpoint, detail: str, now: float) -> None:
+        """Count a datagram, or a message, that is not taken, and name who sent it."""
+        self.counters[reason] += 1
+        times = self._pace.count(reason, now)
+        if times:
+            self._dropped.append(Dropped(reason, source, detail, times))
+
+    # ------------------------------------------------------------------ time and results
+
+    def deadline(self) -> float:
+        """When `tick` wants to be called, or NEVER."""
+        told = self._ended_before[0][0] if self._ended_before else NEVER
+        return min([told, *(peer.timer.due for peer in self._busy.values())])
+
+    def tick(self, now: float) -> None:
+        """Send again, or give up, what is due; harmless when nothing is."""
+        while self._ended_before and self._ended_before[0][0] <= now:
+            self._notices.append(self._ended_before.popleft()[1])
+        for node, peer in list(self._busy.items()):
+            if peer.timer.due > now:
+                continue
+            for number, sent in list(peer.under_way.items()):
+                if now >= sent.give_up and sent.tries >= _TRIES:
+                    self._give_up(peer, number)
+                    peer.failed = True
+                else:
+                    sent.tries += 1
+                    self.counters["retransmitted"] += 1
+                    self._transmit(sent.frame, peer)
+            if peer.under_way:
+                peer.timer.again(now)
+                last = min(sent.give_up for sent in peer.under_way.values())
+                peer.timer.due = min(peer.timer.due, max(last, now + self.config.retransmit_after))
+            else:
+                peer.timer.stop()
+                del self._busy[node]
+
+    def under_way(self) -> list[tuple[Address, M]]:
+        """What is not acknowledged yet."""
+        return [
+            *((notice.to, notice.message) for _, notice in self._ended_before),
+            *(
+                (peer.address, sent.message)
+                for peer in self._busy.values()
+                for sent in peer.under_way.values()
+            ),
+        ]
+
+    def poll_notices(self) -> list[Notice[M, B]]:
+        """Return what has happened, once."""
+        notices, self._notices = self._notices, []
+        return notices
+
+    def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
+        """Return what is to be sent, once."""
+        outgoing, self._outgoing = self._outgoing, []
+        return outgoing
+
+    def poll_dropped(self) -> list[Dropped]:
+        """Return what was dropped and is worth a word, once."""
+        dropped, self._dropped = self._dropped, []
+        return dropped

@@ -1,0 +1,209 @@
+"""What the Transport Manager knows of its peers, and what it tells its user of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Generic, NamedTuple, TypeAlias, TypeVar
+
+from raincheck.impl.messages import Address, Count, Endpoint
+from raincheck.impl.stack.timers import Backoff
+
+from .config import RingConfig
+from .frames import WINDOW, Mask
+
+MAX_PEERS = 1024
+"""Peers that are remembered, the latest ones."""
+_MASK = (1 << WINDOW) - 1
+
+M = TypeVar("M")
+B = TypeVar("B")
+
+
+class Acknowledged(NamedTuple, Generic[M]):
+    """The message has arrived."""
+
+    to: Address
+    message: M
+
+
+class Undelivered(NamedTuple, Generic[M]):
+    """The message was given up; it may have arrived all the same."""
+
+    to: Address
+    message: M
+
+
+class Arrived(NamedTuple, Generic[B]):
+    """A message has arrived, for the first time."""
+
+    source: Address
+    body: B
+
+
+class Found(NamedTuple):
+    """A member has answered HELLO; its token is of that epoch."""
+
+    member: Address
+    endpoint: Endpoint
+    epoch: int
+
+
+class Replaced(NamedTuple):
+    """A later life has taken this member's name."""
+
+    by: Address
+
+
+Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Replaced
+"""What the Transport Manager tells its user, in the order in which it happened."""
+
+
+class Kept(NamedTuple):
+    """What the same life must find again after a restart, so that no message is taken twice."""
+
+    floor: Count = 0
+    peers: tuple[tuple[Address, Endpoint | None, Count, Count, Mask], ...] = ()
+    """Of each peer: where it is, the last number sent to it, the highest received, and the mask."""
+
+
+class Sent(Generic[M]):
+    """A message that is not acknowledged yet."""
+
+    __slots__ = ("first", "frame", "give_up", "message", "tries")
+
+    def __init__(self, message: M, frame: bytes, now: float, give_up: float) -> None:
+        self.message = message
+        self.frame = frame
+        self.first = now
+        self.give_up = now + give_up
+        self.tries = 1
+
+
+class Peer(Generic[M]):
+    """The latest life of a node, as far as it is known here."""
+
+    __slots__ = (
+        "address",
+        "endpoint",
+        "failed",
+        "highest",
+        "mask",
+        "sent",
+        "timer",
+        "under_way",
+    )
+
+    def __init__(self, address: Address, endpoint: Endpoint | None, timer: Backoff) -> None:
+        self.address = address
+        self.endpoint = endpoint
+        self.timer = timer
+        self.sent = 0  # the number of the last message to it
+        self.under_way: dict[int, Sent[M]] = {}
+        self.failed = False  # given up, and not heard of since
+        self.highest = 0  # the highest number that arrived from it
+        self.mask = 0  # bit i: number highest - i has arrived
+
+    def has(self, number: int) -> bool | None:
+        """Whether that message has arrived; None: it is too long ago to tell."""
+        behind = self.highest - number
+        if behind >= WINDOW:
+            return None
+        return behind >= 0 and bool(self.mask >> behind & 1)
+
+    def take(self, number: int) -> None:
+        """That message has arrived."""
+        behind = self.highest - number
+        if behind < 0:
+            self.mask = (self.mask << min(-behind, WINDOW) | 1) & _MASK
+            self.highest = number
+        else:
+            self.mask |= 1 << behind
+
+
+class Peers(Generic[M]):
+    """All peers by their names: of each the latest life."""
+
+    def __init__(self, config: RingConfig, ended: Callable[[Peer[M]], None]) -> None:
+        """`ended` is called with a life that is over."""
+        self.by_name: dict[str, Peer[M]] = {}
+        """The one heard of last stands last."""
+        self.places = 0
+        """Grows whenever it is known anew where a peer is."""
+        self.changed = False
+        """Whether `kept` has changed since this was set to False."""
+        self._config = config
+        self._ended = ended
+        self._floor = 0  # no number above it has been used for a peer that is not known
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def get(self, address: Address) -> Peer[M] | None:
+        """Return that life, if it is the latest one known."""
+        peer = self.by_name.get(address.node)
+        return peer if peer is not None and peer.address == address else None
+
+    def endpoint_of(self, address: Address) -> Endpoint | None:
+        """Return where a member is found, None if that is not known (any more)."""
+        peer = self.get(address)
+        return peer.endpoint if peer is not None else None
+
+    def has_failed(self, address: Address) -> bool:
+        """Whether a message to it was given up, nothing heard of it since; or that life is over."""
+        known = self.by_name.get(address.node)
+        if known is None or known.address == address:
+            return known is not None and known.failed
+        return known.address.incarnation > address.incarnation
+
+    def latest(self, address: Address) -> Peer[M]:
+        """Return the peer; a life later than the one known replaces it, and begins with nothing."""
+        known = self.by_name.get(address.node)
+        if known is not None:
+            if known.address.incarnation >= address.incarnation:
+                return known
+            self._ended(known)
+        elif len(self) >= MAX_PEERS:
+            idle = next((peer for peer in self.by_name.values() if not peer.under_way), None)
+            if idle is not None:
+                self._floor = max(self._floor, idle.sent)
+                del self.by_name[idle.address.node]
+        timer = Backoff(self._config.retransmit_after, self._config.retransmit_max)
+        peer: Peer[M] = Peer(address, None, timer)
+        peer.sent = self._floor
+        self.by_name[address.node] = peer
+        self.places += 1
+        self.changed = True
+        return peer
+
+    def learn(self, address: Address, endpoint: Endpoint) -> None:
+        """Another member says where this one is found; what itself says counts more."""
+        peer = self.latest(address)
+        if peer.address == address and peer.endpoint is None:
+            self.place(peer, endpoint)
+
+    def place(self, peer: Peer[M], endpoint: Endpoint) -> None:
+        """That peer is there."""
+        if peer.endpoint != endpoint:
+            peer.endpoint = endpoint
+            self.places += 1
+
+    def heard(self, peer: Peer[M], endpoint: Endpoint) -> None:
+        """The peer has sent something from there."""
+        peer.failed = False
+        self.place(peer, endpoint)
+        node = peer.address.node
+        if next(reversed(self.by_name)) != node:
+            self.by_name[node] = self.by_name.pop(node)
+
+    def kept(self) -> Kept:
+        """What a restart of this same life needs."""
+        known = [(p.address, p.endpoint, p.sent, p.highest, p.mask) for p in self.by_name.values()]
+        return Kept(self._floor, tuple(known))
+
+    def restore(self, kept: Kept) -> None:
+        """Know the peers again."""
+        self._floor = kept.floor
+        for address, endpoint, sent, highest, mask in kept.peers:
+            peer = self.latest(address)
+            peer.endpoint = endpoint
+            peer.sent, peer.highest, peer.mask = sent, highest, mask

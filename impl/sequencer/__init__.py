@@ -1,0 +1,1 @@
+"""SEQUENCER as implemented: a pure core, its events and its effects."""

@@ -1,0 +1,1 @@
+"""Whole groups and rings in one process, in virtual time."""

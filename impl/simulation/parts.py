@@ -1,0 +1,59 @@
+"""The parts of a simulated group: links, datagrams on their way, and nodes with their record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from raincheck.impl.flush.events import LatchOpened
+from raincheck.impl.messages import Address, Endpoint, Run, View
+from raincheck.impl.stack.reports import Dropped
+from raincheck.impl.stack.stack import Stack
+
+from .application import Application
+
+
+class Link(NamedTuple):
+    """What the network does to datagrams from one node to another. Probabilities, seconds."""
+
+    loss: float = 0.0
+    duplicate: float = 0.0
+    delay: tuple[float, float] = (0.0001, 0.0002)
+
+
+class Flight(NamedTuple):
+    """A datagram on its way."""
+
+    source: str
+    to: str
+    data: bytes
+
+
+@dataclass(slots=True)
+class Node:
+    """One node: its present life, and what came of it."""
+
+    name: str
+    endpoint: Endpoint
+    stack: Stack
+    up: bool = True
+    delivered: list[tuple[Run, int]] = field(default_factory=list)
+    views: list[View] = field(default_factory=list)
+    left: str | None = None
+    suspected: list[Address] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    backlog: list[bytes] = field(default_factory=list)
+    sent: int = 0
+    opened: list[LatchOpened] = field(default_factory=list)
+    app: Application = field(default_factory=Application)
+    history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
+
+    @property
+    def address(self) -> Address:
+        """Its address in this life."""
+        return self.stack.address
+
+    @property
+    def messages(self) -> int:
+        """How many messages it has delivered in this life."""
+        return sum(run.size for run, _ in self.delivered)

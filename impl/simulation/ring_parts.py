@@ -1,0 +1,66 @@
+"""The members of a simulated ring, with their record."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.raincore.core import Raincore
+from raincheck.impl.raincore.events import Epoch, Nodelist
+from raincheck.impl.ring.node import RingNode
+from raincheck.impl.ring.reports import NameTaken
+from raincheck.impl.stack.reports import Dropped
+
+
+class Locked(NamedTuple):
+    """A member's application had the lock, from one time to another."""
+
+    member: Address
+    epoch: Epoch
+    seq: int
+    since: float
+    until: float
+
+
+@dataclass(slots=True)
+class Life:
+    """What a member was told between two losses of its state."""
+
+    address: Address
+    delivered: list[tuple[Address, int]] = field(default_factory=list)
+    """Each message, by its sender and its sender's number."""
+    contents: list[bytes] = field(default_factory=list)
+    """The same messages."""
+    views: list[tuple[int, Nodelist]] = field(default_factory=list)
+    eats: list[tuple[Epoch, int]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Member:
+    """One name: its present life, and those before."""
+
+    name: str
+    endpoint: Endpoint
+    node: RingNode
+    life: Life
+    up: bool = True
+    left: str | None = None
+    kept: bytes | None = None
+    """What it has written down."""
+    lives: list[Life] = field(default_factory=list)
+    dropped: list[Dropped] = field(default_factory=list)
+    taken: list[NameTaken] = field(default_factory=list)
+    backlog: list[bytes] = field(default_factory=list)
+    locks: list[float] = field(default_factory=list)
+    """How long its application wants the lock, once for each."""
+
+    @property
+    def core(self) -> Raincore:
+        """The protocol."""
+        return self.node.core
+
+    @property
+    def delivered(self) -> list[tuple[Address, int]]:
+        """What its present life was told."""
+        return self.life.delivered

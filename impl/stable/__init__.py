@@ -1,0 +1,1 @@
+"""STABLE as implemented: a pure core, its events and its effects."""

@@ -1,0 +1,1 @@
+"""One member of a group: its layers, without I/O."""

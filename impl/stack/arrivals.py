@@ -1,0 +1,262 @@
+"""What becomes of each datagram that arrives: read, checked, and handed to the layer it is for.
+
+Whoever is no member may ask to join, give a hint, and refuse; nothing else of strangers is taken.
+What claims to come from a member has to come from that member's place; only multicasts may come
+from any member's, for whoever has one hands it on. What is dropped is counted by reason, and
+reported with its sender, at most once per second and reason. Nothing that arrives raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Any
+from zlib import crc32
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.wire.headers import (
+    Alive,
+    AreYouAlive,
+    DataHeader,
+    Excluded,
+    Header,
+    JoinHint,
+    JoinRefused,
+    JoinReq,
+    Leaving,
+    Nak,
+    Stability,
+    StableDigest,
+    UnicastAck,
+    UnicastHeader,
+)
+
+from .config import StackConfig
+from .goodbye import Goodbye
+from .group import Group
+from .joining import Joining
+from .reports import Dropped, Pace
+from .timers import NEVER, Outbox
+
+_STRANGERS = 512  # connections of processes that are not members
+_FOR_STRANGERS = (JoinReq, JoinHint, JoinRefused)
+
+Batch = Iterable[tuple[bytes, Endpoint]]
+
+
+class Arrivals:
+    """The way in."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: StackConfig,
+        outbox: Outbox,
+        group: Group,
+        joining: Joining,
+        goodbye: Goodbye,
+        out: Callable[[str], None],
+        random: Random,
+    ) -> None:
+        self._me = me
+        self._config = config
+        self._outbox = outbox
+        self._group = group
+        self._joining = joining
+        self._goodbye = goodbye
+        self._out = out
+        self._pace = Pace(1.0)
+        self._secret = random.getrandbits(60)
+        self._handlers: dict[type[Any], Callable[..., None]] = {
+            UnicastAck: self._on_unicast_ack,
+            Alive: self._on_alive,
+            AreYouAlive: self._on_are_you_alive,
+            Nak: self._on_nak,
+            StableDigest: self._on_stable_digest,
+            Stability: self._on_stability,
+            JoinReq: self._on_join_request,
+            JoinHint: self._on_join_hint,
+            JoinRefused: self._on_join_refused,
+            Excluded: self._on_excluded,
+            Leaving: self._on_leaving,
+        }
+
+    def receive(self, batch: Batch, now: float) -> None:
+        """Handle datagrams, each with the endpoint it came from."""
+        for datagram, endpoint in batch:
+            try:
+                self._receive(datagram, endpoint, now)
+            except WireError as problem:
+                self._unreadable(problem, endpoint, now)
+
+    def drop(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> int:
+        """Count a datagram, and report it unless the same was reported a moment ago."""
+        self._outbox.counters[reason] += 1
+        times = self._pace.count(reason, now)
+        if times:
+            self._group.reports.append(Dropped(reason, endpoint, detail, times))
+        return times
+
+    def report_strangers(self, now: float) -> None:
+        """Report who has sent what only members may send."""
+        for source, what in self._group.strangers:
+            endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
+            self.drop("not_a_member", endpoint, f"{source} sent {what}", now)
+        self._group.strangers.clear()
+
+    def _unreadable(self, problem: WireError, endpoint: Endpoint, now: float) -> None:
+        times = self.drop(problem.reason, endpoint, problem.detail, now)
+        if problem.reason not in ("wrong_version", "refused_version"):
+            return
+        if self._status == "joining" and endpoint in self._joining.hosts:
+            host, port = endpoint
+            self._out(
+                f"not admitted: {host}:{port} speaks another version of the protocol "
+                f"({problem.detail}); use the same release everywhere"
+            )
+        elif problem.reason == "wrong_version" and times:
+            self._outbox.refuse_version(endpoint)
+
+    def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
+        header, payloads = self._outbox.codec.decode(datagram)
+        group, source = self._group, header.source
+        known = self._outbox.endpoints.get(source)
+        if known == endpoint:
+            group.gms.detection.heard(source, now)
+        elif group.running and not self._may_come(header, endpoint, now):
+            return
+        if isinstance(header, DataHeader):
+            if payloads is not None and group.running:
+                if source not in group.sequencer.members:
+                    self._stranger(header, endpoint, now)
+                group.nakack.receive_data(header, payloads, datagram, now)
+        elif isinstance(header, UnicastHeader):
+            self._on_unicast(header, payloads, endpoint, now)
+        else:
+            self._handlers[type(header)](header, endpoint, now)
+
+    def _may_come(self, header: Header, endpoint: Endpoint, now: float) -> bool:
+        """Whether a datagram may come from a place that is not its source's."""
+        source, places = header.source, self._outbox.endpoints
+        if source == self._me or source not in self._group.sequencer.members:
+            return True
+        if isinstance(header, _FOR_STRANGERS) or source not in places:
+            return True
+        if isinstance(header, DataHeader) and endpoint in places.values():
+            return True  # handed on by who has it
+        self.drop("forged", endpoint, f"{type(header).__name__} in the name of {source}", now)
+        return False
+
+    def _stranger(self, header: Header, endpoint: Endpoint, now: float) -> bool:
+        """Whether only members may send this, and its source is none; then it is reported."""
+        if self._group.knows(header.source):
+            return False
+        detail = f"{header.source} sent {type(header).__name__}"
+        self.drop("not_a_member", endpoint, detail, now)
+        return True
+
+    @property
+    def _status(self) -> str:
+        return "left" if self._group.left else self._group.sequencer.status
+
+    # ------------------------------------------------------------------ UNICAST, NAKACK, STABLE
+
+    def _on_unicast(
+        self, header: UnicastHeader, payloads: Payloads | None, endpoint: Endpoint, now: float
+    ) -> None:
+        group = self._group
+        if header.to != self._me or group.left:
+            self._outbox.counters["not_for_me"] += 1
+            return
+        if header.source not in self._outbox.endpoints:
+            if group.unicast.connections() >= _STRANGERS:
+                self.drop("stranger", endpoint, f"{header.source} is not known here", now)
+                return
+            self._outbox.endpoints[header.source] = endpoint
+        group.unicast.receive(header, payloads, now)
+
+    def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
+        if ack.to == self._me:
+            self._group.unicast.receive_ack(ack, now)
+
+    def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
+        if self._group.running:
+            self._group.nakack.receive_alive(alive, now)
+            if alive.source not in self._group.sequencer.members:
+                self._group.gms.alive(alive.source, endpoint)
+
+    def _on_are_you_alive(self, question: AreYouAlive, endpoint: Endpoint, now: float) -> None:
+        if self._group.running and not self._stranger(question, endpoint, now):
+            self._group.gms.detection.asked(question)
+
+    def _on_nak(self, nak: Nak, endpoint: Endpoint, now: float) -> None:
+        if self._group.running and not self._stranger(nak, endpoint, now):
+            self._group.nakack.receive_nak(nak, now)
+
+    def _on_stable_digest(self, digest: StableDigest, endpoint: Endpoint, now: float) -> None:
+        if self._group.running and not self._stranger(digest, endpoint, now):
+            self._group.stable.receive_digest(digest, now)
+
+    def _on_stability(self, stability: Stability, endpoint: Endpoint, now: float) -> None:
+        if self._group.running and not self._stranger(stability, endpoint, now):
+            self._group.stable.receive_stability(stability, now)
+
+    # ------------------------------------------------------------------ the membership
+
+    def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
+        group, me = self._group, self._me
+        if not group.running:
+            self._joining.handle_request(request.source, endpoint, now)
+            return
+        leader = group.gms.core.leader
+        if leader != me:
+            host, port = self._outbox.endpoints.get(leader or me, ("unknown", 0))
+            self._outbox.send_to(JoinHint(me, host, port, 0), endpoint)
+            return
+        cookie = self._cookie(request.source, endpoint)
+        ours = self._config.fingerprint
+        if request.stack != ours:
+            refusal = f"its stack is {request.stack}, the group's is {ours}"
+        else:
+            refusal = group.admission.refuses(request.source, endpoint)
+        if refusal:
+            self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
+            self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
+        else:
+            if request.cookie == cookie:
+                group.admission.request(request.source, endpoint, request.state)
+            self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
+
+    def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
+        """What a joiner has to show that it has asked in this view."""
+        view = self._group.gms.view
+        return crc32(repr((self._secret, joiner, endpoint, view and view.id)).encode()) + 1
+
+    def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
+        if self._status == "joining":
+            self._joining.handle_hint(hint, now)
+
+    def _on_join_refused(self, refused: JoinRefused, _endpoint: Endpoint, _now: float) -> None:
+        if refused.to == self._me and self._status == "joining":
+            self._out(f"not admitted: {refused.reason}")
+
+    def _on_excluded(self, notice: Excluded, endpoint: Endpoint, now: float) -> None:
+        if notice.to != self._me:
+            return
+        if self._goodbye.deadline() != NEVER:
+            self._out("")
+        elif self._group.running and (
+            self._group.gms.detection.was_member(notice.source, endpoint)
+            or not self._stranger(notice, endpoint, now)
+        ):
+            self._group.gms.out(notice.source, notice.view, now)
+
+    def _on_leaving(self, notice: Leaving, endpoint: Endpoint, now: float) -> None:
+        gms = self._group.gms
+        if gms.view is None or not self._group.running:
+            return
+        if notice.source in gms.view.members:
+            gms.leaving(notice.source, now)
+        else:
+            self._outbox.send_to(Excluded(self._me, notice.source, gms.view), endpoint)

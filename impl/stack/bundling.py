@@ -1,0 +1,71 @@
+"""The send buffer: what the application sent and has not left yet, cut into bundles."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import accumulate
+
+from raincheck.impl.messages import Payloads
+
+
+class SendBuffer:
+    """Payloads in order. Adding one is an append; a bundle of any size is cut by bisection."""
+
+    __slots__ = ("_ends", "_limit", "_payloads", "_start")
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._payloads: list[bytes] = []
+        self._ends = [0]  # how many bytes the payloads take up to each one, lengths included
+        self._start = 0
+
+    def __len__(self) -> int:
+        return len(self._payloads) - self._start
+
+    @property
+    def size(self) -> int:
+        """Bytes that wait, lengths included."""
+        return self._ends[-1] - self._ends[self._start]
+
+    @property
+    def writable(self) -> bool:
+        """Whether there is room for a message of any size."""
+        return self.size < self._limit
+
+    def append(self, payload: bytes) -> None:
+        """Add one payload."""
+        self._payloads.append(payload)
+        self._ends.append(self._ends[-1] + len(payload) + 4)
+
+    def extend(self, payloads: Sequence[bytes], lengths: Sequence[int]) -> int:
+        """Add as many of the first payloads as there is room for; return how many."""
+        # The limit may be passed by the last one taken: there is always room for one.
+        end = self._ends[-1]
+        each = lengths[0] + 4 if lengths else 0
+        if lengths and lengths.count(lengths[0]) == len(lengths):
+            ends = list(range(end, end + each * len(lengths) + 1, each))
+        else:
+            ends = list(accumulate([length + 4 for length in lengths], initial=end))
+        room = self._ends[self._start] + self._limit
+        taken = min(bisect_right(ends, room - 1), len(payloads))
+        self._payloads += payloads[:taken]
+        self._ends += ends[1 : taken + 1]
+        return taken
+
+    def take(self, size: int, count: int) -> Payloads:
+        """Take out the first payloads, as many as fit into so many bytes, and at least one."""
+        start, ends = self._start, self._ends
+        stop = bisect_right(ends, ends[start] + size, start + 1) - 1
+        stop = max(start + 1, min(stop, start + count))
+        bundle = Payloads.pack(self._payloads[start:stop])
+        self._start = stop
+        if stop == len(self._payloads):
+            self._payloads.clear()
+            self._ends = [0]
+            self._start = 0
+        elif stop > len(self._payloads) // 2:
+            del self._payloads[:stop]
+            del ends[:stop]
+            self._start = 0
+        return bundle

@@ -1,0 +1,141 @@
+"""How a stack behaves: every setting with its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from raincheck.impl.errors import ConfigError
+from raincheck.impl.messages import Endpoint
+
+PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
+"""From the bottom to the top."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StackConfig:
+    """Settings of one member's stack. Times are in seconds, sizes in bytes."""
+
+    cluster: str = "raincheck"
+    """Name of the group; datagrams of other groups are counted and dropped."""
+    initial_hosts: tuple[Endpoint, ...] = ()
+    """Endpoints to ask for admission. Empty, and no discovery: found a group at once."""
+    discovery: bool = False
+    """Ask by broadcast too (the transport must be able to)."""
+    join_timeout: float = 1.0
+    """A process whom no member answers for so long founds the group."""
+    join_interval: float = 0.1
+    """Between two requests to join."""
+
+    max_bundle: int = 60_000
+    """The most bytes of one datagram. A message must fit; messages are never fragmented."""
+    send_buffer: int = 1 << 20
+    """Bytes of messages that `send` takes ahead of what has left."""
+    credit: int = 2 << 20
+    """Bytes of own messages under way, sent and not yet delivered to oneself."""
+    credit_messages: int = 65_536
+    """The same, in messages."""
+    unicast_window: int = 64
+    """Datagrams to one member not yet acknowledged; as many are kept for reordering."""
+    unicast_window_bytes: int = 2 << 20
+    """The same, in bytes."""
+    multicast_window: int = 128
+    """Datagrams multicast and not yet acknowledged by all members."""
+    multicast_window_bytes: int = 4 << 20
+    """The same, in bytes."""
+    retain_window: int = 512
+    """Datagrams multicast and not yet stable; each member keeps as many, to send them again."""
+    retain_bytes: int = 16 << 20
+    """The same, in bytes."""
+
+    state_window: int = 16
+    """Chunks of a state under way that its receiver has not taken; each is about a bundle."""
+    state_timeout: float = 10.0
+    """A provider of the state that sends nothing for so long, though it could, is given up."""
+
+    flush_timeout: float = 10.0
+    """A member that lets a view change or a state transfer wait for so long, because its block()
+    does not return or it cannot get what it lacks, is taken for gone: reported, and excluded."""
+    open_latch_after: float | None = None
+    """A member that has been blocked for so long goes on without leave. None: never. It trades
+    virtual synchrony for progress (members may differ in what they deliver), and is reported."""
+
+    ack_delay: float = 0.005
+    """An acknowledgement waits at most so long for company."""
+    retransmit_after: float = 0.05
+    """First retransmission when nothing is heard, and later where round trips are measured to be
+    longer; doubles each time, up to `retransmit_max`."""
+    retransmit_max: float = 0.5
+    """The longest pause between retransmissions."""
+    nak_delay: float = 0.002
+    """A gap must last so long before it is asked for; then again with back-off."""
+
+    stable_period: float = 0.5
+    """Between two digests of what was delivered, if nothing asks for one sooner."""
+    stable_bytes: int = 2 << 20
+    """A digest goes out after so many bytes, too, and after an eighth of `retain_window`."""
+    stable_delay: float = 0.01
+    """Who knows what is stable says so after a random time of at most so long."""
+
+    heartbeat: float = 0.1
+    """Between two signs of life to each member."""
+    suspect_after: float = 1.0
+    """A member that is silent for so long is asked whether it is alive."""
+    verify_after: float = 0.2
+    """A silent member that does not answer for so long either is taken for crashed."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What all members' stacks must have in common: the protocols, and what they agree on."""
+        return f"{PROTOCOLS} max_bundle={self.max_bundle}"
+
+    def __post_init__(self) -> None:
+        """Reject what cannot work."""
+        if not 2048 <= self.max_bundle <= 1 << 20:
+            raise ConfigError(
+                f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "
+                f"(UDP carries at most 65507)"
+            )
+        for name in (
+            "send_buffer",
+            "credit",
+            "unicast_window_bytes",
+            "multicast_window_bytes",
+            "retain_bytes",
+        ):
+            if getattr(self, name) < self.max_bundle:
+                raise ConfigError(
+                    f"{name} must hold at least one bundle of {self.max_bundle} bytes"
+                )
+        for name in (
+            "credit_messages",
+            "unicast_window",
+            "multicast_window",
+            "retain_window",
+            "stable_bytes",
+            "state_window",
+        ):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be at least 1")
+        for name in (
+            "join_timeout",
+            "join_interval",
+            "ack_delay",
+            "retransmit_after",
+            "nak_delay",
+            "stable_period",
+            "stable_delay",
+            "state_timeout",
+            "verify_after",
+            "flush_timeout",
+        ):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")
+        if self.open_latch_after is not None and self.open_latch_after <= 0:
+            raise ConfigError(
+                f"open_latch_after is {self.open_latch_after}; it must be above 0, or None"
+            )
+        if self.suspect_after < 2 * self.heartbeat or self.heartbeat <= 0:
+            raise ConfigError(
+                f"suspect_after ({self.suspect_after}) must be at least twice heartbeat "
+                f"({self.heartbeat}), or every late sign of life is a suspicion"
+            )

@@ -1,0 +1,79 @@
+"""GMS on the wire: its messages as bodies of UNICAST's lane CONTROL, and FLUSH's piggyback.
+
+JOIN, LEAVE and EXCLUDED are datagrams of their own (`JoinReq`, `Leaving`, `Excluded`), for they go
+to or come from processes that have no connection; JOIN_RSP carries what other layers add to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+from raincheck.impl.flush.events import Piggyback
+from raincheck.impl.gms.events import (
+    Answer,
+    Prepared,
+    ReceiveInstall,
+    ReceiveNewView,
+    ReceiveNotJoined,
+    ReceiveViewAck,
+    SendInstall,
+    SendNewView,
+    SendNotJoined,
+    SendViewAck,
+)
+from raincheck.impl.messages import Address, View
+from raincheck.impl.wire.headers import (
+    GmsBody,
+    InstallBody,
+    NewViewBody,
+    NotJoinedBody,
+    PlacedView,
+    ViewAckBody,
+)
+
+Place: TypeAlias = Callable[[View], PlacedView]
+"""Adds where the members of a view are found."""
+Message: TypeAlias = SendNewView | SendViewAck | SendInstall | SendNotJoined
+Arrival: TypeAlias = ReceiveNewView | ReceiveViewAck | ReceiveInstall | ReceiveNotJoined
+
+
+def body_of(message: Message, place: Place, wants_state: bool = False) -> GmsBody:
+    """Return what UNICAST is to carry to `message.to`."""
+    if isinstance(message, SendNewView):
+        return NewViewBody(place(message.view))
+    if isinstance(message, SendViewAck):
+        return ViewAckBody(message.counter)
+    if isinstance(message, SendInstall):
+        return InstallBody(message.counter)
+    return NotJoinedBody(message.counter, wants_state)
+
+
+_ARRIVALS: dict[type[Any], Callable[[Address, Any], Arrival]] = {
+    NewViewBody: lambda source, body: ReceiveNewView(source, body.placed.view),
+    ViewAckBody: lambda source, body: ReceiveViewAck(source, body.counter),
+    InstallBody: lambda source, body: ReceiveInstall(source, body.counter),
+    NotJoinedBody: lambda source, body: ReceiveNotJoined(source, body.counter),
+}
+
+
+def arrival(source: Address, body: GmsBody) -> Arrival:
+    """Return the event that a message of GMS is at its receiver; learn a view's places first."""
+    return _ARRIVALS[type(body)](source, body)
+
+
+def piggyback(prepared: Prepared, place: Place) -> Piggyback:
+    """Return what goes with FLUSH_COMPLETED: the installed view, then those that are held."""
+    return tuple(place(view) for view in (prepared.view, *prepared.held))
+
+
+def answers_of(answers: Iterable[tuple[Address, Piggyback]], me: Address) -> tuple[Answer, ...]:
+    """Return what the participants of a flush have said, without the leader's own answer.
+
+    An answer without a view is none: such a participant is taken to have the leader's.
+    """
+    return tuple(
+        Answer(member, placed[0].view, tuple(each.view for each in placed[1:]))
+        for member, placed in answers
+        if member != me and placed
+    )

@@ -1,0 +1,91 @@
+"""How a process gets into a group: it asks whom it knows, and founds a group if nobody answers.
+
+It sends JoinReq to its initial hosts (and by broadcast, if it may) until JOIN_RSP arrives; a member
+that is not the coordinator hints at who is. Processes that start together hear each other's
+requests: all but the one with the smallest address then wait for that one to found the group.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.wire.headers import JoinHint, JoinReq
+
+from .config import StackConfig
+from .timers import NEVER, Outbox, Protocol
+
+_MAX_HOSTS = 256
+
+
+class Joining(Protocol):
+    """A process that is not in a group yet."""
+
+    def __init__(self, me: Address, config: StackConfig, outbox: Outbox, random: Random) -> None:
+        super().__init__(me, config, outbox)
+        self._random = random
+        self._hosts = dict.fromkeys(config.initial_hosts)
+        self._request_at = NEVER
+        self._found_at = NEVER
+        self._cookie = 0
+        self.alone = False
+        """Nobody has answered: found a group."""
+        self.wants_state = False
+        """Ask for the group's state too."""
+
+    def start(self, now: float) -> None:
+        """Begin to ask."""
+        self._request_at = now
+        self._found_at = now + self.config.join_timeout
+        self.alone = not self._hosts and not self.config.discovery
+
+    def stop(self) -> None:
+        """The process is in a group, or has given up."""
+        self._request_at = self._found_at = NEVER
+        self.alone = False
+
+    def handle_request(self, other: Address, endpoint: Endpoint, now: float) -> None:
+        """Somebody else is joining too."""
+        if other == self.me:
+            return
+        self._learn(endpoint)
+        if other < self.me:
+            # Time enough for it to found a group and to answer.
+            self._found_at = now + 2 * self.config.join_timeout
+
+    def handle_hint(self, hint: JoinHint, now: float) -> None:
+        """There is a group: keep asking. Port 0 says that the sender will see to it."""
+        self._found_at = max(self._found_at, now + 4 * self.config.join_timeout)
+        if not hint.port and hint.cookie != self._cookie:
+            self._cookie = hint.cookie
+            self._request_at = now
+        if hint.port and (hint.host, hint.port) not in self._hosts:
+            self._learn((hint.host, hint.port))
+            self._request_at = now
+
+    def _learn(self, endpoint: Endpoint) -> None:
+        if len(self._hosts) < _MAX_HOSTS:
+            self._hosts.setdefault(endpoint)
+
+    @property
+    def hosts(self) -> list[Endpoint]:
+        """Who is asked."""
+        return list(self._hosts)
+
+    def deadline(self) -> float:
+        return min(self._request_at, self._found_at)
+
+    def handle_timer(self, now: float) -> None:
+        if self._found_at <= now:
+            self.alone = True
+            return
+        if self._request_at <= now:
+            stack = self.config.fingerprint
+            request = JoinReq(self.me, stack, self.wants_state, self._cookie)
+            for endpoint in self._hosts:
+                self.outbox.send_to(request, endpoint)
+            if self.config.discovery:
+                self.outbox.broadcast(request)
+            # Those who start together should not stay in step.
+            pause = self.config.join_interval * self._random.uniform(0.75, 1.25)
+            self._request_at = now + pause

@@ -1,0 +1,24 @@
+"""The repairs of the layers below SEQUENCER, so that a test can undo any of them. Not public."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from raincheck.impl.flush import core as flush
+from raincheck.impl.gms import core as gms
+from raincheck.impl.nakack import streams
+from raincheck.impl.stable import core as stable
+from raincheck.impl.state_transfer import core as state_transfer
+from raincheck.impl.unicast import ends as unicast_ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LayerRepairs:
+    """One set of switches for each layer that has some."""
+
+    stable: stable.Repairs = field(default_factory=stable.Repairs)
+    gms: gms.Repairs = field(default_factory=gms.Repairs)
+    flush: flush.Repairs = field(default_factory=flush.Repairs)
+    unicast: unicast_ends.Repairs = field(default_factory=unicast_ends.Repairs)
+    nakack: streams.Repairs = field(default_factory=streams.Repairs)
+    state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)

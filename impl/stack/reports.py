@@ -1,0 +1,85 @@
+"""What a stack hands to its shell: datagrams to send, and what the application is told."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import NamedTuple, TypeAlias
+
+from raincheck.impl.flush.events import Block, LatchOpened, Unblock
+from raincheck.impl.messages import Address, Batch, Endpoint, View
+from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
+
+
+class Outgoing(NamedTuple):
+    """One datagram to transmit.
+
+    `multicast` tells the transport that all of `to` get the same bytes and that it may use a
+    group address. `to` is empty for a broadcast to whoever listens (discovery).
+    """
+
+    data: bytes
+    to: tuple[Endpoint, ...]
+    multicast: bool = False
+
+
+class ViewInstalled(NamedTuple):
+    """The member has installed a view; what is delivered from now on is delivered in it."""
+
+    view: View
+
+
+class Left(NamedTuple):
+    """The member is out of the group for good; `reason` is empty after its own leave()."""
+
+    reason: str = ""
+
+
+class Dropped(NamedTuple):
+    """Datagrams were dropped, `times` of them for this reason since the last such report."""
+
+    reason: str
+    sender: Endpoint
+    detail: str
+    times: int
+
+
+class Suspected(NamedTuple):
+    """A member is taken for gone: it was silent for too long, or `why`."""
+
+    member: Address
+    why: str = "silent for too long"
+
+
+Report: TypeAlias = (
+    Batch
+    | ViewInstalled
+    | Left
+    | Dropped
+    | Suspected
+    | Block
+    | Unblock
+    | LatchOpened
+    | GetState
+    | EndState
+    | Begun
+    | HandUp
+    | Failed
+)
+"""What `Stack.poll_reports` returns, in the order in which it happened."""
+
+
+class Pace:
+    """Decides which of many equal incidents are reported: one for each pause, with their number."""
+
+    def __init__(self, pause: float) -> None:
+        self._pause = pause
+        self._last: dict[str, float] = {}
+        self._unreported: Counter[str] = Counter()
+
+    def count(self, reason: str, now: float) -> int:
+        """Count an incident; return how many to report now, 0 for none yet."""
+        self._unreported[reason] += 1
+        if now - self._last.get(reason, float("-inf")) < self._pause:
+            return 0
+        self._last[reason] = now
+        return self._unreported.pop(reason)

@@ -1,0 +1,214 @@
+"""STABLE in the stack: when digests and STABILITY go out, and what becomes of those that come in.
+
+The votes are counted in `stable.py`, which knows no time. Here are the timer, the number of bytes
+after which a digest is due, the random delay of STABILITY, and the datagrams.
+
+    stable = StableTimer(me, config, outbox, nakack, Random(seed))
+    stable.install_view(view, now)      # the first view and every later one; resumes
+    stable.suspend()                    # a view change or a join begins: at the cut, or before
+    stable.resume(now)                  # it is over; harmless when nothing is suspended
+    stable.delivered(size, now)         # NAKACK has passed up a bundle of so many bytes
+    stable.receive_digest(header, now)     # a StableDigest has arrived
+    stable.receive_stability(header, now)  # a Stability has arrived
+
+Cost: a round is one datagram of two numbers per member from each member, and one STABILITY.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import Protocol as Structural
+
+from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.stable.core import Repairs, Stable
+from raincheck.impl.stable.events import (
+    Effect,
+    Event,
+    Heard,
+    InstallView,
+    Purge,
+    ReceiveDigest,
+    ReceiveStability,
+    Resume,
+    SendDigest,
+    SendStability,
+    Stability,
+    StableDigest,
+    Suspend,
+)
+from raincheck.impl.wire.headers import Stability as StabilityHeader
+from raincheck.impl.wire.headers import StableDigest as StableDigestHeader
+
+from .config import StackConfig
+from .timers import NEVER, Outbox, Protocol
+
+__all__ = ["StableTimer", "Streams"]
+
+
+class Streams(Structural):
+    """What STABLE needs of NAKACK."""
+
+    def delivered_digest(self) -> Digest:
+        """How far each member's stream is delivered here."""
+
+    def received_digest(self) -> Digest:
+        """How far each member's stream is here."""
+
+    def purge(self, stable: Digest) -> None:
+        """Forget what all members have delivered."""
+
+    def heard_of(self, holder: Address, received: Digest, now: float) -> None:
+        """Ask for what is missing of what the holder has received."""
+
+
+class StableTimer(Protocol):
+    """One member's STABLE, with its clock and its datagrams."""
+
+    def __init__(
+        self,
+        me: Address,
+        config: StackConfig,
+        outbox: Outbox,
+        streams: Streams,
+        random: Random,
+        *,
+        repairs: Repairs | None = None,
+    ) -> None:
+        super().__init__(me, config, outbox)
+        self.core = Stable(me, repairs=repairs)
+        self.recorder: Callable[[Stable, Event, list[Effect]], None] | None = None
+        self._streams = streams
+        self._random = random
+        self._view = ViewId(0, me)
+        self._bytes = 0  # delivered since the last digest
+        self._bundles = 0
+        self._digest_at = NEVER
+        self._stability_at = NEVER
+
+    @property
+    def suspended(self) -> bool:
+        """Whether a view change is under way."""
+        return self.core.suspended
+
+    def lacking(self) -> list[Address]:
+        """The members whose votes are still to come in this round."""
+        return sorted(self.core.heard_from)
+
+    # ------------------------------------------------------------------ views
+
+    def install_view(self, view: View, now: float) -> None:
+        """The view is installed: count anew, among its members."""
+        self._view = view.id
+        self._handle(InstallView(view.id.counter, view.members), now)
+        self._start(now)
+
+    def suspend(self) -> None:
+        """A view change begins; what was to be sent is not."""
+        if self.core.view:
+            self._handle(Suspend(), 0.0)
+
+    def resume(self, now: float) -> None:
+        """The view change is over."""
+        if self.core.suspended:
+            self._handle(Resume(), now)
+            self._start(now)
+
+    def leave(self) -> None:
+        """This member is out of the group."""
+        self._digest_at = self._stability_at = NEVER
+
+    # ------------------------------------------------------------------ what happens
+
+    def delivered(self, size: int, now: float) -> None:
+        """NAKACK has passed up a bundle of so many bytes (R2)."""
+        self._bytes += size
+        self._bundles += 1
+        if (
+            self._bytes >= self.config.stable_bytes
+            or 8 * self._bundles >= self.config.retain_window
+        ):
+            self._digest_at = min(self._digest_at, now)
+
+    def receive_digest(self, header: StableDigestHeader, now: float) -> None:
+        """A digest has arrived."""
+        source, view, delivered, received = (
+            header.source,
+            header.view,
+            header.delivered,
+            header.received,
+        )
+        if self._is_welcome(source, view):
+            self._handle(ReceiveDigest(source, view.counter, delivered, received), now)
+
+    def receive_stability(self, header: StabilityHeader, now: float) -> None:
+        """STABILITY has arrived."""
+        if self._is_welcome(header.source, header.view):
+            event = ReceiveStability(header.source, header.view.counter, header.digest, Digest())
+            self._handle(event, now)
+
+    def _is_welcome(self, source: Address, view: ViewId) -> bool:
+        """Whether it is of a member, in this very view.
+
+        The core looks at the view as well. But an IP group carries what is for the members of one
+        view to those of another too, and another side of a partition may give the number of this
+        view to one of its own.
+        """
+        core = self.core
+        if not core.view or source not in core.members or source == self.me:
+            self.counters["stable_of_non_member"] += 1
+            return False
+        if view != self._view:
+            self.counters["stable_of_other_view"] += 1
+            return False
+        return True
+
+    # ------------------------------------------------------------------ time
+
+    def deadline(self) -> float:
+        if not self.core.view or self.core.suspended:
+            return NEVER
+        return min(self._digest_at, self._stability_at)
+
+    def handle_timer(self, now: float) -> None:
+        if self.deadline() > now:
+            return
+        if self._digest_at <= now:
+            self._start(now)
+            streams = self._streams
+            digest = SendDigest(streams.delivered_digest(), streams.received_digest())
+            self._handle(digest, now)
+        if self._stability_at <= now and self.core.pending is not None:
+            self._handle(SendStability(), now)
+
+    def _start(self, now: float) -> None:
+        """The next digest is due after a period; not all members' at the same moment."""
+        self._bytes = self._bundles = 0
+        self._digest_at = now + self.config.stable_period * self._random.uniform(0.75, 1.25)
+
+    def _handle(self, event: Event, now: float) -> None:
+        core = self.core
+        effects = core.handle(event)
+        if self.recorder is not None:
+            self.recorder(core, event, effects)
+        for effect in effects:
+            self._carry_out(effect, now)
+        if core.pending is None:
+            self._stability_at = NEVER
+        elif self._stability_at == NEVER:  # randomly staggered (R4)
+            self._stability_at = now + self._random.uniform(0.0, self.config.stable_delay)
+
+    def _carry_out(self, effect: Effect, now: float) -> None:
+        outbox, view = self.outbox, self._view
+        match effect:
+            case StableDigest(to, _, delivered, received):
+                header = StableDigestHeader(self.me, view, delivered, received)
+                outbox.multicast(outbox.encode(header), to)
+                self.counters["stable_digests"] += 1
+            case Stability(to, _, digest, _):
+                outbox.multicast(outbox.encode(StabilityHeader(self.me, view, digest)), to)
+                self.counters["stabilities"] += 1
+            case Purge(digest):
+                self._streams.purge(digest)
+            case Heard(holder, received):
+                self._streams.heard_of(holder, received, now)

@@ -1,0 +1,304 @@
+"""One member of a group: the protocols on top of each other, without I/O (docs/stack.md).
+
+How a shell drives it. Time is an argument, `now`, in seconds of any monotonic clock.
+
+    stack = Stack(Address("a", 0), StackConfig(cluster="orders", initial_hosts=(...)), seed=1)
+    stack.ask_to_block()                   # if the application has a block()
+    stack.want_state(now)                  # if it wants the group's state as it joins
+    stack.start(now)                       # ask to join, or found the group
+    stack.receive(batch, now)              # [(datagram, endpoint of its sender), ...]
+    taken = stack.send_many(payloads)      # as many of the first ones as there is room for
+    stack.flush(now)                       # what was sent leaves as one bundle
+    stack.block_ok(now)                    # the answer to Block
+    stack.leave(now)                       # graceful; done when the report Left comes
+    stack.handle_timer(now)                # at or after stack.deadline()
+    stack.hold(), stack.release(now)       # a slow application: deliver, and acknowledge, no more
+
+After any of these but `send` and `send_many`, in this order: transmit `poll_datagrams()` (`to`
+empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
+timer to `deadline()` (None: no timer), and wake who waits for `writable`.
+
+Reports: Batch, ViewInstalled, Left, Suspected, Dropped; Block, Unblock, LatchOpened of FLUSH;
+GetState, EndState, Begun, HandUp, Failed of state transfer, which are answered through `state`.
+
+What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
+`max_message`, NotMember once the member is leaving or out. Before the member has joined, and while
+windows or the latch are closed, what is sent waits in the send buffer. For harnesses: `found`
+instead of `start` makes a founder of a given first view, and `cores` is there to look at.
+`max_bundle` must not exceed the transport's `max_datagram`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from random import Random
+from typing import Any
+
+from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
+from raincheck.impl.messages import Address, Endpoint, View, ViewId
+from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.sequencer.core import Repairs, Sequencer
+from raincheck.impl.wire.datagrams import HEADROOM, Codec
+
+from .arrivals import Arrivals, Batch
+from .bundling import SendBuffer
+from .config import StackConfig
+from .departure import Departure
+from .goodbye import Goodbye
+from .group import Group
+from .joining import Joining
+from .repairs import LayerRepairs
+from .reports import Left, Outgoing, Report
+from .state_transfer_layer import StateLayer
+from .timers import NEVER, Outbox
+
+
+class Stack:
+    """One member: it decides what becomes of each input, in which order."""
+
+    def __init__(
+        self,
+        address: Address,
+        config: StackConfig,
+        *,
+        seed: int = 0,
+        tracer: Tracer | None = None,
+        repairs: Repairs | None = None,
+        layers: LayerRepairs | None = None,
+    ) -> None:
+        self.address = address
+        self.config = config
+        self.max_message = config.max_bundle - HEADROOM - 4
+        self._codec = Codec(config.cluster, config.max_bundle)
+        self._outbox = Outbox(self._codec)
+        self._joining = Joining(address, config, self._outbox, Random(seed))
+        self.sequencer = Sequencer(address, repairs=repairs)
+        self._group = Group(
+            address, config, self._outbox, self.sequencer, tracer, Random(seed + 1), layers
+        )
+        self._buffer = SendBuffer(config.send_buffer)
+        self._goodbye = Goodbye(address, config, self._outbox)
+        self._departure = Departure(self._group, self._goodbye, self._out)
+        self._arrivals = Arrivals(
+            address,
+            config,
+            self._outbox,
+            self._group,
+            self._joining,
+            self._goodbye,
+            self._out,
+            Random(seed + 2),
+        )
+
+    # ------------------------------------------------------------------ what the user wants
+
+    def start(self, now: float) -> None:
+        """Ask to join; found a group when nobody answers."""
+        self._joining.start(now)
+        self._pump(now)
+
+    def found(self, view: View, endpoints: Sequence[Endpoint], now: float) -> None:
+        """Be a founder of this first view; all of its members must be given the same."""
+        self._joining.stop()
+        self._group.found(view, endpoints, now)
+        self._pump(now)
+
+    def send(self, payload: bytes) -> None:
+        """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
+        if self._departure.asked or self._group.left:
+            raise NotMember(self._why_not())
+        if len(payload) > self.max_message:
+            raise MessageTooLarge(len(payload), self.max_message, self.config.max_bundle)
+        if not self._buffer.writable:
+            raise WouldBlock("the send buffer is full; wait until the stack is writable")
+        self._buffer.append(payload)
+
+    def send_many(self, payloads: Sequence[bytes]) -> int:
+        """Take as many of the first messages as there is room for; return how many."""
+        if self._departure.asked or self._group.left:
+            raise NotMember(self._why_not())
+        lengths = list(map(len, payloads))
+        if lengths and max(lengths) > self.max_message:
+            raise MessageTooLarge(max(lengths), self.max_message, self.config.max_bundle)
+        return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
+
+    def flush(self, now: float) -> None:
+        """Let go what was sent."""
+        self._pump(now)
+
+    def leave(self, now: float) -> None:
+        """Leave: what was sent is delivered first. The report Left says that it is done."""
+        self._departure.asked = True
+        self._pump(now)
+
+    def hold(self) -> None:
+        """Deliver nothing more for now; what arrives waits, and its senders with it."""
+        self._group.asleep = True
+
+    def release(self, now: float) -> None:
+        """Deliver again."""
+        self._group.asleep = False
+        self._pump(now)
+
+    def ask_to_block(self) -> None:
+        """Report Block before a view changes, and wait for `block_ok`, which ends block()."""
+        self._group.flush.asks = True
+
+    def block_ok(self, now: float) -> None:
+        """block() has returned."""
+        self._group.flush.block_ok(now)
+        self._pump(now)
+
+    def want_state(self, now: float) -> None:
+        """Ask for the group's state: with the join, or now."""
+        if self.status == "joining":
+            self._joining.wants_state = self._group.gms.wants_state = True
+        else:
+            self._group.state.ask(now)
+            self._pump(now)
+
+    @property
+    def state(self) -> StateLayer:
+        """What the shell answers GetState, Begun and HandUp with; call `flush` after it."""
+        return self._group.state
+
+    # ------------------------------------------------------------------ what arrives
+
+    def receive(self, batch: Batch, now: float) -> None:
+        """Handle datagrams, each with the endpoint it came from."""
+        self._arrivals.receive(batch, now)
+        self._pump(now)
+
+    def handle_timer(self, now: float) -> None:
+        """Do what is due."""
+        if self._joining.deadline() <= now:
+            self._joining.handle_timer(now)
+        if self._goodbye.deadline() <= now:
+            self._goodbye.handle_timer(now)
+            if self._goodbye.over:
+                self._out("")
+        self._group.handle_timer(now)
+        self._pump(now)
+
+    # ------------------------------------------------------------------ what follows
+
+    def _pump(self, now: float) -> None:
+        """Take every step that is possible now, then see to acknowledgements that are due."""
+        group = self._group
+        if self._joining.alone and self.status == "joining":
+            alone = View(ViewId(1, self.address), (self.address,))
+            self.found(alone, (("unknown", 0),), now)
+            return
+        try:
+            while (
+                (group.ordering.own_turn() and self._send_next(now))
+                or group.advance(now)
+                or self._send_next(now)
+            ):
+                pass
+        except RaincheckError as problem:
+            self._out(f"{problem}; it has to join again")
+        if group.gms.excluded and group.running:
+            self._out(group.gms.excluded)
+        if group.running and self._joining.deadline() != NEVER:
+            self._joining.stop()
+        if self._departure.asked:
+            self._departure.step(now, len(self._buffer))
+        group.settle(now)
+        if group.strangers:
+            self._arrivals.report_strangers(now)
+
+    def _send_next(self, now: float) -> bool:
+        return self._group.running and self._group.ordering.send_next(self._buffer, now)
+
+    def _out(self, reason: str) -> None:
+        """The member is out of the group."""
+        if not self._group.left:
+            self._joining.stop()
+            self._group.leave()
+            self._goodbye.stop()
+            self._group.reports.append(Left(reason))
+
+    # ------------------------------------------------------------------ what goes out
+
+    @property
+    def busy(self) -> bool:
+        """Whether `poll_datagrams` or `poll_reports` have something to return."""
+        return bool(self._group.reports) or self._outbox.busy
+
+    def poll_datagrams(self) -> list[Outgoing]:
+        """Return the datagrams to transmit, once."""
+        return self._outbox.drain()
+
+    def poll_reports(self) -> list[Report]:
+        """Return what the application is to be told, once."""
+        reports = self._group.reports
+        if not reports:
+            return []
+        found = reports.copy()
+        reports.clear()
+        return found
+
+    def deadline(self) -> float | None:
+        """When `handle_timer` wants to be called; None for never."""
+        due = min(self._joining.deadline(), self._goodbye.deadline(), self._group.deadline())
+        return None if due == NEVER else due
+
+    # ------------------------------------------------------------------ to look at
+
+    @property
+    def status(self) -> str:
+        """ "joining", "member", "leaving" or "left"."""
+        return "left" if self._group.left else self.sequencer.status
+
+    @property
+    def cores(self) -> dict[str, Any]:
+        """The protocols' cores by name, to be recorded or looked at."""
+        group = self._group
+        return {
+            "unicast": group.unicast,
+            "nakack": group.nakack,
+            "stable": group.stable.core,
+            "gms": group.gms.core,
+            "flush": group.flush.core,
+            "state_transfer": group.state.core,
+            "sequencer": self.sequencer,
+        }
+
+    @property
+    def view(self) -> View | None:
+        """The view that is installed, None before the first."""
+        return self._group.gms.view
+
+    @property
+    def counters(self) -> Counter[str]:
+        """What was dropped, sent again, asked for … by reason."""
+        return self._outbox.counters
+
+    @property
+    def writable(self) -> bool:
+        """Whether `send` takes another message."""
+        return self._buffer.writable and not self._departure.asked and not self._group.left
+
+    @property
+    def blocked(self) -> bool:
+        """Whether a view change or a state transfer keeps this member from sending now."""
+        return not self._group.flush.quiet
+
+    @property
+    def pending(self) -> int:
+        """Messages sent and not yet delivered to this member itself."""
+        return len(self._buffer) + self.sequencer.in_flight
+
+    def missing(self, now: float) -> dict[Address, str]:
+        """Whom this member waits for, each with what it waits for."""
+        return self._group.missing(now)
+
+    def buffered(self) -> int:
+        """Datagrams kept in all protocols; bounded by the windows."""
+        return self._group.buffered()
+
+    def _why_not(self) -> str:
+        what = "is leaving" if self._departure.asked else "is out of"
+        return f"{self.address} {what} the group: nothing can be sent any more"

@@ -1,0 +1,1 @@
+"""STATE TRANSFER as implemented: a pure core, its events and its effects."""

@@ -1,0 +1,1 @@
+"""UDP, IP multicast and TCP, and a transport that fails on purpose."""

@@ -1,0 +1,143 @@
+"""What carries datagrams between members: the contract of UDP (`.udp`) and TCP (`.tcp`).
+
+A transport is the only part of a member that owns sockets.
+It promises little, and the stack above asks for no more: a datagram arrives whole or not at all,
+perhaps late, perhaps twice, perhaps after its successor. Nothing it does can raise through the
+loop: what goes wrong is counted by reason in `counters`, and retransmission repairs it.
+
+Received datagrams are handed over in batches, one call for each wake-up of the loop,
+so that the stack runs, and answers, once for all of them.
+"""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeAlias
+
+from raincheck.impl.errors import ConfigError
+from raincheck.impl.messages import Endpoint
+
+Datagrams: TypeAlias = list[tuple[bytes, Endpoint]]
+"""Datagrams received in one wake-up, each with the endpoint it came from."""
+
+MAX_UDP_PAYLOAD = 65_507
+"""The most that IPv4 lets one datagram carry."""
+
+_BUFFER = 4 << 20  # bytes asked of the kernel for each socket, both ways
+
+
+class Transport(ABC):
+    """Sends datagrams to endpoints and hands over those that arrive."""
+
+    name: str
+    """The word for it in configuration: "udp", "multicast" or "tcp"."""
+    multicasts: bool
+    """Whether one call of `broadcast` reaches members whose endpoints are not known."""
+    endpoint: Endpoint
+    """Where others reach this transport."""
+    max_datagram: int
+    """The most bytes that `send` takes at once."""
+    counters: Counter[str]
+    """Datagrams by what became of them: sent, received, and the reasons of those dropped."""
+
+    def __init__(self) -> None:
+        self.counters = Counter()
+        self._receive: Callable[[Datagrams], None] | None = None
+
+    def start(self, receive: Callable[[Datagrams], None]) -> None:
+        """Hand every batch of datagrams to `receive` from now on."""
+        self._receive = receive
+
+    @abstractmethod
+    def send(self, data: bytes, to: Endpoint) -> None:
+        """Send one datagram, or count why it was dropped."""
+
+    def multicast(self, data: bytes, to: Iterable[Endpoint]) -> None:
+        """Send one datagram to each of several members."""
+        for endpoint in to:
+            self.send(data, endpoint)
+
+    def broadcast(self, data: bytes) -> None:
+        """Send one datagram to whoever listens to the group, known or not (discovery)."""
+        raise NotImplementedError(f"transport {self.name!r} has no group to discover members in")
+
+    @abstractmethod
+    def pending(self) -> int:
+        """Bytes accepted by `send` that the kernel has not yet taken."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Give what is pending a last chance to leave, and release every socket."""
+
+    def _hand_over(self, batch: Datagrams) -> None:
+        self.counters["received"] += len(batch)
+        if self._receive is not None:
+            self._receive(batch)
+
+
+def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
+    """Read "host:port"; raise ConfigError in one sentence when it is not that."""
+    if isinstance(text, tuple):
+        host, port = text[0], str(text[1])
+    else:
+        host, _, port = text.strip().rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65_535:
+        raise ConfigError(
+            f"{what} {text!r} is not HOST:PORT with a port from 0 to 65535; "
+            f"write for example 127.0.0.1:7001"
+        )
+    return host, int(port)
+
+
+async def resolve(endpoint: Endpoint, what: str = "address") -> Endpoint:
+    """Turn a host name into an IPv4 address; raise ConfigError when nobody knows the name."""
+    host, port = endpoint
+    try:
+        socket.inet_aton(host)
+        if host.count(".") == 3:
+            return endpoint
+    except OSError:
+        pass
+    loop = asyncio.get_running_loop()
+    try:
+        found = await loop.getaddrinfo(host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM)
+    except (OSError, UnicodeError) as problem:
+        raise ConfigError(
+            f"{what} {host}:{port} names an unknown host ({problem}); check the spelling or "
+            f"give an IPv4 address"
+        ) from None
+    address = found[0][4]
+    return str(address[0]), int(address[1])
+
+
+async def resolve_all(hosts: Sequence[str | Endpoint], what: str) -> tuple[Endpoint, ...]:
+    """Parse and resolve several addresses, each named `what` in errors."""
+    return tuple([await resolve(parse_endpoint(host, what), what) for host in hosts])
+
+
+def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
+    """Bind a socket; raise ConfigError, and close the socket, when that cannot be."""
+    try:
+        sock.bind(endpoint)
+    except OSError as problem:
+        sock.close()
+        where = f"{endpoint[0]}:{endpoint[1]}"
+        if problem.errno == errno.EADDRINUSE:
+            advice = "it is in use; choose another port, or stop the process that has it"
+        elif problem.errno == errno.EADDRNOTAVAIL:
+            advice = "this machine has no such address; bind to one of its own"
+        else:
+            advice = problem.strerror or str(problem)
+        raise ConfigError(f"cannot bind {what} to {where}: {advice}") from None
+
+
+def enlarge_buffers(sock: socket.socket) -> None:
+    """Ask for large kernel buffers; what the system grants is good enough."""
+    for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+        with contextlib.suppress(OSError):
+            sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER)

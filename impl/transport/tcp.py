@@ -1,0 +1,258 @@
+"""TCP: one connection from each member to each other, datagrams as length-prefixed frames.
+
+A connection carries frames one way only, from the member that opened it; so two members that
+meet need not agree on whose connection to keep. It opens with a greeting that tells where the
+sender itself listens, because that, not the ephemeral port, is the sender's endpoint.
+
+    greeting: b"RCT1", u16 port, u8 length of host, host      frame: u32 length, bytes
+
+A datagram for a peer that does not answer waits in a bounded queue while a connection is
+tried; when that fails, what waited is dropped and counted, and the next try waits a little longer.
+"""
+
+import asyncio
+import socket
+import struct
+from collections import Counter
+
+from raincheck.impl.messages import Endpoint
+
+from .contract import Datagrams, Transport, bind, enlarge_buffers
+
+_GREETING = struct.Struct(">4sHB")
+_MAGIC = b"RCT1"
+_LENGTH = struct.Struct(">I")
+_QUEUE = 8 << 20  # bytes waiting for one peer
+_RETRY_FIRST, _RETRY_LAST = 0.05, 1.0  # seconds between attempts to connect
+_CONNECT = 2.0  # seconds for one attempt
+
+
+class TcpTransport(Transport):
+    """One listening socket, and a connection for each peer that is sent to."""
+
+    name = "tcp"
+    multicasts = False
+    max_datagram = 1 << 20
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        super().__init__()
+        self._loop = asyncio.get_running_loop()
+        self._listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bind(self._listener, endpoint, "TCP")
+        self._listener.setblocking(False)
+        self.endpoint = self._listener.getsockname()
+        self._server: asyncio.Server | None = None
+        self._peers: dict[Endpoint, _Peer] = {}
+        self.incoming: set[_Incoming] = set()
+        self.closed = False
+
+    async def listen(self) -> None:
+        """Accept connections from now on."""
+        self._server = await self._loop.create_server(lambda: _Incoming(self), sock=self._listener)
+
+    def send(self, data: bytes, to: Endpoint) -> None:
+        if self.closed:
+            return
+        peer = self._peers.get(to)
+        if peer is None:
+            peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self.counters)
+        peer.send(data)
+
+    def pending(self) -> int:
+        return sum(peer.pending() for peer in self._peers.values())
+
+    async def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._server is not None:
+            self._server.close()
+        else:
+            self._listener.close()
+        try:
+            closing = [peer.close() for peer in self._peers.values()]
+            await asyncio.wait_for(asyncio.gather(*closing), timeout=1.0)
+        except TimeoutError:
+            self.counters["dropped_at_close"] += 1
+        finally:
+            for peer in self._peers.values():
+                peer.abort()
+            for connection in list(self.incoming):
+                connection.abort()
+
+    def arrived(self, batch: Datagrams) -> None:
+        """Take the frames that one connection has read."""
+        if not self.closed:
+            self._hand_over(batch)
+
+
+class _Peer(asyncio.Protocol):
+    """The outgoing side: connects when there is something to send."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, to: Endpoint, mine: Endpoint, counters: Counter[str]
+    ) -> None:
+        self._loop = loop
+        self._to = to
+        self._counters = counters
+        host = mine[0].encode()
+        self._greeting = _GREETING.pack(_MAGIC, mine[1], len(host)) + host
+        self._transport: asyncio.Transport | None = None
+        self._attempt: asyncio.Task[None] | None = None
+        self._waiting: list[bytes] = []
+        self._waiting_bytes = 0
+        self._retry_at = 0.0
+        self._retry_wait = _RETRY_FIRST
+        self._done = loop.create_future()
+
+    def send(self, data: bytes) -> None:
+        if self._transport is not None:
+            if self._transport.get_write_buffer_size() + len(data) > _QUEUE:
+                self._counters["dropped_backlog_full"] += 1
+                return
+            self._transport.write(_LENGTH.pack(len(data)) + data)
+            self._counters["sent"] += 1
+            return
+        if self._loop.time() < self._retry_at:
+            self._counters["dropped_unreachable"] += 1
+            return
+        if self._waiting_bytes + len(data) > _QUEUE:
+            self._counters["dropped_backlog_full"] += 1
+            return
+        self._waiting.append(data)
+        self._waiting_bytes += len(data)
+        if self._attempt is None:
+            self._attempt = self._loop.create_task(self._connect())
+
+    def pending(self) -> int:
+        buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._waiting_bytes + buffered
+
+    async def _connect(self) -> None:
+        try:
+            async with asyncio.timeout(_CONNECT):
+                await self._loop.create_connection(lambda: self, *self._to)
+        except (OSError, TimeoutError):
+            self._counters["connect_failed"] += 1
+            self._counters["dropped_unreachable"] += len(self._waiting)
+            self._forget_waiting()
+            self._retry_at = self._loop.time() + self._retry_wait
+            self._retry_wait = min(_RETRY_LAST, self._retry_wait * 2)
+        finally:
+            self._attempt = None
+
+    def _forget_waiting(self) -> None:
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    async def close(self) -> None:
+        """Flush and close; returns when the other side has been told."""
+        if self._attempt is not None:
+            await asyncio.wait([self._attempt])
+        if self._transport is not None:
+            self._transport.close()
+            await self._done
+
+    def abort(self) -> None:
+        if self._attempt is not None:
+            self._attempt.cancel()
+        if self._transport is not None:
+            self._transport.abort()
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        _tune(transport)
+        self._retry_wait = _RETRY_FIRST
+        waiting = [self._greeting]
+        for data in self._waiting:
+            waiting += (_LENGTH.pack(len(data)), data)
+        transport.write(b"".join(waiting))
+        self._counters["sent"] += len(self._waiting)
+        self._forget_waiting()
+        self._transport = transport
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._counters["connection_lost" if exc else "connection_closed"] += 1
+        self._transport = None
+        if not self._done.done():
+            self._done.set_result(None)
+
+
+class _Incoming(asyncio.Protocol):
+    """The incoming side: cuts the stream into frames; hangs up on anything else."""
+
+    def __init__(self, owner: TcpTransport) -> None:
+        self._owner = owner
+        self._source: Endpoint | None = None
+        self._rest = b""
+        self._transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        _tune(transport)
+        self._transport = transport
+        self._owner.incoming.add(self)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's name)
+        self._owner.incoming.discard(self)
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._rest:
+            data = self._rest + data
+        at = 0
+        if self._source is None:
+            at = self._greet(data)
+            if self._source is None:
+                self._rest = data
+                return
+        batch: Datagrams = []
+        source, limit, size = self._source, self._owner.max_datagram, len(data)
+        while size - at >= 4:
+            (length,) = _LENGTH.unpack_from(data, at)
+            if length > limit:
+                self._hang_up("rejected_oversized_frame")
+                break
+            if size - at - 4 < length:
+                break
+            batch.append((data[at + 4 : at + 4 + length], source))
+            at += 4 + length
+        self._rest = data[at:]
+        if batch:
+            self._owner.arrived(batch)
+
+    def _greet(self, data: bytes) -> int:
+        """Read the greeting, if it is complete; return where the frames begin."""
+        if not _MAGIC.startswith(data[:4]):
+            self._hang_up("rejected_greeting")
+            return 0
+        if len(data) < _GREETING.size:
+            return 0
+        _, port, length = _GREETING.unpack_from(data)
+        end: int = _GREETING.size + length
+        if len(data) < end:
+            return 0
+        try:
+            self._source = (data[_GREETING.size : end].decode("ascii"), port)
+        except UnicodeDecodeError:
+            self._hang_up("rejected_greeting")
+        return end
+
+    def _hang_up(self, reason: str) -> None:
+        self._owner.counters[reason] += 1
+        self._rest = b""
+        self.abort()
+
+
+def _tune(transport: asyncio.Transport) -> None:
+    sock = transport.get_extra_info("socket")
+    if sock is not None:
+        enlarge_buffers(sock)

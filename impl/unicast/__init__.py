@@ -1,0 +1,1 @@
+"""UNICAST as implemented: a pure core, its events and its effects."""

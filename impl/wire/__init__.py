@@ -1,0 +1,1 @@
+"""Datagrams: their headers, and how they are written and read."""

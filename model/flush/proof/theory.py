@@ -1,0 +1,189 @@
+"""FLUSH proved for any number of members, multicasts, flushes, views and crashes.
+
+`theory()` is `spec/Flush.tla` in its first design, repaired, in first-order logic. Its actions
+have the spec's names; tests/model/test_flush_inductive.py ties them to runs of the model.
+
+What is changed against the spec, and why what is proved here holds there:
+
+- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
+  it likes; the receiver's guards say what is heeded. Only START is taken up once, and not after a
+  later one of the same requester: that is what FifoUnicast gives. So no other message needs it.
+- A comparison of digests happens once for each flush. What it will find (`most`, `holder`) is
+  foretold by rigid functions: a run in which they are wrong goes no further, but every run of the
+  spec is one in which they are right.
+- A requester that suspects a participant gives its flush up, and asks anew in a step of its own;
+  giving up is possible at any time. RECONCILE may reach anybody, also who lacks nothing.
+- The next view may be decided by any requester that has suspended all, whether it leads or not.
+- block() and the policy MayOpenLatch are not there (nobody opens a latch but by STOP), and
+  PassLatch is one step with Multicast. The changed design is left to TLC.
+
+Every run of the repaired spec is a run here, with the messages as a history. What holds of all
+reachable states here therefore holds of all of the spec's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from raincheck.model.proof.induction import Conjunct, Property, Theory
+from raincheck.model.proof.logic import And, Expr, Function, Implies, World
+from raincheck.model.proof.vocabulary import nothing
+
+from .actions import transitions
+from .invariant import INVARIANT
+from .words import NO, RIGID, VOCABULARY, WITHOUT, Basis, reads
+
+__all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
+
+AXIOMS: Final = (
+    Conjunct(
+        "RankIsUnique",
+        "No two members have the same place in the first view.",
+        ("process", "process"),
+        lambda s, a, b: Implies(s.rank(a) == s.rank(b), a == b),
+        lambda s, a, b: [(s.rank(a), s.rank(b))],
+    ),
+)
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    return replace(Basis(), **{WITHOUT[name]: False for name in names})
+
+
+def survived(s: World, p: Expr, v: Expr) -> Expr:
+    """p was in view v and has gone on to the next."""
+    return And(s.running(p), v >= 1, v < s.view(p))
+
+
+def _virtual_synchrony(s: World) -> Expr:
+    return s.forall(
+        ["process", "process", "view", "process"],
+        lambda p, q, v, c: Implies(
+            And(survived(s, p, v), survived(s, q, v), s.member(v, c)),
+            s.cut(p, v, c) == s.cut(q, v, c),
+        ),
+    )
+
+
+def _same_view(s: World) -> Expr:
+    """The first view at whose end n had number i of c is the one it was sent in, or the present."""
+
+    def body(n: Expr, c: Expr, i: Expr, w: Expr) -> Expr:
+        v = s.sent_in(c, i)
+        return Implies(
+            And(s.running(n), i >= 1, i <= s.position(n, c)),
+            And(
+                v <= s.view(n),
+                Implies(v < s.view(n), i <= s.cut(n, v, c)),
+                Implies(And(w >= 1, w < v, s.member(w, c)), i > s.cut(n, w, c)),
+            ),
+        )
+
+    return s.forall(["process", "process", "place", "view"], body)
+
+
+def _nothing_lost(s: World) -> Expr:
+    return s.forall(
+        ["process", "process", "view", "place"],
+        lambda p, q, v, i: Implies(
+            And(
+                survived(s, p, v),
+                survived(s, q, v),
+                i >= 1,
+                i <= s.length(p),
+                s.sent_in(p, i) <= v,
+            ),
+            i <= s.cut(q, v, p),
+        ),
+    )
+
+
+def _latched(s: World) -> Expr:
+    return s.forall(
+        ["process"],
+        lambda p: Implies(And(s.running(p), s.view(p) < s.last()), s.latch(p)),
+    )
+
+
+def _still(s: World) -> Expr:
+    return s.forall(
+        ["flush", "process", "process", "process"],
+        lambda f, p, q, c: Implies(
+            And(
+                s.began(f),
+                s.active(f),
+                s.running(s.requester(f)),
+                s.suspended(f),
+                s.running(p),
+                s.running(q),
+                reads(s, p, c),
+                reads(s, q, c),
+            ),
+            And(s.latch(p), s.position(p, c) == s.position(q, c)),
+        ),
+    )
+
+
+PROPERTIES: Final = (
+    Property(
+        "VirtualSynchrony",
+        "The survivors of a view have received the same multicasts before they install the next.",
+        _virtual_synchrony,
+    ),
+    Property(
+        "SameView",
+        "A multicast is received in the view in which it was sent.",
+        _same_view,
+    ),
+    Property(
+        "NothingLost",
+        "Who survives a view has received in it all that its other survivors sent.",
+        _nothing_lost,
+    ),
+    Property(
+        "LatchedUntilInstalled",
+        "From the decision of a view until it is installed nobody multicasts.",
+        _latched,
+    ),
+    Property(
+        "Still",
+        "While a view is being changed nobody multicasts, and all have received the same.",
+        _still,
+    ),
+)
+
+
+def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
+    """Init of the spec: all are in the first view, and nothing was sent."""
+    values: dict[str, Function] = {
+        name: nothing(symbol.result)
+        for name, symbol in VOCABULARY.items()
+        if symbol.result not in ("process", "flush")
+    }
+    values |= {
+        "running": lambda _: True,
+        "view": lambda _: 1,
+        "blocked": lambda _: NO,
+        "last": lambda: 1,
+        "member": lambda v, _: v == 1,
+    }
+    return True, values
+
+
+def theory(basis: Basis | None = None) -> Theory:
+    """FLUSH over the given basis: all assumptions and repairs, unless told otherwise."""
+    return Theory(
+        "flush",
+        VOCABULARY,
+        RIGID,
+        AXIOMS,
+        initial,
+        transitions(basis or Basis()),
+        INVARIANT,
+        PROPERTIES,
+        (),
+        {"blocked": 3},
+    )

@@ -1,0 +1,1 @@
+"""GMS: the model of its specification."""

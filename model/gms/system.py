@@ -1,0 +1,459 @@
+"""The whole GMS system: the members of `gms.py`, composed, and FLUSH around them.
+
+The twin of `Next` in `spec/Gms.tla` and of the bounds in `spec/MCGms.tla`: channels, what FLUSH
+does in between, multicasts, and how often the environment may act. Moves carry the names of the
+spec's actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.machine import Value
+from raincheck.model.machine.network import receivable, take
+from raincheck.model.machine.rows import placed, with_
+from raincheck.model.machine.runs import Address
+
+from . import handlers as node
+from .events import (
+    Answer,
+    BeginChange,
+    Crash,
+    Finish,
+    Install,
+    InstallView,
+    Leave,
+    Out,
+    Prepared,
+    ReceiveAlive,
+    ReceiveExcluded,
+    ReceiveInstall,
+    ReceiveJoin,
+    ReceiveJoinRsp,
+    ReceiveLeave,
+    ReceiveNewView,
+    ReceiveNotJoined,
+    ReceivePrepare,
+    ReceiveViewAck,
+    RequestTransfer,
+    Restart,
+    Resume,
+    SendExcluded,
+    SendInstall,
+    SendJoinRsp,
+    SendLeave,
+    SendNewView,
+    SendNotJoined,
+    SendViewAck,
+    Suspect,
+    Suspend,
+    Suspended,
+    Trust,
+    View,
+    ViewId,
+)
+from .handlers import HANDLERS, NONE, Local
+from .promises import invariants
+from .state import Constants, Content, Entry, Message, Prepare, State, Stop, constants_of, variables
+
+
+def machine(values: Mapping[str, Value]) -> GmsSystem:
+    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    return GmsSystem(constants_of(values))
+
+
+class GmsSystem(Composed[State, Local]):
+    """The bounded instance as a machine for the explorer."""
+
+    name = "gms"
+    handlers = HANDLERS
+
+    def __init__(self, constants: Constants) -> None:
+        """Take the instance's constants."""
+        self.constants = constants
+        self.rules = constants.rules
+        self.nodes = constants.nodes
+        self.index = {n: i for i, n in enumerate(constants.nodes)}
+        self._invariants = invariants(self._address)
+
+    @property
+    def invariants(self) -> Mapping[str, Callable[[State], bool]]:
+        """The spec's invariants, by name."""
+        return self._invariants
+
+    def variables(self, state: State) -> dict[str, Value]:
+        """Return the state in the variables of `Gms.tla`."""
+        return variables(self.nodes, state)
+
+    def local(self, state: State, node: str) -> Local:
+        """Return a node's local state."""
+        return state.locals[self.index[node]]
+
+    def initial(self) -> Iterator[State]:
+        """The founders are members of the first view; everybody else asks to join."""
+        c = self.constants
+        members = tuple(Address(n, 0) for n in c.nodes if n in c.founders)
+        first = View(ViewId(1, members[0]), members)
+        size = len(c.nodes)
+        yield State(
+            tuple(node.founder(n, first) if n in c.founders else node.joiner(n) for n in c.nodes),
+            tuple(tuple(() for _ in c.nodes) for _ in c.nodes),
+            frozenset(Address(n, 0) for n in c.nodes if n not in c.founders),
+            (NONE,) * size,
+            (frozenset(),) * size,
+            (False,) * size,
+            ((),) * size,
+            ((0,) * size,) * size,
+            (None,) * size,
+            (None,) * size,
+            frozenset({(None, first)}),
+        )
+
+    # ------------------------------------------------------------------ steps
+
+    def moves(self, state: State) -> Iterator[Move[State]]:
+        """Every enabled action, in the order of `MCNext`."""
+        for i, name in enumerate(self.nodes):
+            yield from self._lead(state, i)
+            yield from self._lives(state, i)
+            yield from self._doubts(state, i)
+            for j, other in enumerate(self.nodes):
+                for a in sorted(a for a in state.join_req if a.node == other):
+                    without = state._replace(join_req=state.join_req - {a})
+                    yield from self.act(without, name, ReceiveJoin(a), (name, other))
+                yield from self._arrivals(state, i, j)
+                yield from self._alive(state, i, j)
+        yield from self._environment(state)
+
+    def _lead(self, state: State, i: int) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        name = me.node
+        if me.view is not None and me.view.id.counter < c.max_views:
+            first = state.position[i] if c.digest_first else state.digest[i]
+            yield from self.act(
+                state._replace(digest=with_(state.digest, i, first)), name, BeginChange()
+            )
+        yield from self._suspended(state, i)
+        for move in self.act(state, name, InstallView()):
+            answered = move.target._replace(digest=with_(move.target.digest, i, None))
+            yield move._replace(target=answered)
+        opened = state._replace(latch=with_(state.latch, i, False))
+        yield from self.act(opened, name, Finish())
+        if name in c.requesters and not me.transfer:
+            yield from self.act(state, name, RequestTransfer())
+
+    def _suspended(self, state: State, i: int) -> Iterator[Move[State]]:
+        me, asked = state.locals[i], state.asked[i]
+        if me.phase != "flushing" or asked & me.gone:
+            return
+        mine = self._address(me)
+        if self.rules.flush:
+            if {a.member for a in state.answers[i]} != asked - {mine}:
+                return
+            if self.constants.virtual_synchrony and not self._flushed(state, asked):
+                return
+        answers = tuple(sorted(state.answers[i], key=lambda a: a.member))
+        told = state._replace(
+            asked=with_(state.asked, i, NONE), answers=with_(state.answers, i, frozenset())
+        )
+        for move in self.act(told, me.node, Suspended(answers), (me.node,)):
+            proposal = move.target.locals[i].proposal
+            target = move.target
+            if proposal is not None and self.constants.view_in_band:
+                assert me.view is not None
+                entry = Entry(me.view.id.counter, proposal.id.counter)
+                stream = with_(target.stream, i, (*target.stream[i], entry))
+                target = target._replace(stream=stream)
+            yield move._replace(target=target)
+
+    def _flushed(self, state: State, participants: frozenset[Address]) -> bool:
+        """What FLUSH promises: the participants have the same multicasts of their view."""
+        places = [self.index[a.node] for a in participants]
+        for p in places:
+            view = state.locals[p].view
+            for s in {self.index[a.node] for a in view.members} if view is not None else ():
+                if s in places:
+                    if self._unread(state, p, s):
+                        return False
+                elif any(
+                    state.locals[q].view == view and state.position[q][s] != state.position[p][s]
+                    for q in places
+                ):
+                    return False
+        return True
+
+    def _unread(self, state: State, p: int, s: int) -> bool:
+        view = state.locals[p].view
+        rest = state.stream[s][state.position[p][s] :]
+        return view is not None and any(entry.view <= view.id.counter for entry in rest)
+
+    def _lives(self, state: State, i: int) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        if me.node in c.leavers:
+            yield from self.act(state, me.node, Leave())
+        down = sum(other.status == "crashed" for other in state.locals)
+        if me.node in c.crashers and down < c.max_crashes:
+            yield from self.act(state, me.node, Crash())
+        if me.node in c.returners and me.incarnation == 0 and self._forgotten(state, i):
+            fresh = state._replace(
+                stream=with_(state.stream, i, ()),
+                position=tuple(with_(row, i, 0) for row in state.position),
+            )
+            for move in self.act(fresh, me.node, Restart()):
+                asks = self._address(move.target.locals[i])
+                target = move.target._replace(join_req=move.target.join_req | {asks})
+                yield move._replace(target=target)
+
+    def _forgotten(self, state: State, i: int) -> bool:
+        """Nobody is still reading the stream of the node's former life."""
+        mine, length = self._address(state.locals[i]), len(state.stream[i])
+        return not any(
+            isinstance(m.content, SendJoinRsp) for row in state.channel for ms in row for m in ms
+        ) and all(
+            state.position[p][i] == length
+            for p, them in enumerate(state.locals)
+            if node.running(them) and mine in node.members_of(them)
+        )
+
+    def _doubts(self, state: State, i: int) -> Iterator[Move[State]]:
+        c, me = self.constants, state.locals[i]
+        known = {m for them in state.locals for m in node.members_of(them)}
+        for a in sorted(known - {self._address(me)}):
+            alive = self._is_alive(state, a)
+            doubted = not c.accurate_suspicion and me.node in c.doubters
+            doubted = doubted and any(me.node in s and a.node not in s for s in c.sides)
+            if a not in me.suspects | me.gone and (doubted or not alive):
+                yield from self.act(state, me.node, Suspect(a))
+            if a in me.suspects and alive:
+                yield from self.act(state, me.node, Trust(a))
+
+    def _alive(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
+        me, them = state.locals[i], state.locals[j]
+        told = any(isinstance(m.content, SendExcluded) for m in state.channel[i][j])
+        if self.constants.accurate_suspicion or told or not node.running(them):
+            return
+        if self._address(them) not in node.members_of(me):
+            yield from self.act(state, me.node, ReceiveAlive(self._address(them)))
+
+    def _arrivals(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
+        name, channel = self.nodes[i], state.channel[j][i]
+        for place in receivable(channel, self.constants.fifo_unicast):
+            message, left = take(channel, place)
+            event = _event(message)
+            if event is None or not self._in_band(state, i, j, message):
+                continue
+            after = state._replace(channel=placed(state.channel, j, i, left))
+            if isinstance(event, ReceiveNewView) and self.constants.view_in_band:
+                at = state.position[i][j] + 1
+                after = after._replace(position=placed(state.position, i, j, at))
+            for move in self.act(after, name, event, (name, self.nodes[j])):
+                yield move._replace(target=self._received(move, i, j, message))
+
+    def _in_band(self, state: State, i: int, j: int, message: Message) -> bool:
+        """Whether NEW_VIEW is what comes next in its sender's stream, if it is a multicast."""
+        content = message.content
+        if not isinstance(content, SendNewView) or not self.constants.view_in_band:
+            return True
+        rest = state.stream[j][state.position[i][j] :]
+        return bool(rest) and rest[0].news == content.view.id.counter
+
+    def _received(self, move: Move[State], i: int, j: int, message: Message) -> State:
+        """What the layers around do when a message has been handled."""
+        state, content = move.target, message.content
+        for output in move.outputs:
+            if isinstance(output, Prepared) and isinstance(content, Prepare):
+                state = state._replace(latch=with_(state.latch, i, True))
+                asked = frozenset(content.participants)
+                if self._is_member(state, message.sender) and state.asked[j] == asked:
+                    answer = Answer(self._address(state.locals[i]), output.view, output.held)
+                    answers = with_(state.answers, j, state.answers[j] | {answer})
+                    state = state._replace(answers=answers)
+            elif isinstance(output, Install) and isinstance(content, SendJoinRsp):
+                state = state._replace(
+                    position=with_(state.position, i, message.digest),
+                    start=with_(state.start, i, message),
+                )
+        return state
+
+    # ------------------------------------------------------------------ nobody's actions
+
+    def _environment(self, state: State) -> Iterator[Move[State]]:
+        for action, target in (
+            *self._request_join(state),
+            *self._flush_again(state),
+            *self._receive_stop(state),
+            *self._multicast(state),
+            *self._deliver(state),
+        ):
+            yield Move(action, (), target)
+
+    def _request_join(self, state: State) -> Iterator[tuple[str, State]]:
+        c = self.constants
+        for me in state.locals:
+            a = self._address(me)
+            if me.status != "joining" or a in state.join_req or not c.retry_join:
+                continue
+            queued = any(
+                node.running(them) and a in them.joining | set(node.members_of(them))
+                for them in state.locals
+            )
+            if c.impatient or not queued:
+                yield "RequestJoin", state._replace(join_req=state.join_req | {a})
+
+    def _flush_again(self, state: State) -> Iterator[tuple[str, State]]:
+        for i, me in enumerate(state.locals):
+            if me.phase == "flushing" and state.asked[i] & me.gone:
+                left = state.asked[i] - me.gone
+                again = state._replace(
+                    asked=with_(state.asked, i, left),
+                    answers=with_(state.answers, i, frozenset()),
+                )
+                yield "FlushAgain", self._prepare(again, i, left)
+
+    def _prepare(self, state: State, i: int, participants: frozenset[Address]) -> State:
+        me = state.locals[i]
+        assert me.view is not None
+        body = Prepare(me.view.id.counter, tuple(sorted(participants)))
+        for a in participants - {self._address(me)}:
+            state = self._post(state, i, a, body)
+        return state
+
+    def _receive_stop(self, state: State) -> Iterator[tuple[str, State]]:
+        for i, me in enumerate(state.locals):
+            for j in range(len(self.nodes)):
+                channel = state.channel[j][i]
+                for place in receivable(channel, self.constants.fifo_unicast):
+                    message, left = take(channel, place)
+                    if not isinstance(message.content, Stop):
+                        continue
+                    target = state._replace(channel=placed(state.channel, j, i, left))
+                    if message.sender == me.promised:
+                        target = target._replace(latch=with_(state.latch, i, False))
+                    yield "ReceiveStop", target
+
+    def _multicast(self, state: State) -> Iterator[tuple[str, State]]:
+        c = self.constants
+        for i, me in enumerate(state.locals):
+            said = sum(entry.news == 0 for entry in state.stream[i])
+            if me.view is None or state.latch[i] or me.node not in c.senders or said >= c.max_said:
+                continue
+            stream = (*state.stream[i], Entry(me.view.id.counter))
+            yield "Multicast", state._replace(stream=with_(state.stream, i, stream))
+
+    def _deliver(self, state: State) -> Iterator[tuple[str, State]]:
+        for i, me in enumerate(state.locals):
+            if me.view is None:
+                continue
+            for s in sorted({self.index[a.node] for a in me.view.members}):
+                at = state.position[i][s]
+                entry = state.stream[s][at] if at < len(state.stream[s]) else None
+                if entry is None or entry.news or entry.view > me.view.id.counter:
+                    continue
+                if state.latch[i] and not self._reads_on(state, me, s, at):
+                    continue
+                yield "Deliver", state._replace(position=placed(state.position, i, s, at + 1))
+
+    def _reads_on(self, state: State, me: Local, s: int, at: int) -> bool:
+        """Of a sender that is gone a suspended member takes only what another one has."""
+        name = self.nodes[s]
+        there = any(a.node == name and self._is_member(state, a) for a in node.members_of(me))
+        return there or any(
+            node.running(them) and state.latch[q] and state.position[q][s] > at
+            for q, them in enumerate(state.locals)
+        )
+
+    # ------------------------------------------------------------------ the network
+
+    def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
+        """The state once the node has changed and the layers around have its outputs."""
+        i = self.index[node]
+        old = state.locals[i]
+        state = state._replace(locals=with_(state.locals, i, local))
+        for output in outputs:
+            match output:
+                case Suspend(participants):
+                    asked = frozenset(participants)
+                    state = state._replace(
+                        asked=with_(state.asked, i, asked), latch=with_(state.latch, i, True)
+                    )
+                    state = self._prepare(state, i, asked)
+                case Install(view):
+                    state = state._replace(steps=state.steps | {(old.view, view)})
+                case Resume():
+                    assert local.view is not None
+                    for a in set(local.view.members) - set(local.view.joiners):
+                        if a != self._address(local):
+                            state = self._post(state, i, a, Stop())
+                case SendLeave(to):
+                    if self._is_member(state, to):
+                        state = self._post(state, i, to, output, self._address(old))
+                case Prepared() | Out():
+                    pass
+                case _:
+                    state = self._post(state, i, output.to, output)
+        return state if local.status in ("joining", "member") else self._ended(state, i)
+
+    def _post(
+        self, state: State, i: int, to: Address, content: Content, sender: Address | None = None
+    ) -> State:
+        """Send a message; to a process that is gone it is lost."""
+        if not self._is_alive(state, to):
+            return state
+        digest: tuple[int, ...] = ()
+        if isinstance(content, SendJoinRsp):
+            digest = self._digest(state, i)
+        j = self.index[to.node]
+        message = Message(sender or self._address(state.locals[i]), content, digest)
+        return state._replace(channel=placed(state.channel, i, j, (*state.channel[i][j], message)))
+
+    def _digest(self, state: State, i: int) -> tuple[int, ...]:
+        first = state.digest[i]
+        digest = first if self.constants.digest_first and first else state.position[i]
+        return with_(digest, i, digest[i] + 1) if self.constants.plus_one else digest
+
+    def _ended(self, state: State, i: int) -> State:
+        return state._replace(
+            channel=tuple(with_(row, i, ()) for row in state.channel),
+            asked=with_(state.asked, i, NONE),
+            answers=with_(state.answers, i, frozenset()),
+            latch=with_(state.latch, i, False),
+            position=with_(state.position, i, (0,) * len(self.nodes)),
+            digest=with_(state.digest, i, None),
+            start=with_(state.start, i, None),
+        )
+
+    def _address(self, me: Local) -> Address:
+        return node.address(self.rules, me)
+
+    def _is_alive(self, state: State, a: Address) -> bool:
+        them = state.locals[self.index[a.node]]
+        return them.status in ("joining", "member") and self._address(them) == a
+
+    def _is_member(self, state: State, a: Address) -> bool:
+        them = state.locals[self.index[a.node]]
+        return node.running(them) and self._address(them) == a
+
+
+def _event(message: Message) -> Any:
+    """The input that a message is for its receiver; None for what FLUSH takes."""
+    sender, content = message.sender, message.content
+    match content:
+        case Prepare(counter, participants):
+            return ReceivePrepare(sender, counter, participants)
+        case SendNewView(_, view):
+            return ReceiveNewView(sender, view)
+        case SendViewAck(_, counter):
+            return ReceiveViewAck(sender, counter)
+        case SendInstall(_, counter):
+            return ReceiveInstall(sender, counter)
+        case SendJoinRsp(_, view):
+            return ReceiveJoinRsp(sender, view)
+        case SendNotJoined(_, counter):
+            return ReceiveNotJoined(sender, counter)
+        case SendLeave():
+            return ReceiveLeave(sender)
+        case SendExcluded(_, view):
+            return ReceiveExcluded(sender, view)
+    return None

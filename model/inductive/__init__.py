@@ -1,1 +1,0 @@
-"""Inductive invariants, proved by Z3 for unbounded instances."""

@@ -1,0 +1,1 @@
+"""State machines, their values and graphs, and how graphs are explored."""

@@ -1,0 +1,1 @@
+"""NAKACK: the model of its specification."""

@@ -1,0 +1,469 @@
+"""NAKACK: the twin of `spec/Nakack.tla`, one function per handler of a member.
+
+The law of this file: a handler sees one member's local state and one input. Its guard comes
+first, conjunct by conjunct in the spec's words; what it sends and passes up are outputs. What
+the layers around guarantee (that a view is flushed, that what is stable was delivered) is not a
+handler's business: `nakack_system.py` sees to it. Rules N1 to N8 are quoted in the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, TypeAlias
+
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.runs import Address
+
+from . import events as on
+from .events import Alive, Data, Delivered, Nak, Output
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The bounds and the repairs that are switched on; the names are the spec's constants."""
+
+    window: int = 128
+    retain: int = 512
+    announcing: bool = True
+    vector: bool = True
+    ask_holders: bool = True
+    digest_means: str = "delivered"
+    freezing: str = "gap"
+    keep_departed: bool = True
+    keep_undelivered: bool = True
+    own_copy: bool = True
+    view_tag: bool = True
+    members_only: bool = True
+
+
+class Stream(NamedTuple):
+    """A member's stream as another has it; the fields are the spec's. `holder`: None is nobody."""
+
+    delivered: int = 0
+    held: tuple[tuple[int, int], ...] = ()
+    heard: int = 0
+    holder: Address | None = None
+    frozen: bool = False
+
+    def has(self, seqno: int) -> bool:
+        """Tell whether the multicast is kept."""
+        return any(k == seqno for k, _ in self.held)
+
+    def tag(self, seqno: int) -> int:
+        """Return the view in which the multicast was sent; 0 if it is not kept."""
+        return next((view for k, view in self.held if k == seqno), 0)
+
+    def arrived(self) -> int:
+        """Return how much of it is here without a gap."""
+        at = self.delivered
+        for k, _ in self.held:
+            if k == at + 1:
+                at = k
+        return at
+
+    def missing(self) -> tuple[int, ...]:
+        """Return what is missing of it, as far as is known."""
+        here = {k for k, _ in self.held}
+        return tuple(k for k in range(self.delivered + 1, self.heard + 1) if k not in here)
+
+    def with_(self, seqno: int, view: int) -> Stream:
+        """Return the stream with one more multicast kept."""
+        return self._replace(held=tuple(sorted({*self.held, (seqno, view)})))
+
+
+Streams: TypeAlias = tuple[tuple[Address, Stream], ...]
+"""Streams by member, in the order of addresses."""
+
+
+class Local(NamedTuple):
+    """What one member knows. `members` are those of its view, in the order of addresses."""
+
+    node: str
+    incarnation: int = 0
+    status: str = "joining"
+    view: int = 0
+    members: tuple[Address, ...] = ()
+    sent: int = 0
+    acked: tuple[tuple[Address, int], ...] = ()
+    owed: tuple[Address, ...] = ()
+    stream: Streams = ()
+    departed: Streams = ()
+
+
+Answer: TypeAlias = Accepted[Local, Output] | Refused
+
+
+def address(me: Local) -> Address:
+    """Return the member's address."""
+    return Address(me.node, me.incarnation)
+
+
+def running(me: Local) -> bool:
+    """Tell whether the process takes part in the protocol."""
+    return me.status == "member"
+
+
+def founder(node: str, members: tuple[Address, ...]) -> Local:
+    """Return the initial state of a member of the first view."""
+    acked = tuple((m, 0) for m in members if m.node != node)
+    streams = tuple((m, Stream()) for m in members)
+    return Local(node, 0, "member", 1, members, 0, acked, (), streams)
+
+
+def stream_of(streams: Streams, source: Address) -> Stream | None:
+    """Return the stream of that member, None where there is none."""
+    return next((stream for who, stream in streams if who == source), None)
+
+
+def lowest(me: Local) -> int:
+    """Return up to where all others have acknowledged."""
+    return min((at for _, at in me.acked), default=me.sent)
+
+
+def _put(streams: Streams, source: Address, stream: Stream) -> Streams:
+    others = [entry for entry in streams if entry[0] != source]
+    return tuple(sorted([*others, (source, stream)]))
+
+
+def _changed(me: Local, source: Address, stream: Stream) -> Local:
+    return me._replace(stream=_put(me.stream, source, stream))
+
+
+def _hear(rules: Rules, stream: Stream, k: int) -> Stream:
+    """The stream goes up to k, as somebody says."""
+    within = stream.delivered + 2 * rules.window
+    if stream.frozen and rules.freezing != "all":
+        within = stream.heard
+    return stream._replace(heard=max(stream.heard, min(k, within)))
+
+
+def _alive(me: Local, to: Address, asking: bool) -> Alive:
+    stream = stream_of(me.stream, to)
+    return Alive(to, me.sent, asking, stream.delivered if stream is not None else 0)
+
+
+def _runs(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
+    return running(me), "Running(n)", {"status": me.status}
+
+
+def _is_other(me: Local, who: Address) -> bool:
+    return who in me.members and who != address(me)
+
+
+# ---------------------------------------------------------------------- sending
+
+
+def multicast(rules: Rules, me: Local, _event: on.Multicast) -> Answer:
+    """The application multicasts (N1, N7)."""
+    mine = address(me)
+    own = stream_of(me.stream, mine) or Stream()
+    refused = refusal(
+        _runs(me),
+        (
+            me.sent - lowest(me) < rules.window,
+            "sent[n] - Lowest(n) < Window",
+            {"sent": me.sent, "acked": me.acked},
+        ),
+        (
+            len(own.held) < rules.retain,
+            "Cardinality(DOMAIN stream[n][n].held) < Retain",
+            {"held": own.held},
+        ),
+    )
+    if refused:
+        return refused
+    k = me.sent + 1
+    outputs = tuple(
+        Data(m, mine, k, me.view) for m in me.members if m != mine or not rules.own_copy
+    )
+    me = me._replace(sent=k)
+    if rules.own_copy:
+        me = _changed(me, mine, own.with_(k, me.view)._replace(heard=k))
+    return Accepted(me, outputs)
+
+
+def announce(rules: Rules, me: Local, _event: on.Announce) -> Answer:
+    """A multicast has not been acknowledged by all: say how far the stream goes."""
+    lagging = [m for m, at in me.acked if at < me.sent]
+    refused = refusal(
+        _runs(me),
+        (rules.announcing, "Announcing", {}),
+        (
+            bool(lagging),
+            "\\E m \\in DOMAIN acked[n] : acked[n][m] < sent[n]",
+            {"acked": me.acked, "sent": me.sent},
+        ),
+    )
+    return refused or Accepted(me, tuple(_alive(me, m, True) for m in lagging))
+
+
+# ---------------------------------------------------------------------- receiving
+
+
+def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
+    """A multicast arrives (N1, N8)."""
+    refused = refusal(_runs(me))
+    if refused:
+        return refused
+    _, source, seqno, view = event
+    stream = stream_of(me.stream, source)
+    if stream is None:
+        if rules.members_only:
+            return Accepted(me)
+        return Accepted(_changed(me, source, Stream(heard=seqno).with_(seqno, view)))
+    new = seqno > stream.delivered and not stream.has(seqno)
+    late = stream.frozen and rules.freezing != "all" and seqno > stream.heard
+    if not new or late:
+        return Accepted(me)
+    if seqno > stream.delivered + 2 * rules.window:
+        return Accepted(_changed(me, source, _hear(rules, stream, seqno)))
+    taken = stream.with_(seqno, view)._replace(heard=max(stream.heard, seqno))
+    return Accepted(_changed(me, source, taken))
+
+
+def receive_alive(rules: Rules, me: Local, event: on.ReceiveAlive) -> Answer:
+    """A sign of life: something may be missing, or an acknowledgement be wanted; and one."""
+    refused = refusal(_runs(me))
+    if refused:
+        return refused
+    sender, highest, asking, delivered = event
+    stream = stream_of(me.stream, sender)
+    if stream is None or not _is_other(me, sender):
+        return Accepted(me)
+    if highest > stream.arrived():
+        me = _changed(me, sender, _hear(rules, stream, highest))
+    elif asking:
+        me = me._replace(owed=tuple(sorted({*me.owed, sender})))
+    if delivered <= me.sent:
+        acked = tuple((m, max(at, delivered) if m == sender else at) for m, at in me.acked)
+        me = me._replace(acked=acked)
+    return Accepted(me)
+
+
+def ask(rules: Rules, me: Local, event: on.Ask) -> Answer:
+    """Ask for what is missing of a stream (N2)."""
+    source, to = event
+    stream = stream_of(me.stream, source) or Stream()
+    missing = stream.missing()
+    refused = refusal(
+        _runs(me),
+        (_is_other(me, source), "s \\in Others(n)", {"s": source, "members": me.members}),
+        (bool(missing), "Missing(stream[n][s]) # {}", {"heard": stream.heard}),
+        (
+            to == source or (rules.ask_holders and to == stream.holder),
+            "to = s \\/ (AskHolders /\\ to = stream[n][s].holder)",
+            {"to": to, "holder": stream.holder or "nobody"},
+        ),
+    )
+    return refused or Accepted(me, (Nak(to, source, missing),))
+
+
+def receive_nak(_rules: Rules, me: Local, event: on.ReceiveNak) -> Answer:
+    """Somebody asks for multicasts: send again what is kept of them (N2)."""
+    refused = refusal(_runs(me))
+    if refused:
+        return refused
+    sender, source, missing = event
+    stream = stream_of(me.stream, source) or stream_of(me.departed, source) or Stream()
+    again = (Data(sender, source, k, view) for k, view in stream.held if k in missing)
+    return Accepted(me, tuple(again))
+
+
+def deliver(rules: Rules, me: Local, event: on.Deliver) -> Answer:
+    """Pass up the next multicast of a stream."""
+    source = event.source
+    stream = stream_of(me.stream, source)
+    k = stream.delivered + 1 if stream is not None else 0
+    tag = stream.tag(k) if stream is not None else 0
+    refused = refusal(
+        _runs(me),
+        (stream is not None, "s \\in DOMAIN stream[n]", {"s": source}),
+        (tag > 0, "k \\in DOMAIN stream[n][s].held", {"k": k}),
+        (
+            not rules.view_tag or tag <= me.view,
+            "ViewTag => stream[n][s].held[k] <= view[n]",
+            {"held[k]": tag, "view": me.view},
+        ),
+    )
+    if refused:
+        return refused
+    assert stream is not None
+    me = _changed(me, source, stream._replace(delivered=k))
+    if source != address(me):
+        me = me._replace(owed=tuple(sorted({*me.owed, source})))
+    return Accepted(me, (Delivered(source, k, tag),))
+
+
+def acknowledge(_rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
+    """Acknowledge what has been delivered of a stream."""
+    source = event.source
+    refused = refusal(_runs(me), (source in me.owed, "s \\in owed[n]", {"owed": me.owed}))
+    if refused:
+        return refused
+    me = me._replace(owed=tuple(m for m in me.owed if m != source))
+    return Accepted(me, (_alive(me, source, False),))
+
+
+# ---------------------------------------------------------------------- what the layers around say
+
+
+def heard_of(rules: Rules, me: Local, event: on.HeardOf) -> Answer:
+    """STABLE: somebody has received more of a stream than is here (N3)."""
+    holder, source, at = event
+    stream = stream_of(me.stream, source) or Stream()
+    refused = refusal(
+        _runs(me),
+        (rules.vector, "Vector", {}),
+        (_is_other(me, source), "s \\in Others(n)", {"s": source, "members": me.members}),
+        (_is_other(me, holder), "m \\in Others(n)", {"m": holder, "members": me.members}),
+        (
+            at > stream.arrived(),
+            "Arrived(stream[m][s]) > Arrived(stream[n][s])",
+            {"at": at, "Arrived": stream.arrived()},
+        ),
+    )
+    if refused:
+        return refused
+    stream = _hear(rules, stream, at)
+    if holder != source:
+        stream = stream._replace(holder=holder)
+    return Accepted(_changed(me, source, stream))
+
+
+def purge(rules: Rules, me: Local, event: on.Purge) -> Answer:
+    """STABLE: forget what is stable, and all of those who are gone (N4)."""
+    source, at = event
+    stream = stream_of(me.stream, source)
+    held = stream.held if stream is not None else ()
+    refused = refusal(
+        _runs(me),
+        (stream is not None, "s \\in DOMAIN stream[n]", {"s": source}),
+        (
+            any(k <= at for k, _ in held) or bool(me.departed),
+            "(\\E k \\in DOMAIN stream[n][s].held : k <= at) \\/ DOMAIN departed[n] # {}",
+            {"held": held, "at": at},
+        ),
+    )
+    if refused:
+        return refused
+    assert stream is not None
+    up = min(at, stream.delivered) if rules.keep_undelivered else at
+    left = tuple(entry for entry in held if entry[0] > up)
+    return Accepted(_changed(me, source, stream._replace(held=left))._replace(departed=()))
+
+
+def freeze(rules: Rules, me: Local, event: on.Freeze) -> Answer:
+    """The membership: a member is gone; take no more of its stream."""
+    source = event.source
+    stream = stream_of(me.stream, source) or Stream()
+    refused = refusal(
+        _runs(me),
+        (_is_other(me, source), "s \\in Others(n)", {"s": source, "members": me.members}),
+        (not stream.frozen, "~stream[n][s].frozen", {}),
+    )
+    if refused:
+        return refused
+    stream = stream._replace(frozen=True)
+    if rules.freezing == "gap":
+        arrived = stream.arrived()
+        within = tuple(entry for entry in stream.held if entry[0] <= arrived)
+        stream = stream._replace(heard=arrived, held=within)
+    return Accepted(_changed(me, source, stream))
+
+
+def fetch(_rules: Rules, me: Local, event: on.Fetch) -> Answer:
+    """FLUSH: a stream up to a cut belongs to this view, and somebody has it."""
+    source, at, holder = event
+    stream = stream_of(me.stream, source) or Stream()
+    refused = refusal(
+        _runs(me),
+        (_is_other(me, source), "s \\in Others(n)", {"s": source, "members": me.members}),
+        (
+            at > stream.arrived(),
+            "next.cut[s] > Arrived(stream[n][s])",
+            {"cut[s]": at, "Arrived": stream.arrived()},
+        ),
+    )
+    if refused:
+        return refused
+    fetched = stream._replace(heard=max(stream.heard, at), holder=holder)
+    return Accepted(_changed(me, source, fetched))
+
+
+def install_view(rules: Rules, me: Local, event: on.InstallView) -> Answer:
+    """The membership: the next view."""
+    number, members = event
+    mine = address(me)
+    refused = refusal(
+        _runs(me),
+        (number == me.view + 1, "v = view[n] + 1", {"v": number, "view": me.view}),
+        (mine in members, "n \\in next.members", {"members": members}),
+    )
+    if refused:
+        return refused
+    own = stream_of(me.stream, mine) or Stream()
+    acked, streams = dict(me.acked), dict(me.stream)
+    departed: Streams = ()
+    if rules.keep_departed and members != (mine,):
+        gone = {m: s for m, s in me.stream if m in me.members and m not in members}
+        departed = tuple(sorted({**dict(me.departed), **gone}.items()))
+    me = me._replace(
+        view=number,
+        members=members,
+        acked=tuple((m, acked.get(m, own.delivered)) for m in members if m != mine),
+        owed=tuple(m for m in me.owed if m in members),
+        stream=tuple((m, streams.get(m, Stream())._replace(holder=None)) for m in members),
+        departed=departed,
+    )
+    return Accepted(me)
+
+
+def join(rules: Rules, me: Local, event: on.Join) -> Answer:
+    """A joiner has its JOIN_RSP: it begins behind the digest (N5)."""
+    number, members, digest = event
+    refused = refusal((me.status == "joining", 'status[n] = "joining"', {"status": me.status}))
+    if refused:
+        return refused
+    told = dict(digest)
+    begins = {m: _first(rules, told[m]) if m in told else 0 for m in members}
+    me = me._replace(
+        status="member",
+        view=number,
+        members=members,
+        acked=tuple((m, 0) for m in members if m != address(me)),
+        stream=tuple((m, Stream(begins[m], (), begins[m])) for m in members),
+    )
+    return Accepted(me)
+
+
+def _first(rules: Rules, at: int) -> int:
+    if rules.digest_means == "expected":
+        return max(at - 1, 0)
+    return at + 1 if rules.digest_means == "more" else at
+
+
+def crash(_rules: Rules, me: Local, _event: on.Crash) -> Answer:
+    """The process ends without a word."""
+    return refusal(_runs(me)) or Accepted(Local(me.node, me.incarnation, "crashed"))
+
+
+HANDLERS: Final[Mapping[str, Callable[[Rules, Local, Any], Answer]]] = {
+    "Multicast": multicast,
+    "Announce": announce,
+    "ReceiveData": receive_data,
+    "ReceiveAlive": receive_alive,
+    "Ask": ask,
+    "ReceiveNak": receive_nak,
+    "Deliver": deliver,
+    "Acknowledge": acknowledge,
+    "HeardOf": heard_of,
+    "Purge": purge,
+    "Freeze": freeze,
+    "Fetch": fetch,
+    "InstallView": install_view,
+    "Join": join,
+    "Crash": crash,
+}
+
+INPUTS: Final[Mapping[str, type[Any]]] = {name: getattr(on, name) for name in HANDLERS}

@@ -1,0 +1,1 @@
+"""NAKACK: its safety, proved for any number of members and messages."""

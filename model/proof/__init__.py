@@ -1,0 +1,1 @@
+"""The proof engine: inductive invariants, checked by Z3."""

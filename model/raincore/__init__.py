@@ -1,0 +1,1 @@
+"""Raincore: the model of its specification."""

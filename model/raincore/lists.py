@@ -1,0 +1,91 @@
+"""What Raincore does with nodelists, histories and the token's fields, apart from any member.
+
+Every function is pure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Set
+
+from raincheck.model.machine.runs import Address
+
+from .events import Mail, Nodelist, Token
+
+History = tuple[Nodelist, ...]
+"""The views of a member (globalView); the first has index 1, an empty one is NULL."""
+
+
+def next_after(nodelist: Nodelist, member: Address) -> Address | None:
+    """Return who follows the member on the ring: itself if it is alone, None if it is not on it."""
+    if member not in nodelist:
+        return None
+    return nodelist[(nodelist.index(member) + 1) % len(nodelist)]
+
+
+def inserted(nodelist: Nodelist, behind: Address, new: Iterable[Address]) -> Nodelist:
+    """Return the list with those that are not on it yet, in their order, behind that member.
+
+    If that one is not on the list, they come first.
+    """
+    place = nodelist.index(behind) + 1 if behind in nodelist else 0
+    fresh = tuple(dict.fromkeys(n for n in new if n not in nodelist))
+    return (*nodelist[:place], *fresh, *nodelist[place:])
+
+
+def restricted(nodelist: Nodelist, members: Set[Address]) -> Nodelist:
+    """Return the list with these members only."""
+    return tuple(n for n in nodelist if n in members)
+
+
+def is_quorum(voters: Set[Address], nodelist: Nodelist) -> bool:
+    """Whether they are more than half of the list, or half of it with its head.
+
+    The head is never a newcomer: a lone member can let somebody in, and lose it again.
+    """
+    present = sum(n in voters for n in nodelist)
+    half = bool(nodelist) and 2 * present == len(nodelist)
+    return 2 * present > len(nodelist) or (half and nodelist[0] in voters)
+
+
+def has_quorum(token: Token, voters: Set[Address]) -> bool:
+    """Whether they are a quorum of every list that the next one must intersect."""
+    return all(is_quorum(voters, each) for each in (*token.pending, token.settled.nodelist))
+
+
+# ------------------------------------------------------------------ the history
+
+
+def placed(history: History, at: int, view: Nodelist) -> History:
+    """Return the history with the view at that index; what it lacks before it is NULL."""
+    padded = history + ((),) * (at - len(history))
+    return (*padded[: at - 1], view, *padded[at:])
+
+
+def view_at(history: History, at: int) -> Nodelist:
+    """Return the view at an index, NULL if nothing is set there."""
+    return history[at - 1] if 1 <= at <= len(history) else ()
+
+
+def last_view(history: History) -> Nodelist:
+    """Return the last view that is not NULL; NULL if there is none."""
+    return next((view for view in reversed(history) if view), ())
+
+
+# ------------------------------------------------------------------ mail
+
+
+def posted(token: Token, origin: Address, first: int, count: int) -> Token:
+    """Return the token with `count` multicasts of that member, its `first`-th and following."""
+    mail = tuple(Mail(token.top + 1 + i, origin, first + i) for i in range(count))
+    return token._replace(mail=token.mail + mail, top=token.top + count)
+
+
+def acknowledged(token: Token, member: Address, ordinal: int) -> Token:
+    """Return the token once the member has delivered up to that ordinal.
+
+    Mail that all have delivered leaves it. Whoever has no entry yet is new, and holds nothing back.
+    """
+    acks = {**dict(token.acks), member: ordinal}
+    lowest = min(acks.values())
+    mail = tuple(m for m in token.mail if m.ordinal > lowest)
+    return token._replace(acks=tuple(sorted(acks.items())), mail=mail)

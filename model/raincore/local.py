@@ -1,0 +1,207 @@
+"""What one member of a Raincore ring knows, by which rules it acts, and small changes to both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import NamedTuple, TypeAlias
+
+from raincheck.model.machine.machine import Accepted, Refused, Value
+from raincheck.model.machine.runs import Address
+
+from .events import NO_TOKEN, ZERO, Committed, Deliver, Epoch, Nodelist, Output, Settled, Token
+from .lists import acknowledged, placed, restricted, view_at
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The repairs; the names are the spec's constants. All False is the text as written."""
+
+    holder_vetoes: bool = True
+    promises: bool = True
+    fresh_attempts: bool = True
+    failure_claims: bool = True
+    majority: bool = True
+    asks_all: bool = True
+    bound_index: bool = True
+    fills_holes: bool = True
+    one_founder: bool = True
+    incarnations: bool = True
+    seen_by_all: bool = True
+
+
+SEED = Rules(*(False for _ in fields(Rules)))
+"""The text as written."""
+
+
+class Local(NamedTuple):
+    """What one member knows (Fig. 8). While it eats, the token is its `last_token`."""
+
+    me: Address
+    up: str = "new"  # "new", "up", "down" or "left"
+    view_state: str = "chaos"  # "agreement", "chaos" or "reserve"
+    token_state: str = "starving"  # "eating", "hungry" or "starving"
+    global_view: tuple[Nodelist, ...] = ()
+    global_view_number: int = 0
+    reserved: int = 0
+    last_token: Token = NO_TOKEN
+    new_nodes: tuple[Address, ...] = ()
+    promised: Epoch = ZERO
+    attempt: int = 0
+    phase: str = "none"  # "none", "ask" or "claim"
+    wanted: Epoch = ZERO
+    heard: int = 0
+    contacts: tuple[Address, ...] = ()
+    leaving: bool = False
+    outbox: int = 0
+    said: int = 0
+    delivered: tuple[tuple[Address, int], ...] = ()
+    last_ordinal: int = 0
+
+
+Answer: TypeAlias = Accepted[Local, Output] | Refused
+
+
+def running(me: Local) -> tuple[bool, str, dict[str, Value]]:
+    """The guard of every action of a process that runs."""
+    return me.up == "up", 'up[n] = "up"', {"up": me.up}
+
+
+# ------------------------------------------------------------------ the history
+
+
+def committed(me: Local, at: int, view: Nodelist) -> tuple[Local, tuple[Committed, ...]]:
+    """Return the member with the view in its history, and the word of it if it is new there."""
+    if view_at(me.global_view, at) == view:
+        return me, ()
+    return me._replace(global_view=placed(me.global_view, at, view)), (Committed(at, view),)
+
+
+def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committed, ...]]:
+    """F8: it may lack the view that was settled before the last one; the token tells.
+
+    Everybody who has held the last one knows of it. Of the last one itself who is the last to
+    hold it could be alone in knowing (F15).
+    """
+    at, view = token.before
+    stayed = me.me in view and me.me in token.settled.nodelist
+    lacks = at >= 1 and stayed and not view_at(me.global_view, at)
+    return committed(me, at, view) if rules.fills_holes and lacks else (me, ())
+
+
+def in_chaos(me: Local) -> Local:
+    """It does not trust the list any more; what it had reserved it gives up."""
+    return me._replace(view_state="chaos", reserved=0)
+
+
+def knows(me: Local, number: int) -> Local:
+    """It knows of that index."""
+    return me._replace(global_view_number=max(me.global_view_number, number))
+
+
+def starving(me: Local) -> Local:
+    """It starves; no 911 of it is out."""
+    return in_chaos(me)._replace(token_state="starving", phase="none", wanted=ZERO)
+
+
+class Viewed(NamedTuple):
+    """A member and the token once its view state has moved on, and what that has put out."""
+
+    me: Local
+    token: Token
+    told: tuple[Committed, ...] = ()
+
+
+def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
+    """Move the view state on as the token comes (Fig. 9), and settle the list if it is.
+
+    Repaired, only when all on the list have held it in this epoch; and who starved lets one visit
+    pass, for the token may be an old one that the others have given up while it was down (F16).
+    """
+    copy = me.last_token
+    me, missed = filled(rules, me, token)
+    same = token.nodelist == copy.nodelist and (
+        not rules.bound_index or token.global_view_number == copy.global_view_number
+    )
+    by_all = token.seen.issuperset(token.nodelist)
+    told: tuple[Committed, ...] = ()
+    trusted = same and (by_all or not rules.seen_by_all)
+    commits = me.view_state == "reserve" and trusted
+    starved = rules.seen_by_all and me.token_state == "starving"  # F16
+    if me.view_state == "agreement":
+        me = me if same else in_chaos(me)
+    elif me.view_state == "chaos":
+        if trusted and not starved:
+            at = token.global_view_number if rules.bound_index else me.global_view_number + 1
+            me = me._replace(view_state="reserve", reserved=at)
+            token = token._replace(global_view_number=at)
+    elif commits:
+        me, told = committed(me, me.reserved, token.nodelist)
+        me = me._replace(view_state="agreement", reserved=0)
+    elif not same:
+        me = in_chaos(_with_null(me, me.reserved))
+    if by_all or commits:
+        token = settled(rules, token)
+    me, late = filled(rules, me, token)
+    return Viewed(knows(me, token.global_view_number), token, (*missed, *told, *late))
+
+
+def _with_null(me: Local, at: int) -> Local:
+    if at <= len(me.global_view):
+        return me
+    return me._replace(global_view=placed(me.global_view, at, ()))
+
+
+def settled(rules: Rules, token: Token) -> Token:
+    """All on the list have held it, or somebody commits it: its index is decided."""
+    if not rules.bound_index:
+        return token
+    now = Settled(token.global_view_number, token.nodelist)
+    before = token.before if now == token.settled else token.settled
+    return remembered(rules, token._replace(settled=now, before=before, pending=()))
+
+
+# ------------------------------------------------------------------ another list
+
+
+def electorate(rules: Rules, token: Token) -> Nodelist:
+    """Return whose promises may count: those on the list, and behind them, if all are asked, the
+    others of the lists that may be settled, for a majority may need one that was left out (F17).
+    """
+    nodelist = token.nodelist
+    if rules.asks_all:
+        for each in (token.settled.nodelist, *token.pending):
+            nodelist += restricted(each, frozenset(each) - frozenset(nodelist))
+    return nodelist
+
+
+def remembered(rules: Rules, token: Token) -> Token:
+    """Return the token with the acknowledgements of those only who may come back onto its list."""
+    members = electorate(rules, token)
+    return token._replace(acks=tuple((n, at) for n, at in token.acks if n in members))
+
+
+def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Address]) -> Token:
+    """Return the token with another list, and who has held it already."""
+    token = token._replace(nodelist=nodelist, seen=seen)
+    if rules.bound_index:
+        at = token.global_view_number + 1
+        token = token._replace(global_view_number=at, pending=(*token.pending, nodelist))
+    return remembered(rules, token)
+
+
+# ------------------------------------------------------------------ mail
+
+
+def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ...]]:
+    """Deliver what is new on the token, in order, and acknowledge it.
+
+    A newcomer, of whom the token has no acknowledgement, begins behind all that is on it.
+    """
+    new: tuple[tuple[Address, int], ...] = ()
+    if me.me in dict(token.acks):
+        new = tuple((m.origin, m.k) for m in token.mail if m.ordinal > me.last_ordinal)
+        last = max([me.last_ordinal, *(m.ordinal for m in token.mail)])
+    else:
+        last = token.top
+    me = me._replace(delivered=me.delivered + new, last_ordinal=last)
+    return me, acknowledged(token, me.me, last), tuple(Deliver(*each) for each in new)

@@ -1,0 +1,1 @@
+"""Raincore: its safety, proved for any number of members and messages."""

@@ -1,0 +1,268 @@
+"""Raincore proved for any number of members, lists, epochs, messages, crashes and false reports.
+
+`theory()` is `spec/Raincore.tla` with all repairs, in first-order logic. Its actions have the
+spec's names; tests/model/test_raincore_inductive.py ties them to runs of the model.
+
+What is changed against the spec, and why what is proved here holds there:
+
+- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
+  it likes; a time-out or a report of failure may come at any time, true or false. So delays, loss
+  and partitions need no words of their own. Of a 911 in phase "ask" nothing is kept: it binds
+  nobody. A claim may be granted by anybody whom the spec lets grant it, in any order.
+- A list is a *proposal*: the list and the proposals that it came from. Proposals are a tree; the
+  spec's index is the depth in it. `token.pending` is then the line from `settled` to the list, and
+  `seen` is who has held the list in this epoch.
+- A quorum is anything that has a member in common with every other one of the same list. The
+  spec's are: more than half, or half with the first of the list (the tests try all small ones).
+- Epochs are integers, with an owner each: <<n, rank>> in their order.
+- `sure` says that a view is reserved or agreed; the theory may commit from both, and as often as
+  it likes. It may change a list in any way that a quorum's votes allow: joins and leaves are one.
+- `calm` is a constant of the theory: where it is true, all founders have started, failures are
+  reported truthfully, nothing is partitioned, who has crashed stays down, and nobody leaves. Only
+  OneLockWhenCalm asks for it.
+
+Well-foundedness is used in two places. A `later` epoch, if there is any, has a first one: only
+finitely many have begun. And NothingIsMissed is the step of an induction: a claimer knows of a
+settled list if it knows of the one that was settled when that list was made, which was settled in
+an earlier epoch or is less deep (VotedFor), down to the root that all know of. Regenerate then
+takes it that a claimer with a quorum knows of all that was settled before its epoch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from raincheck.model.proof.induction import Conjunct, Property, Theory
+from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Or, World
+from raincheck.model.proof.vocabulary import nothing
+
+from .actions import elected, transitions
+from .invariant import INVARIANT
+from .words import RIGID, VOCABULARY, WITHOUT, Basis
+
+__all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
+
+AXIOMS: Final = (
+    Conjunct(
+        "Reflexive",
+        "A proposal comes from itself, and all come from the root.",
+        ("proposal", "proposal"),
+        lambda s, p, q: And(s.anc(p, p), s.anc(q, q), s.anc(s.root(), p), s.anc(s.root(), q)),
+        lambda s, p, q: [s.anc(p, q)],
+    ),
+    Conjunct(
+        "Transitive",
+        "What it comes from comes from further back.",
+        ("proposal", "proposal", "proposal"),
+        lambda s, p, q, r: Implies(And(s.anc(p, q), s.anc(q, r)), s.anc(p, r)),
+        lambda s, p, q, r: [(s.anc(p, q), s.anc(q, r))],
+    ),
+    Conjunct(
+        "OneWayBack",
+        "What a proposal comes from is a line.",
+        ("proposal", "proposal", "proposal"),
+        lambda s, p, q, r: Implies(And(s.anc(p, r), s.anc(q, r)), Or(s.anc(p, q), s.anc(q, p))),
+        lambda s, p, q, r: [(s.anc(p, r), s.anc(q, r))],
+    ),
+    Conjunct(
+        "Deeper",
+        "A proposal is deeper than what it comes from.",
+        ("proposal", "proposal"),
+        lambda s, p, q: Implies(s.anc(p, q), Or(p == q, s.depth(p) < s.depth(q))),
+        lambda s, p, q: [s.anc(p, q)],
+    ),
+    Conjunct(
+        "Parents",
+        "Between a proposal and its parent there is none.",
+        ("proposal", "proposal"),
+        lambda s, p, q: And(
+            s.anc(s.parent(p), p), Implies(s.anc(q, p), Or(q == p, s.anc(q, s.parent(p))))
+        ),
+        lambda s, p, q: [(s.parent(p), s.anc(q, p))],
+    ),
+    Conjunct(
+        "QuorumsMeet",
+        "Two quorums of a list have a member in common.",
+        ("proposal", "proposal", "proposal"),
+        lambda s, a, b, w: Implies(
+            And(s.quorum(a, w), s.quorum(b, w)),
+            And(s.member(a, s.meet(a, b, w)), s.member(b, s.meet(a, b, w))),
+        ),
+        lambda s, a, b, w: [(s.quorum(a, w), s.quorum(b, w))],
+    ),
+    Conjunct(
+        "Start",
+        "The first token has the root's list, or one made from it and voted for by all.",
+        ("proposal",),
+        lambda s, p: And(
+            Implies(s.anc(p, s.start()), Or(p == s.root(), p == s.start())),
+            s.quorum(s.start(), s.root()),
+        ),
+        lambda s, p: [s.anc(p, s.start())],
+    ),
+    Conjunct(
+        "Founders",
+        "The founders' copies are of the first token, or of what it was before that.",
+        ("process",),
+        lambda s, p: And(
+            Or(s.first_seq(p) == 0, s.first_seq(p) == 1),
+            s.member(s.start(), p) == s.member(s.root(), p),
+        ),
+        lambda s, p: [s.first_seq(p), s.member(s.start(), p)],
+    ),
+    Conjunct(
+        "Founder",
+        "One of them holds it.",
+        (),
+        lambda s: And(
+            s.member(s.root(), s.founder()),
+            s.member(s.start(), s.founder()),
+            s.first_seq(s.founder()) == 1,
+        ),
+    ),
+)
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    return replace(Basis(), **{WITHOUT[name]: False for name in names})
+
+
+def _consistent(s: World) -> Expr:
+    return s.forall(
+        ["process", "process", "index", "proposal", "proposal", "epoch", "epoch"],
+        lambda n, m, i, p, q, d, e: Implies(And(s.entry(n, i, p, d), s.entry(m, i, q, e)), p == q),
+    )
+
+
+def _fence(s: World) -> Expr:
+    return s.forall(
+        ["epoch", "seqno", "process", "process"],
+        lambda e, i, n, m: Implies(And(s.ate(e, i, n), s.ate(e, i, m)), n == m),
+    )
+
+
+def _one_token(s: World) -> Expr:
+    return s.forall(
+        ["process", "process"],
+        lambda n, m: Implies(And(s.eating(n), s.eating(m), s.epoch(n) == s.epoch(m)), n == m),
+    )
+
+
+def _held(s: World) -> Expr:
+    return s.forall(
+        ["process", "index", "proposal", "epoch", "process"],
+        lambda n, i, p, e, x: Implies(And(s.entry(n, i, p, e), s.member(p, x)), s.held(p, e, x)),
+    )
+
+
+def _one_lock(s: World) -> Expr:
+    def locked(n: Expr) -> Expr:
+        return And(s.eating(n), s.sure(n))
+
+    return s.forall(
+        ["process", "process"],
+        lambda n, m: Implies(And(s.calm(), locked(n), locked(m)), n == m),
+    )
+
+
+def _nothing_is_missed(s: World, basis: Basis) -> Expr:
+    def body(n: Expr, v: Expr, q: Expr, d: Expr) -> Expr:
+        return Implies(
+            And(
+                elected(s, n, v, basis),
+                s.settled(q, d),
+                d < s.wanted(n),
+                s.anc(s.low(q, d), s.copy(n)),
+            ),
+            s.anc(q, s.copy(n)),
+        )
+
+    return s.forall(["process", "proposal", "proposal", "epoch"], body)
+
+
+def properties(basis: Basis) -> tuple[Property, ...]:
+    """What is promised."""
+    return (
+        Property(
+            "ConsistentHistory",
+            "All histories have the same list wherever they have one.",
+            _consistent,
+        ),
+        Property("FenceUnique", "No number is eaten at by two members.", _fence),
+        Property("OneToken", "In an epoch at most one member eats.", _one_token),
+        Property("HeldByAll", "No list is committed that a member of it has not held.", _held),
+        Property(
+            "OneLockWhenCalm",
+            "With truthful reports, no partition, no recovery and no leave one at most eats and"
+            " is not in chaos.",
+            _one_lock,
+        ),
+        Property(
+            "NothingIsMissed",
+            "Whoever has a quorum knows of a settled list if it knows of what that was based on.",
+            lambda s: _nothing_is_missed(s, basis),
+        ),
+    )
+
+
+def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
+    """Init of the spec: the founders have copies of the first token, and one of them holds it; the
+    ring has been formed, if that has the root's list, or nobody has seen a view yet."""
+    values: dict[str, Function] = {
+        name: nothing(symbol.result)
+        for name, symbol in VOCABULARY.items()
+        if symbol.result not in ("process", "proposal")
+    }
+
+    def first(p: Expr) -> Expr:
+        return Or(p == s.root(), p == s.start())
+
+    def formed(n: Expr) -> Expr:
+        return And(s.root() == s.start(), s.member(s.root(), n))
+
+    values |= {
+        "sure": formed,
+        "entry": lambda n, i, p, e: And(formed(n), i == s.depth(s.root()), p == s.root(), e == 0),
+        "eating": lambda n: n == s.founder() if basis.one_founder else s.member(s.root(), n),
+        "has": lambda n: s.member(s.root(), n),
+        "seq": lambda n: If(s.member(s.root(), n), s.first_seq(n), 0),
+        "copy": lambda _: s.start(),
+        "base": lambda _: s.root(),
+        "made": first,
+        "begun": lambda e: e == 0,
+        "first": lambda _: s.root(),
+        "last": lambda _: s.start(),
+        "top": lambda _: 1,
+        "at": lambda _e, _i: s.start(),
+        "on": lambda p, e: And(e == 0, first(p)),
+        "held": lambda p, e, x: And(
+            e == 0,
+            Or(
+                And(p == s.root(), s.member(s.root(), x)),
+                And(p == s.start(), x == s.founder()),
+            ),
+        ),
+        "settled": lambda p, e: And(e == 0, p == s.root()),
+        "votes": lambda _p, _e: s.start(),
+        "low": lambda _p, _e: s.root(),
+        "ate": lambda e, i, n: And(e == 0, i == 1, n == s.founder()),
+    }
+    return True, values
+
+
+def theory(basis: Basis | None = None) -> Theory:
+    """Raincore over the given basis: all assumptions and repairs, unless told otherwise."""
+    rests = basis or Basis()
+    return Theory(
+        "raincore",
+        VOCABULARY,
+        RIGID,
+        AXIOMS,
+        lambda s: initial(s, rests),
+        transitions(rests),
+        INVARIANT,
+        properties(rests),
+    )

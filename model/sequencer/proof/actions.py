@@ -1,0 +1,20 @@
+"""The actions of `spec/Sequencer.tla` as guards and updates.
+
+An action has the spec's name. Where the spec says CASE or IF, each branch is a transition of its
+own. Below a comment "history" come the history variables, which no guard reads.
+"""
+
+from __future__ import annotations
+
+from raincheck.model.proof.induction import Transition
+
+from .lives import lives
+from .receiving import receiving
+from .sending import sending
+from .views import views
+from .vocabulary import Basis
+
+
+def transitions(basis: Basis) -> tuple[Transition, ...]:
+    """Every action of the spec, under the given assumptions and repairs."""
+    return (*sending(basis), *receiving(basis), *lives(basis), *views(basis))

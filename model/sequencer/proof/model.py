@@ -1,0 +1,270 @@
+"""The states of `model/sequencer/system.py` in the vocabulary of the proof.
+
+The mapping is a function of the state, except for the history variables, which are carried along
+a path. Lives before a node's present one are "replaced", those after it "unborn".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from raincheck.model.machine.explore import Exploration
+from raincheck.model.machine.graph import Label
+from raincheck.model.machine.runs import Address, members_of
+from raincheck.model.proof.concrete import Frame, Tables
+from raincheck.model.proof.induction import Transition
+from raincheck.model.proof.logic import World
+from raincheck.model.sequencer import handlers as node
+from raincheck.model.sequencer.state import Constants, State
+
+from .theory import theory
+from .vocabulary import GHOST, JOINING, REPLACED, SPEC, STATUS, Basis, present
+
+SPEC_NAMES = tuple(SPEC)
+GHOST_NAMES = tuple(GHOST)
+
+
+def basis_of(constants: Constants) -> Basis:
+    """What a proof about this instance would stand on."""
+    return Basis(constants.virtual_synchrony, constants.rules)
+
+
+def frame(constants: Constants, states: Sequence[State]) -> Frame:
+    """The frame for these states of an instance."""
+    lives = 2 if constants.returners and constants.rules.incarnations else 1
+    processes = [Address(n, life) for n in constants.nodes for life in range(lives)]
+
+    def upto(sizes: Iterator[int]) -> list[int]:
+        return list(range(max(sizes, default=0) + 2))
+
+    domain: dict[str, Sequence[Any]] = {
+        "process": processes,
+        "node": constants.nodes,
+        "bool": (False, True),
+        "view": upto(len(s.views) for s in states),
+        "place": upto(len(stream) for s in states for stream in s.stream),
+        "index": upto(len(heard) for s in states for heard in s.delivered),
+        "seqno": upto(me.said for s in states for me in s.locals),
+    }
+    rigid = {
+        "node": lambda p: p and p.node,
+        "incarnation": lambda p: p.incarnation if p else 0,
+        "founder": lambda p: p is not None and p.incarnation == 0 and p.node in constants.founders,
+    }
+    return Frame(theory(basis_of(constants)), domain, rigid, matters)
+
+
+def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
+    """Values that no guard can see need not be equal."""
+    match name, values:
+        case (("heard_from" | "heard_seqno" | "heard_view"), (p, j)):
+            return bool(1 <= j <= s.heard(p))
+        case (("data_from" | "data_seqno" | "data_view"), (c, i)):
+            return bool(1 <= i <= s.length(c))
+        case (("answer_view" | "answer_table" | "digest"), (p, *_)):
+            return bool(s.answered(p))
+        case (("member" | "coordinator" | "joiner"), (v, *_)):
+            return bool(1 <= v <= s.last_view())
+        case "said", (p,):
+            return bool(present(s, p))
+        case "early", (p, _, _, v):
+            return bool(v > s.view(p))
+    return True
+
+
+class Misshapen(ValueError):
+    """A state that the vocabulary cannot express; the message says what about it."""
+
+
+def tables_of(constants: Constants, state: State) -> Tables:
+    """The spec's variables of a state. Raises Misshapen if something would be lost."""
+    tables: Tables = {name: {} for name in SPEC}
+    names = constants.nodes
+    lives = constants.rules.incarnations
+
+    def put(name: str, value: Any, *values: Any) -> None:
+        if value not in (0, None):
+            tables[name][values] = value
+
+    def number(of: int) -> Address:
+        me = state.locals[of]
+        return node.address(constants.rules, me)
+
+    present_life = [number(i) for i in range(len(names))]
+    for i, me in enumerate(state.locals):
+        p = present_life[i]
+        put("status", STATUS.index(me.status), p)
+        for life in range(me.incarnation if lives else 0):
+            put("status", REPLACED, Address(me.node, life))
+        put("view", me.view, p)
+        put("seqno", me.seqno, p)
+        put("said", me.said, p)
+        for name, seqnos in (("forward_table", me.forward_table), ("resend", me.resend)):
+            for k in members_of(seqnos):
+                put(name, True, p, k)
+        for a, k in me.received_table:
+            put("received", k, p, a)
+        for f in me.early:
+            put("early", True, p, f.messages.sender, f.messages.first, f.view)
+        put("heard", len(state.delivered[i]), p)
+        for j, (message, view) in enumerate(state.delivered[i], 1):
+            put("heard_from", message.sender, p, j)
+            put("heard_seqno", message.first, p, j)
+            put("heard_view", view, p, j)
+        put("length", len(state.stream[i]), p)
+        for x, (message, view) in enumerate(state.stream[i], 1):
+            put("data_from", message.sender, p, x)
+            put("data_seqno", message.first, p, x)
+            put("data_view", view, p, x)
+        for c, at in enumerate(state.position[i]):
+            put("position", at, p, present_life[c])
+        for d, channel in enumerate(state.forwards[i]):
+            for message, view in channel:
+                if message.sender.node != me.node:
+                    raise Misshapen(f"{me.node} forwards a message of {message.sender.node}")
+                put("forwards", True, message.sender, message.first, view, present_life[d])
+        rsp = state.join_rsp[i]
+        if rsp is not None:
+            put("answered", True, p)
+            put("answer_view", rsp.view, p)
+            for a, k in rsp.table:
+                put("answer_table", k, p, a)
+            for c, at in enumerate(rsp.digest):
+                put("digest", at, p, present_life[c])
+    put("last_view", len(state.views))
+    for v, each in enumerate(state.views, 1):
+        put("coordinator", each.members[0], v)
+        for a in each.members:
+            put("member", True, v, a)
+        for a in each.joiners:
+            put("joiner", True, v, a)
+    return tables
+
+
+class Admission(NamedTuple):
+    """How the theory takes an edge: the transitions and parameters, and the tables after."""
+
+    steps: tuple[tuple[Transition, tuple[Any, ...]], ...]
+    after: Tables
+
+
+class Tie:
+    """The theory beside one explored instance."""
+
+    def __init__(self, constants: Constants, exploration: Exploration[State]) -> None:
+        self.constants = constants
+        self.graph = exploration.graph
+        self.frame = frame(constants, self.graph.states)
+        self.by_action: dict[str, list[Transition]] = {}
+        for transition in self.frame.theory.transitions:
+            self.by_action.setdefault(transition.action, []).append(transition)
+
+    def tables(self, state: State) -> Tables:
+        """The spec's variables of the state."""
+        return tables_of(self.constants, state)
+
+    def enabled(self, label: Label, before: Tables) -> bool:
+        """Whether the theory lets this action happen at all."""
+        s = self.frame.world(before)
+        return any(
+            bool(transition.guard(s, *values))
+            for transition in self.by_action[label.action]
+            if transition.case != "early sequenced"
+            for values in self.frame.choices(transition, self._known(label, s, before))
+        )
+
+    def admitted(self, label: Label, before: Tables, target: Tables) -> Admission | None:
+        """How an action leads from the one state to the other; None: it does not."""
+        s = self.frame.world(before)
+        known = self._known(label, s, before)
+        for transition in self.by_action[label.action]:
+            if transition.case == "early sequenced":
+                continue
+            for values in self.frame.choices(transition, known):
+                if not transition.guard(s, *values):
+                    continue
+                after = self.frame.applied(before, transition.updates(s, *values))
+                found = self._finished(label, ((transition, values),), after, target)
+                if found is not None:
+                    return found
+        return None
+
+    def _finished(
+        self,
+        label: Label,
+        steps: tuple[tuple[Transition, tuple[Any, ...]], ...],
+        after: Tables,
+        target: Tables,
+    ) -> Admission | None:
+        """InstallView at a coordinator goes on with the FORWARDs that waited."""
+        if self.frame.differs(after, target, SPEC_NAMES) is None:
+            return Admission(steps, after)
+        if label.action != "InstallView":
+            return None
+        n = steps[0][1][0]
+        if after["length"].get((n,), 0) >= target["length"].get((n,), 0):
+            return None
+        s = self.frame.world(after)
+        waiting = next(t for t in self.by_action[label.action] if t.case == "early sequenced")
+        for p, a, k, v in after["early"]:
+            if p == n and v == s.view(n) and waiting.guard(s, n, a, k):
+                more = self.frame.applied(after, waiting.updates(s, n, a, k))
+                found = self._finished(label, (*steps, (waiting, (n, a, k))), more, target)
+                if found is not None:
+                    return found
+        return None
+
+    def _known(self, label: Label, s: World, before: Tables) -> Mapping[str, Sequence[Any]]:
+        """What the label and the state say about an action's parameters."""
+        processes = self.frame.domain["process"]
+        here = [p for p in processes if present(s, p)]
+        life = {p.node: p for p in here}
+        known: dict[str, Sequence[Any]] = {"x": here}
+        if label.args:
+            known["n"] = [life[label.args[0]]]
+        if label.action == "ReceiveData":
+            known["c"] = [life[label.args[1]]]
+        if label.action == "ReceiveForward":
+            under_way = [m for m in before["forwards"] if m[3] == known["n"][0]]
+            known["a"] = [p for p in processes if p.node == label.args[1]]
+            known["k"] = sorted({k for _, k, _, _ in under_way})
+            known["v"] = sorted({v for _, _, v, _ in under_way})
+        if label.action == "ViewChange":
+            joining = [p for p in processes if s.status(p) == JOINING]
+            known["joins"] = [
+                frozenset(p for i, p in enumerate(joining) if bits >> i & 1).__contains__
+                for bits in range(1 << len(joining))
+            ]
+        return known
+
+    def histories(self) -> Iterator[tuple[int, Label | None, int, Tables]]:
+        """Yield (source, label, state, tables) for every state once, in the order of discovery.
+
+        The history variables are those of a shortest path. Raises ValueError where the theory
+        does not admit the edge by which a state was found.
+        """
+        found: dict[int, Tables] = {}
+        for number in self.graph.initial:
+            found[number] = self._began(self.tables(self.graph.states[number]))
+            yield -1, None, number, found[number]
+        for source, label, target in self.graph.edges():
+            if target in found:
+                continue
+            wanted = self.tables(self.graph.states[target])
+            admission = self.admitted(label, found[source], wanted)
+            if admission is None:
+                raise ValueError(f"{label} from state {source} to {target} is not admitted")
+            history = {name: admission.after.get(name, {}) for name in GHOST_NAMES}
+            found[target] = {**wanted, **history}
+            yield source, label, target, found[target]
+
+    def _began(self, tables: Tables) -> Tables:
+        """The initial state with its history, which is empty; Init of the theory agrees."""
+        began: Tables = {**tables, **{name: {} for name in GHOST_NAMES}}
+        s = self.frame.world(began)
+        condition, values = self.frame.theory.initial(s)
+        after = self.frame.applied(began, values)
+        if condition is not True or self.frame.differs(after, tables, SPEC_NAMES) is not None:
+            raise ValueError("Init of the theory does not admit the initial state")
+        return began

@@ -1,0 +1,1 @@
+"""STABLE: the model of its specification."""

