@@ -19,7 +19,7 @@ from typing import Final
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, select
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.replay import protocol as verticals
@@ -169,7 +169,7 @@ def _by_faces(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
     protocol = cases[0].protocol
     try:
         binding = binding_of(protocol)
-    except UsageError as lacking:
+    except (UsageError, Inconclusive) as lacking:
         if job.args.case or job.args.protocol:
             raise
         # The others are not to wait for one that is still being written.

@@ -9,8 +9,6 @@ catalog says that it is violated.
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import shlex
 import tempfile
 import time
@@ -24,6 +22,7 @@ from raincheck.conformance.cases.tables import TIERS, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols import registry
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
 from raincheck.conformance.tlc.stategraph import of_machine
@@ -53,29 +52,19 @@ class Case:
 
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
     """Return the protocol's model for the constants; raise UsageError if there is none."""
+    record = registry.protocol(protocol)
+    machine = record.get("model")
     try:
-        model = importlib.import_module(f"raincheck.model.{protocol}.system")
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"There is no model of {protocol!r}: write model/{protocol}/system.py."
-        ) from error
-    if not hasattr(model, "machine"):
-        raise UsageError(
-            f"model/{protocol}/system.py has no function machine(constants): write it."
-        )
-    try:
-        made: Machine[Any] = model.machine(constants)
+        made: Machine[Any] = machine(constants)
     except ValueError as error:
-        raise UsageError(f"{where} does not fit model/{protocol}/system.py: {error}.") from error
+        raise UsageError(f"{where} does not fit {record.model}: {error}.") from error
     return made
 
 
 def has_model(protocol: str) -> bool:
     """Tell whether there is a model of the protocol."""
-    try:
-        return importlib.util.find_spec(f"raincheck.model.{protocol}.system") is not None
-    except ModuleNotFoundError:
-        return False
+    record = registry.protocols().get(protocol)
+    return record is not None and record.offers("model")
 
 
 def mirror_case(
@@ -183,7 +172,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 continue
             if not by_name and not has_model(case.protocol):
                 # Several protocols together: each has a model of its own.
-                leave_out(case, f"there is no model/{case.protocol}/system.py")
+                leave_out(case, f"{case.protocol} has no model")
                 continue
             machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
 

@@ -223,7 +223,7 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
             raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
         with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
             folder = Path(name)
-            write_spec(mutant, folder)
+            write_spec(mutant, case.module.parent, folder)
             alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
             found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:

@@ -11,12 +11,13 @@ from typing import Any
 
 import z3
 
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering, protocol
 from raincheck.model.proof.bounded import Search
-from raincheck.model.proof.claims import Proof, proof_of, proved
+from raincheck.model.proof.claims import Proof, proof_in
 from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
 
 SEEDS = "1,2"
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--protocol",
         default="",
         metavar="NAME",
-        help="whose proof, as in model/NAME/proof/theory.py (default: all)",
+        help="whose proof (default: all that have one)",
     )
     parser.add_argument(
         "--property",
@@ -166,7 +167,10 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _tasks(args: argparse.Namespace) -> list[_Task]:
     """What to prove; raise UsageError if a name is nobody's."""
-    proofs = [_proof(name) for name in ([args.protocol] if args.protocol else proved())]
+    chosen = (protocol(args.protocol),) if args.protocol else offering("proof")
+    proofs = [proof_in(each.module("proof")) for each in chosen]
+    if not proofs:
+        raise Inconclusive("No protocol here offers a proof: name one as `proof` in its record.")
     _known("--without", args.without, [name for each in proofs for name in each.without])
     tasks = []
     for proof in proofs:
@@ -184,15 +188,6 @@ def _tasks(args: argparse.Namespace) -> list[_Task]:
         tasks.append(_Task(proof, basis, subject, wanted, prefix))
     _known("--property", args.property, [p.name for t in tasks for p in t.subject.properties])
     return [task for task in tasks if task.wanted]
-
-
-def _proof(protocol: str) -> Proof:
-    try:
-        return proof_of(protocol)
-    except LookupError as lacking:
-        raise UsageError(
-            f"--protocol {protocol} has no proof ({lacking}): there is {', '.join(proved())}."
-        ) from lacking
 
 
 def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.cases.tables import Case, load_cases, spec_folder
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result, Ui
 from raincheck.conformance.replay.core_mutants import of_protocol, try_faces
@@ -65,7 +65,7 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         assert mutant.shows.endswith("."), mutant.name
         assert set(mutant.cases) <= set(CASES), mutant.name
         if mutant.of_spec:
-            write_spec(mutant, tmp_path)
+            write_spec(mutant, spec_folder(), tmp_path)
             for name in mutant.cases:
                 assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
                 assert mutant.breaks in CASES[name].properties, mutant.name
