@@ -34,12 +34,15 @@ def walked(toy: SimpleNamespace, make: Any = None, runs: int = 30, **constants: 
     return lockstep(toy.binding, instances, seed=1, runs=runs, make=make)
 
 
-def test_bindings_are_found_by_the_protocols_name(toy: SimpleNamespace) -> None:
+def test_bindings_are_found_by_the_protocols_name(
+    toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert binding_of("handover") is toy.binding
     with pytest.raises(UsageError, match=r"write conformance/bindings/nothing/binding\.py"):
         binding_of("nothing")
+    monkeypatch.delattr(toy.mapping, "BINDING")
     with pytest.raises(UsageError, match="has no BINDING"):
-        binding_of("sequencer")
+        binding_of("handover")
 
 
 def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:
