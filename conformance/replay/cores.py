@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, cast
 
 from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
 from raincheck.conformance.bindings.conversion import ShapeError
-from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
 
@@ -102,7 +101,16 @@ class Cores:
             if node == move.node and move.action not in self.binding.unhandled:
                 self.handle(move, local)
             elif local != self.locals[node]:
-                self._made(node, local)
+                self._changed(node, local)
+
+    def _changed(self, node: str, local: Any) -> None:
+        """The environment has set a node's state: its core is given it, or is another one now."""
+        give = self.binding.give
+        if give is None or not give(self.cores[node], self.locals[node], local):
+            self._made(node, local)
+            return
+        self.locals[node] = local
+        self.compare(node, "the environment's change leaves it otherwise")
 
     def _made(self, node: str, local: Any) -> None:
         self.locals[node] = local
@@ -140,7 +148,7 @@ def handled(binding: Binding, core: Core, event: Any) -> tuple[Any, ...]:
     """Let the core handle a model's input, and return what it puts out as the model's outputs."""
     try:
         return binding.model_outputs(core.handle(binding.core_event(event)))
-    except NotEnabled as refused:
+    except binding.refusal as refused:
         raise Problem(f"the implementation refuses: {refused}") from refused
     except ShapeError as error:
         raise Problem(f"an output does not fit the model: {error}") from error

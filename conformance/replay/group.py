@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias, cast
 
-from raincheck.conformance.bindings.sequencer import binding as mapping
+from raincheck.conformance.bindings.sequencer import reading as mapping
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import events as impl
 from raincheck.impl.sequencer.core import Sequencer

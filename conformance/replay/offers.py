@@ -17,7 +17,6 @@ from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, Core
 from raincheck.conformance.bindings.conversion import ShapeError
-from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Accepted, Refused
 
@@ -64,21 +63,24 @@ class Offers:
         self._probed.add((node, local))
         # Drawn by the number of states so far: over all states every input has its turn.
         random = Random(len(self._probed))
-        for events in self._lists.values():
-            for event in events if len(events) <= FEW else random.sample(events, FEW):
-                if not self.binding.assumes(self.rules, local, event):
-                    continue
-                try:
-                    answer = self.answer(local, event)
-                except Exception as error:  # noqa: BLE001 - traces ask handlers about anything
-                    told = f"{type(error).__name__}: {error}"
-                    return f"is asked what the model cannot answer: {event!r}: {told}"
-                if isinstance(answer, Refused):
-                    mistake = refuses(self.binding, core, local, event)
-                    if mistake:
-                        false = "; ".join(conjunct.text for conjunct in answer.conjuncts)
-                        return f"{mistake}: {event!r}: {false}"
+        for event in (*self._some(random), *self.binding.offered(self.rules, local)):
+            if not self.binding.assumes(self.rules, local, event):
+                continue
+            try:
+                answer = self.answer(local, event)
+            except Exception as error:  # noqa: BLE001 - traces ask handlers about anything
+                told = f"{type(error).__name__}: {error}"
+                return f"is asked what the model cannot answer: {event!r}: {told}"
+            if isinstance(answer, Refused):
+                mistake = refuses(self.binding, core, local, event)
+                if mistake:
+                    false = "; ".join(conjunct.text for conjunct in answer.conjuncts)
+                    return f"{mistake}: {event!r}: {false}"
         return ""
+
+    def _some(self, random: Random) -> Iterator[Any]:
+        for events in self._lists.values():
+            yield from events if len(events) <= FEW else random.sample(events, FEW)
 
     def draw(self, random: Random) -> Any:
         """Return an input: one of the graph's, or one with its fields drawn one by one."""
@@ -94,7 +96,7 @@ def refuses(binding: Binding, core: Core, local: Any, event: Any) -> str:
     """Return "" if the core refuses the input and stays as it is, else what it does instead."""
     try:
         core.handle(binding.core_event(event))
-    except NotEnabled:
+    except binding.refusal:
         try:
             same = binding.compared(binding.core_local(core)) == binding.compared(local)
         except ShapeError:
@@ -121,6 +123,7 @@ def guards_of(binding: Binding) -> tuple[str, ...]:
         if action in binding.unhandled or action not in binding.events
     }
     modules = {inspect.getmodule(handler) for handler in binding.handlers.values()}
+    modules.update(binding.guards_in)
     names = sorted(module.__name__ for module in modules if module is not None)
     found: dict[str, None] = {}
     for name in names:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from raincheck.conformance.bindings.sequencer import binding as mapping
+from raincheck.conformance.bindings.sequencer import reading as mapping
 from raincheck.impl import messages as wire
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.sequencer import events as impl

@@ -46,6 +46,8 @@ class Composed(ABC, Generic[S, L]):
 
     name: ClassVar[str]
     handlers: ClassVar[Mapping[str, Handler]]
+    batch: ClassVar[int] = 1
+    """Most messages that lockstep brings a node at once."""
     rules: Any
     nodes: tuple[str, ...]
 
@@ -76,6 +78,21 @@ class Composed(ABC, Generic[S, L]):
 
         None where the network cannot take them, so that the step is not enabled.
         """
+
+    def together(self, move: Move[S], size: int) -> Move[S]:  # noqa: ARG002
+        """Return the move with up to `size` messages at once, of which the move's is the first.
+
+        A batch leads where its messages lead one by one. Where `batch` is 1 it is the move itself.
+        """
+        return move
+
+    def size(self, move: Move[S]) -> int:  # noqa: ARG002
+        """Return how many of the spec's steps the move consists of."""
+        return 1
+
+    def choice(self, state: S, move: Move[S]) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a schedule says of the move's first step beyond its arguments."""
+        return {}
 
     def steps(self, state: S) -> Iterator[Step[S]]:
         """Yield the moves as the explorer and the mirror check read them."""

@@ -34,12 +34,17 @@ def walked(toy: SimpleNamespace, make: Any = None, runs: int = 30, **constants: 
     return lockstep(toy.binding, instances, seed=1, runs=runs, make=make)
 
 
-def test_bindings_are_found_by_the_protocols_name(toy: SimpleNamespace) -> None:
+def test_bindings_are_found_by_the_protocols_name(
+    toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert binding_of("handover") is toy.binding
     with pytest.raises(UsageError, match="There is no protocol handower: did you mean handover"):
         binding_of("handower")
     with pytest.raises(Inconclusive, match="stack offers no binding"):
         binding_of("stack")
+    monkeypatch.delattr(toy.mapping, "BINDING")
+    with pytest.raises(UsageError, match="has no BINDING"):
+        binding_of("handover")
 
 
 def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.bindings.sequencer import binding as mapping
+from raincheck.conformance.bindings.sequencer import reading as mapping
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Ui
