@@ -74,10 +74,10 @@ def _itself(who: Any) -> Any:
 
 
 class World(NamedTuple):
-    """An instance of the model, and which of its invariants hold whatever happens in it."""
+    """An instance of the model, and what holds in all of its states, by name."""
 
     system: Composed[Any, Any]
-    promised: tuple[str, ...] = ()
+    promised: Mapping[str, Callable[[Any], bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

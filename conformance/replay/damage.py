@@ -1,4 +1,4 @@
-"""Damaged implementations of a protocol that has `Binding`: a source with an edit, a repair undone.
+"""Damaged implementations of a protocol: a source with an edit, a repair undone.
 
 Law of this file: the damage lives in modules of its own. Nobody else ever imports them, and what
 was imported before is there again afterwards.
@@ -26,7 +26,7 @@ from raincheck.conformance.protocols import registry
 from .mutants import Mutant, damaged
 
 
-def damaged_faces(protocol: str, mutant: Mutant) -> Binding:
+def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
     """Return the protocol's binding over its implementation with the mutant's edits."""
     binding_of(protocol)  # imports all that is to be imported anew
     record = registry.protocol(protocol)

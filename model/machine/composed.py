@@ -79,6 +79,10 @@ class Composed(ABC, Generic[S, L]):
         None where the network cannot take them, so that the step is not enabled.
         """
 
+    def arriving(self, state: S, node: str) -> tuple[Any, ...]:  # noqa: ARG002
+        """Return inputs that the network has for the node now, but which its guards may refuse."""
+        return ()
+
     def together(self, move: Move[S], size: int) -> Move[S]:  # noqa: ARG002
         """Return the move with up to `size` messages at once, of which the move's is the first.
 

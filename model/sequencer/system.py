@@ -186,6 +186,17 @@ class SequencerSystem(Composed[State, Member]):
             name = self.nodes[i]
             yield Move(type(event).__name__, args or (name,), target, name, event, outputs)
 
+    def arriving(self, state: State, node: str) -> tuple[ev.ReceiveData, ...]:
+        """Return the next message of each stream: what is refused there is in no move."""
+        i = self.index[node]
+        found = []
+        for j, them in enumerate(state.locals):
+            at = state.position[i][j]
+            if at < len(state.stream[j]):
+                messages, view = state.stream[j][at]
+                found.append(ev.ReceiveData(self._address(them), messages, view, at + 1))
+        return tuple(found)
+
     def together(self, move: Move[State], size: int) -> Move[State]:
         """Return the move with as many messages of one run as there are, up to `size`."""
         if move.node is None:

@@ -10,9 +10,9 @@ import pytest
 from raincheck.conformance.bindings.sequencer import reading
 from raincheck.conformance.bindings.sequencer.binding import BINDING, make_core
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.replay.cores import Prepared, replay
-from raincheck.conformance.replay.offers import untried
-from raincheck.conformance.replay.protocol import Replayable, coverage
+from raincheck.conformance.replay.coverage import coverage, untried
+from raincheck.conformance.replay.replay import Prepared, replay
+from raincheck.conformance.replay.replayable import Replayable
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import events as impl
 from raincheck.impl.sequencer.core import Repairs, Sequencer
@@ -46,9 +46,9 @@ def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
     names = [*REPAIRED, "f3-undone"]
     reached, refused = Counter[str](), Counter[str]()
     for name in names:
-        offers = prepared(name).offers()
-        reached += replay(prepared(name), offers=offers).actions
-        refused += offers.refused
+        probes = prepared(name).probes()
+        reached += replay(prepared(name), probes=probes).actions
+        refused += probes.refused
     assert untried(BINDING, refused) == []
     cases = [CASES[f"sequencer-{name}"] for name in names]
     found = coverage(BINDING, cases, reached, refused, ())
@@ -57,10 +57,10 @@ def test_all_actions_are_taken_and_all_guards_seen_false() -> None:
 
 
 def test_an_action_or_guard_that_nothing_reaches_is_a_finding() -> None:
-    offers = prepared("f3-repaired").offers()
-    done = replay(prepared("f3-repaired"), offers=offers)
+    probes = prepared("f3-repaired").probes()
+    done = replay(prepared("f3-repaired"), probes=probes)
     cases = [CASES["sequencer-f3-repaired"]]
-    found = coverage(BINDING, cases, done.actions, offers.refused, ())
+    found = coverage(BINDING, cases, done.actions, probes.refused, ())
     assert found.verdict == "violated"
     assert "never taken: Crash" in found.detail
     assert 'never false: status[n] = "joining"' not in found.detail

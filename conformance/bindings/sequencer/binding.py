@@ -159,9 +159,11 @@ def assumes(rules: Rules, local: Member, event: Any) -> bool:
     """Whether the layers around could bring this input now.
 
     A stream is that of a member, not of a former or later life of one; and a view takes nobody in
-    who was a member before, which a node alone cannot know.
+    who was a member before, which a node alone cannot know. More is not resent than there is.
     """
     match event:
+        case ev.Resend(size) if size > 1:
+            return not isinstance(model.resend(rules, local.local, size), Refused)
         case ev.ReceiveData(coordinator):
             return coordinator in local.members or all(
                 coordinator.node != each.node for each in local.members

@@ -98,8 +98,3 @@ def local_of(core: Sequencer) -> Local:
 
 def _intervals(entries: deque[Own]) -> Intervals:
     return tuple((low, high) for low, high in intervals(entries)) if entries else ()
-
-
-def ended(node: str, status: str, incarnation: int, said: int) -> Local:
-    """Return what is left of a process that has ended: what it knew is gone with it."""
-    return Local(node, status, incarnation, said=said)
