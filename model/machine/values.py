@@ -74,8 +74,7 @@ def in_order(values: Iterable[Value]) -> list[Value]:
     kinds = set(map(type, found))
     if len(kinds) == 1 and kinds <= _ORDERED:
         # Python's own order agrees with `order` here and is much faster.
-        found.sort()  # type: ignore[type-var]
-        return found
+        return cast("list[Value]", sorted(cast("list[str]", found)))
     return sorted(found, key=cast("Callable[[Value], str]", order))
 
 

@@ -1,6 +1,6 @@
 """A protocol's proof, found by the protocol's name.
 
-`raincheck prove --protocol p` needs of `model/p/proof/theory.py` one function:
+`raincheck prove p` needs of `model/p/proof/theory.py` one function:
 
     def theory(basis=None) -> Theory
 
@@ -32,6 +32,7 @@ from .plain import told as plainly_told
 T = TypeVar("T")
 
 _MODELS: Final = "raincheck.model"
+_PLACES: Final = ("theory", "failure")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def proof_of(protocol: str) -> Proof:
     module = _module(protocol, "theory")
     if not _has_proof(module, protocol):
         raise LookupError(f"model/{protocol}/proof/theory.py with a function theory")
-    places = (module, _module(protocol, "failure"))
+    places = (module, *(_module(protocol, each) for each in _PLACES[1:]))
 
     def offered(name: str, otherwise: T) -> T:
         return next((getattr(each, name) for each in places if hasattr(each, name)), otherwise)
@@ -74,6 +75,11 @@ def proof_of(protocol: str) -> Proof:
         offered("reachability", lambda _failure, _basis: "not looked for in the model"),
         offered("runs_that_break", lambda _conjuncts, _basis: {}),
     )
+
+
+def parts_of(protocol: str) -> tuple[str, ...]:
+    """Return the modules in which `proof_of` looks."""
+    return tuple(f"{_MODELS}.{protocol}.proof.{name}" for name in _PLACES)
 
 
 def _has_proof(module: Any, name: str) -> bool:

@@ -235,12 +235,13 @@ def arguments(out: Path, *words: str) -> argparse.Namespace:
     add_arguments(parser)
     args = parser.parse_args(words)
     args.out, args.dry_run, args.seed, args.json = out, False, 1, True
+    args.cache, args.no_cache = None, True
     return args
 
 
 def test_the_verb_writes_schedules_that_replay(tmp_path: Path) -> None:
     file = tmp_path / "schedules.jsonl"
-    words = ["--case", "sequencer-f13-repaired", "--out-schedules", str(file)]
+    words = ["sequencer-f13-repaired", "--out-schedules", str(file)]
     outcome = run(arguments(tmp_path / "one", *words), Ui(json=True, quiet=True))
     assert outcome.verdict == "holds"
     (result,) = outcome.results
@@ -253,9 +254,9 @@ def test_the_verb_writes_schedules_that_replay(tmp_path: Path) -> None:
 
 
 def test_one_walk_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["--case", "sequencer-f13-repaired", "--walk", "2"]
+    words = ["sequencer-f13-repaired", "--walk", "2"]
     outcome = run(arguments(tmp_path / "run", *words), Ui())
-    assert outcome.reproduce == "raincheck generate --case sequencer-f13-repaired --walk 2"
+    assert outcome.reproduce == "raincheck generate sequencer-f13-repaired --walk 2"
     assert printed(prepared("f13-repaired").moves(prepared("f13-repaired").walks[1])) in (
         capsys.readouterr().out
     )
@@ -265,8 +266,8 @@ def test_one_walk_is_told_step_by_step(tmp_path: Path, capsys: pytest.CaptureFix
     ("words", "sentence"),
     [
         (["--walk", "1"], "--walk is a walk of one case"),
-        (["--case", "sequencer-f3-repaired", "--walk", "999"], "has walks 1 to"),
-        (["--case", "no-such"], "The catalog has no case no-such"),
+        (["sequencer-f3-repaired", "--walk", "999"], "has walks 1 to"),
+        (["no-such"], "There is no case no-such"),
         (["--schedule", "nowhere.jsonl"], "Cannot read nowhere.jsonl"),
         (["--schedule", "x", "--walk", "1"], "--schedule brings its own cases"),
     ],
