@@ -73,6 +73,10 @@ class Protocol:
         """Whether the record has such a module: "model", "binding", "proof", "story" or "run"."""
         return bool(getattr(self, what))
 
+    def modules(self, *what: str) -> tuple[str, ...]:
+        """Return the names of these modules, of those that it has."""
+        return tuple(name for each in what if (name := getattr(self, each)))
+
     def module(self, what: str) -> ModuleType:
         """Import what it offers; raise Inconclusive if that is nothing, UsageError if it is wrong.
 

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
+from raincheck.conformance.cases.bare import BareCase
 from raincheck.conformance.cases.case import HOLDS, Case
 from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.report.sequence import Change, Diagram, Event
-from raincheck.model.machine.tlavalue import Fcn, Value, format
+from raincheck.model.machine.tlavalue import Fcn, ModelValue, Value, format
 
 from .dotgraph import plain_action
 from .spec import comment_above
@@ -43,7 +44,7 @@ def diagram_of(case: Case, result: TlcResult) -> Diagram:
         (plain_action(state.action), before, after)
         for state, before, after in zip(result.trace[1:], states, states[1:], strict=False)
     ]
-    teller = teller_of(case.protocol)
+    teller = AnyProtocol() if isinstance(case, BareCase) else teller_of(case.protocol)
     events = teller.tell(steps)
     told = tuple(
         replace(event, number=number, changes=tuple(changes(before, after)))
@@ -92,7 +93,8 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
     promise = comment_above(case.module, violated)
     if promise:
         yield f"{violated} promises: {promise}"
-    yield f"The case: {case.words}."
+    if case.words:
+        yield f"The case: {case.words}."
     if case.note:
         yield case.note
     speaks = f"rule {case.rule}" + (f", flaw {case.flaw}" if case.flaw else "")
@@ -103,7 +105,8 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
         if case.expected == HOLDS
         else f"expected was {case.expected}"
     )
-    yield f"It speaks to {speaks} of the seed's text; {wanted}."
+    if case.rule:
+        yield f"It speaks to {speaks} of the seed's text; {wanted}."
     if switches := [f"{k} = {format(v)}" for k, v in case.constants.items() if isinstance(v, bool)]:
         yield f"With {', '.join(switches)}."
 
@@ -136,7 +139,7 @@ class AnyProtocol:
         found: dict[str, None] = {}
         for value in states[0].values() if states else ():
             if isinstance(value, Fcn):
-                found |= {key: None for key in value if isinstance(key, str)}
+                found |= {name: None for key in value if (name := name_of(key))}
         return tuple(found)
 
     def absent(self, _state: State, /) -> frozenset[str]:
@@ -156,11 +159,16 @@ class AnyProtocol:
         return ""
 
 
+def name_of(key: Value) -> str:
+    """Return the name that a key is, or nothing."""
+    return key.name if isinstance(key, ModelValue) else key if isinstance(key, str) else ""
+
+
 def actor(before: State, after: State) -> str:
     """Return the one member whose entries change, or "" if it is not one."""
     changed: set[str] = set()
     for name, new in after.items():
         old = before.get(name)
         if isinstance(old, Fcn) and isinstance(new, Fcn):
-            changed |= {k for k in new if isinstance(k, str) and old.get(k) != new[k]}
+            changed |= {name for k in new if (name := name_of(k)) and old.get(k) != new[k]}
     return changed.pop() if len(changed) == 1 else ""

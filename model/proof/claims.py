@@ -35,6 +35,8 @@ class Proof:
     """What a protocol offers to the prover."""
 
     protocol: str
+    module: str
+    """Where it is."""
     theory: Callable[..., Theory]
     without: tuple[str, ...]
     """What can be dropped: assumptions and repairs, by the spec's names."""
@@ -53,6 +55,7 @@ def proof_in(module: ModuleType) -> Proof:
 
     return Proof(
         module.theory().name,
+        module.__name__,
         module.theory,
         tuple(offered("WITHOUT", ())),
         offered("basis_without", lambda _names: None),

@@ -86,7 +86,9 @@ def arguments(tmp_path: Path, *words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     given = parser.parse_args(words)
-    return argparse.Namespace(**vars(given), dry_run=False, out=tmp_path / "out", no_cache=False)
+    return argparse.Namespace(
+        **vars(given), dry_run=False, out=tmp_path / "out", cache=None, no_cache=True
+    )
 
 
 @pytest.mark.java
@@ -182,13 +184,13 @@ def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
 def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
     from raincheck.conformance.verbs import mirror
 
-    given = arguments(tmp_path, "--protocol", "sequencer")
+    given = arguments(tmp_path, "sequencer")
     chosen = mirror._chosen(given)
 
     assert len(chosen) > 1
     assert {case.protocol for case in chosen} == {"sequencer"}
     given.dry_run = True
-    assert run(given, Ui(quiet=True)).reproduce.endswith("mirror --protocol sequencer")
+    assert run(given, Ui(quiet=True)).reproduce.endswith("mirror sequencer")
 
 
 def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
@@ -203,8 +205,9 @@ def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
         ([*files, "--protocol", "sequencer"], "does not fit"),
         (["x", *files, "--protocol", "sequencer"], "without a case"),
         (["sequencer-crush"], "no case sequencer-crush: did you mean"),
-        (["--protocol", "nothing"], "no protocol nothing"),
+        (["nothing"], "There is no case nothing"),
         (["--module", "none.tla", *files[2:], "--protocol", "sequencer"], "no file none"),
+        (["--protocol", "sequencer"], "with --module and --cfg"),
     ]:
         with (
             added(empty) if "empty" in words else nullcontext(),
@@ -224,8 +227,7 @@ def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
     monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(limit=2))
     monkeypatch.setattr(mirror, "has_model", lambda _: True)
     monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
-    compared = mirror.mirror_case
-    monkeypatch.setattr(mirror, "mirror_case", lambda *a, **k: compared(*a, **k, dump=golden))
+    monkeypatch.setattr(mirror, "dump_graph", golden)
 
     outcome = run(arguments(tmp_path), Ui(quiet=True))
 

@@ -265,7 +265,7 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
     monkeypatch.setattr(mutate, "load_mutants", lambda: (harmless(**fields),))
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    args = parser.parse_args(["--protocol", "unicast"])
+    args = parser.parse_args(["unicast"])
     args.out, args.dry_run, args.seed = tmp_path / "run", True, 1
     with pytest.raises(UsageError, match=sentence):
         mutate.run(args, Ui(json=True, quiet=True))
@@ -273,8 +273,8 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
 
 def test_only_known_mutants_can_be_chosen() -> None:
     with pytest.raises(UsageError, match="There is no mutant nobody"):
-        chosen(MUTANTS.values(), ["nobody"], quick=False)
-    quick = chosen(MUTANTS.values(), [], quick=True)
+        chosen(MUTANTS.values(), ["nobody"], ["sequencer"], quick=False)
+    quick = chosen(MUTANTS.values(), [], [], quick=True)
     assert 0 < len(quick) < len(MUTANTS)
     assert all(mutant.quick for mutant in quick)
 
