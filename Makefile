@@ -5,13 +5,14 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
 
-.PHONY: help setup audit test test-all lint soak bench clean
+.PHONY: help setup audit test test-all project lint soak bench clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo 'make audit   check everything and write the page of evidence, runs/latest/report.html'
 	@echo 'make test    run the tests            (make test TESTS=tests/impl for some of them)'
 	@echo 'make test-all   with the slow ones: long simulations, whole proofs, undone repairs'
+	@echo 'make project the wheel in a fresh environment, in a project of its own'
 	@echo 'make lint    ruff and mypy --strict'
 	@echo 'make soak    an hour of real processes under faults    (make soak SOAK=600 for 10 minutes)'
 	@echo 'make bench   measure'
@@ -27,6 +28,10 @@ test: $(READY)
 
 test-all: $(READY)
 	$(RUN) -m pytest -q $(TESTS) $(OPTIONS)
+
+# The wheel in a fresh environment, and a project of a stranger's with a planted fault for each verb.
+project: $(READY)
+	$(RUN) -m pytest -q tests/project
 
 lint: $(READY)
 	$(RUN) -m ruff check .

@@ -9,6 +9,7 @@ from typing import Final
 
 from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.report.pages import judged_over
 from raincheck.conformance.tlc.spec import comment_above, spec_of
 
@@ -75,7 +76,7 @@ def _property_rows(
         of_mine = [case for case in cases if case.protocol == protocol]
         cells = {
             "TLC": _tlc_cell(holding, of_mine, name, by_name.get("check", {})),
-            "Z3": _named_cell(proofs, name, "not proved: bounded evidence only"),
+            "Z3": _proof_cell(protocol, proofs, name),
             "mirror": _mirror_cell(holding, by_name.get("mirror", {})),
             "field": _field_cell(by_name, name, protocol),
         }
@@ -105,6 +106,13 @@ def _mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell
     edges = sum(int(entry.get("edges", 0)) for entry in there)
     verdict = HOLDS if len(there) == len(holding) else INCONCLUSIVE
     return Cell(verdict, f"{len(there)} of {len(holding)} graphs equal, {edges:,} edges")
+
+
+def _proof_cell(protocol: str, proofs: Mapping[str, Entry] | None, name: str) -> Cell:
+    record = protocols().get(protocol)
+    if record is not None and not record.offers("proof"):
+        return Cell(INCONCLUSIVE, "no proof is offered: bounded evidence only")
+    return _named_cell(proofs, name, "not proved: bounded evidence only")
 
 
 def _named_cell(entries: Mapping[str, Entry] | None, name: str, silent: str) -> Cell:

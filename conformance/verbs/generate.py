@@ -40,8 +40,12 @@ from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, pr
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
+from raincheck.conformance.trace.generator import record_walk
 
 from .mirror import has_model
+
+TRACED: Final = 20
+"""So many walks of each protocol are recorded."""
 
 EXAMPLES: Final = 100
 """How many runs lockstep makes over each group of instances."""
@@ -65,6 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"lockstep: random groups beside the walks of all cases (default {EXAMPLES})",
     )
     parser.add_argument(
+        "--traces",
+        type=Path,
+        metavar="DIR",
+        help=f"record the cores on {TRACED} walks of each protocol, for raincheck conform",
+    )
+    parser.add_argument(
         "--schedule", type=Path, metavar="FILE", help="replay a file of schedules instead"
     )
 
@@ -86,6 +96,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         for case in cases:
             ui.announce(f"replay every edge of {case.name}: {case.words}")
         return Outcome("generate", (), _again(args))
+    if args.traces is not None and args.traces.exists() and any(args.traces.iterdir()):
+        raise UsageError(f"--traces {args.traces} is not empty: name another folder.")
     evidence = Evidence("generate", args.out)
     job = Job(args, evidence, ui, Schedules(args.out_schedules))
     results: list[Result] = []
@@ -133,8 +145,9 @@ class Job:
     @property
     def store(self) -> Store | None:
         """Where evidence of earlier runs is; none where the walks themselves are wanted."""
-        shown = self.args.walk is not None or self.schedules.wanted
-        return store_of(self.args.cache, unused=self.args.no_cache or shown)
+        args = self.args
+        shown = args.walk is not None or self.schedules.wanted or args.traces is not None
+        return store_of(args.cache, unused=args.no_cache or shown)
 
     @property
     def walks(self) -> list[int] | None:
@@ -199,7 +212,25 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
                     refused += each.probes.refused
                 results.append(found)
         results.append(coverage(binding, cases, reached, refused, mine.left_out))
+        if job.args.traces is not None:
+            results.append(recorded(binding, mine, job.args.seed, job.args.traces))
     return results
+
+
+def recorded(binding: Binding, cases: Replayable, seed: int, folder: Path) -> Result:
+    """Record the cores on random walks of what lockstep runs over; `conform` judges the traces."""
+    started = time.monotonic()
+    folder.mkdir(parents=True, exist_ok=True)
+    systems = [each.system for group in cases.instances().values() for each in group]
+    steps = 0
+    for number in range(TRACED if systems else 0):
+        system = systems[number % len(systems)]
+        run = f"{binding.protocol}-{seed}-{number:02}"
+        steps += record_walk(binding, system, folder, run=run, seed=seed + number)
+    figures: dict[str, object] = {"walks": TRACED, "steps": steps, "folder": str(folder)}
+    figures["seconds"] = round(time.monotonic() - started, 2)
+    verdict, detail = (HOLDS, "") if steps else (INCONCLUSIVE, "no instance could be walked")
+    return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)
 
 
 def _say_walk(prepared: Prepared, job: Job) -> None:
@@ -261,6 +292,7 @@ def _again(args: argparse.Namespace) -> str:
     words = ["raincheck", "generate", *args.names]
     words += ["--tier", args.tier] if args.tier != "quick" else []
     words += ["--walk", str(args.walk)] if args.walk is not None else []
+    words += ["--traces", str(args.traces)] if args.traces is not None else []
     words += ["--examples", str(args.examples)] if args.examples != EXAMPLES else []
     words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)

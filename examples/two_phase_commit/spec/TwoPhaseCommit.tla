@@ -11,10 +11,9 @@ VARIABLES
     votes, \* votes[n]: whose yes has reached n, if n is the coordinator
     sent   \* all datagrams ever sent: each may arrive often, late, or never
 
-vars == <<state, votes, sent>>
-
 Yes(n) == [type |-> "Yes", source |-> n, to |-> Coordinator]
-Outcomes(type) == {[type |-> type, source |-> Coordinator, to |-> n] : n \in Nodes}
+Outcome(n, outcome) ==
+    [type |-> "Outcome", source |-> Coordinator, to |-> n, outcome |-> outcome]
 
 Init ==
     /\ state = [n \in Nodes |-> "working"]
@@ -40,45 +39,30 @@ ReceiveYes(n, sender) ==
     /\ votes' = [votes EXCEPT ![n] = @ \cup {sender}]
     /\ UNCHANGED <<state, sent>>
 
-(* The coordinator decides to commit; it is prepared itself, and has heard the others. *)
-Commit(n) ==
+(* The coordinator decides: to abort whenever it likes, to commit once all have voted yes. *)
+Decide(n, outcome) ==
     /\ n = Coordinator
     /\ state[n] = "prepared"
-    /\ AllVotes => votes[n] = Nodes
-    /\ state' = [state EXCEPT ![n] = "committed"]
-    /\ sent' = sent \cup Outcomes("Committed")
+    /\ outcome = "committed" /\ AllVotes => votes[n] = Nodes
+    /\ state' = [state EXCEPT ![n] = outcome]
+    /\ sent' = sent \cup {Outcome(m, outcome) : m \in Nodes}
     /\ UNCHANGED votes
 
-(* The coordinator decides to abort: it may at any time before it has decided. *)
-Abort(n) ==
-    /\ n = Coordinator
+ReceiveOutcome(n, sender, outcome) ==
+    /\ sender = Coordinator /\ Outcome(n, outcome) \in sent
     /\ state[n] = "prepared"
-    /\ state' = [state EXCEPT ![n] = "aborted"]
-    /\ sent' = sent \cup Outcomes("Aborted")
-    /\ UNCHANGED votes
-
-ReceiveCommitted(n, sender) ==
-    /\ [type |-> "Committed", source |-> sender, to |-> n] \in sent
-    /\ state[n] = "prepared"
-    /\ state' = [state EXCEPT ![n] = "committed"]
+    /\ state' = [state EXCEPT ![n] = outcome]
     /\ UNCHANGED <<votes, sent>>
 
-ReceiveAborted(n, sender) ==
-    /\ [type |-> "Aborted", source |-> sender, to |-> n] \in sent
-    /\ state[n] = "prepared"
-    /\ state' = [state EXCEPT ![n] = "aborted"]
-    /\ UNCHANGED <<votes, sent>>
+Next == \E n, sender \in Nodes, outcome \in {"committed", "aborted"} :
+    \/ Prepare(n) \/ Refuse(n) \/ Decide(n, outcome)
+    \/ ReceiveYes(n, sender) \/ ReceiveOutcome(n, sender, outcome)
 
-Next ==
-    \/ \E n \in Nodes : Prepare(n) \/ Refuse(n) \/ Commit(n) \/ Abort(n)
-    \/ \E n, sender \in Nodes :
-        ReceiveYes(n, sender) \/ ReceiveCommitted(n, sender) \/ ReceiveAborted(n, sender)
-
-Spec == Init /\ [][Next]_vars
+Spec == Init /\ [][Next]_<<state, votes, sent>>
 
 (* Nobody commits what another has aborted: the whole point. *)
 Agreement == \A m, n \in Nodes : ~(state[m] = "committed" /\ state[n] = "aborted")
 
-(* Who has voted yes and heard nothing must wait, whatever happens to the coordinator. *)
+(* While all are prepared, nobody has been told an outcome: whoever voted yes must wait. *)
 NobodyGuesses == (\A n \in Nodes : state[n] = "prepared") => sent \subseteq {Yes(n) : n \in Nodes}
 =============================================================================

@@ -2,7 +2,7 @@
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 
-from . import core, model
+from . import core, messages, model
 
 
 def make_core(_rules: model.Rules, local: model.Local) -> core.Participant:
@@ -15,11 +15,11 @@ BINDING = Binding(
     protocol="two_phase_commit",
     rules=model.Rules,
     local=model.Local,
-    inputs=model.INPUTS,
-    handlers=model.HANDLERS,
-    outputs=(model.Yes, model.Committed, model.Aborted),
+    inputs=messages.INPUTS,
+    handlers=model.System.handlers,
+    outputs=(messages.Yes, messages.Outcome),
     make_core=make_core,
-    events=vars(core),
+    events=messages.INPUTS,
     refusal=core.NotNow,
-    channels={"Yes": DATAGRAM, "Committed": DATAGRAM, "Aborted": DATAGRAM},
+    channels={"Yes": DATAGRAM, "Outcome": DATAGRAM},
 )

@@ -1,46 +1,6 @@
-"""Two-phase commit, sans I/O: a participant handles an event and says what to send."""
+"""Two-phase commit, sans I/O: a participant handles an event and returns what is to be sent."""
 
-from typing import NamedTuple
-
-
-class Prepare(NamedTuple):
-    pass
-
-
-class Refuse(NamedTuple):
-    pass
-
-
-class Commit(NamedTuple):
-    pass
-
-
-class Abort(NamedTuple):
-    pass
-
-
-class ReceiveYes(NamedTuple):
-    sender: str
-
-
-class ReceiveCommitted(NamedTuple):
-    sender: str
-
-
-class ReceiveAborted(NamedTuple):
-    sender: str
-
-
-class Yes(NamedTuple):
-    to: str
-
-
-class Committed(NamedTuple):
-    to: str
-
-
-class Aborted(NamedTuple):
-    to: str
+from .messages import Decide, Outcome, Prepare, ReceiveOutcome, ReceiveYes, Refuse, Yes
 
 
 class NotNow(Exception):
@@ -60,25 +20,17 @@ class Participant:
                 return [Yes(self.coordinator)]
             case Refuse():
                 self._leave("working", "aborted")
-                return []
             case ReceiveYes(sender):
                 self._coordinates()
                 self.votes.add(sender)
-                return []
-            case Commit():
+            case Decide(outcome):
                 self._coordinates()
-                if self.votes != set(self.nodes):
+                if outcome == "committed" and self.votes != set(self.nodes):
                     raise NotNow("not all have voted yes")
-                self._leave("prepared", "committed")
-                return [Committed(node) for node in self.nodes]
-            case Abort():
-                self._coordinates()
-                self._leave("prepared", "aborted")
-                return [Aborted(node) for node in self.nodes]
-            case ReceiveCommitted():
-                self._leave("prepared", "committed")
-            case ReceiveAborted():
-                self._leave("prepared", "aborted")
+                self._leave("prepared", outcome)
+                return [Outcome(node, outcome) for node in self.nodes]
+            case ReceiveOutcome(outcome=outcome):
+                self._leave("prepared", outcome)
         return []
 
     def _coordinates(self) -> None:

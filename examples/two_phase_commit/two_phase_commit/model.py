@@ -9,6 +9,8 @@ from raincheck.model.machine.datagrams import Datagrams, DatagramSystem
 from raincheck.model.machine.instance import constants_of
 from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
 
+from .messages import INPUTS, Decide, Outcome, Prepare, ReceiveOutcome, ReceiveYes, Refuse, Yes
+
 
 @dataclass(frozen=True)
 class Rules:
@@ -30,100 +32,51 @@ class Local(NamedTuple):
     votes: frozenset[str] = frozenset()
 
 
-class Yes(NamedTuple):
-    to: str
-
-
-class Committed(NamedTuple):
-    to: str
-
-
-class Aborted(NamedTuple):
-    to: str
-
-
-class Prepare(NamedTuple):
-    pass
-
-
-class Refuse(NamedTuple):
-    pass
-
-
-class Commit(NamedTuple):
-    pass
-
-
-class Abort(NamedTuple):
-    pass
-
-
-class ReceiveYes(NamedTuple):
-    sender: str
-
-
-class ReceiveCommitted(NamedTuple):
-    sender: str
-
-
-class ReceiveAborted(NamedTuple):
-    sender: str
-
-
 Answer = Accepted[Local, Any] | Refused
+Guard = tuple[bool, str, dict[str, Value]]
 
 
-def _is(me: Local, state: str) -> tuple[bool, str, dict[str, Value]]:
-    return me.state == state, f'state[n] = "{state}"', {"state": me.state}
+def working(me: Local) -> Guard:
+    return me.state == "working", 'state[n] = "working"', {"state": me.state}
 
 
-def _coordinates(me: Local) -> tuple[bool, str, dict[str, Value]]:
+def prepared(me: Local) -> Guard:
+    return me.state == "prepared", 'state[n] = "prepared"', {"state": me.state}
+
+
+def coordinates(me: Local) -> Guard:
     return me.node == me.coordinator, "n = Coordinator", {"n": me.node}
 
 
 def prepare(_rules: Rules, me: Local, _event: Prepare) -> Answer:
-    refused = refusal(_is(me, "working"))
-    return refused or Accepted(me._replace(state="prepared"), (Yes(me.coordinator),))
+    done = Accepted(me._replace(state="prepared"), (Yes(me.coordinator),))
+    return refusal(working(me)) or done
 
 
 def refuse(_rules: Rules, me: Local, _event: Refuse) -> Answer:
-    return refusal(_is(me, "working")) or Accepted(me._replace(state="aborted"))
+    return refusal(working(me)) or Accepted(me._replace(state="aborted"))
 
 
 def receive_yes(_rules: Rules, me: Local, event: ReceiveYes) -> Answer:
-    return refusal(_coordinates(me)) or Accepted(me._replace(votes=me.votes | {event.sender}))
+    return refusal(coordinates(me)) or Accepted(me._replace(votes=me.votes | {event.sender}))
 
 
-def commit(rules: Rules, me: Local, _event: Commit) -> Answer:
-    all_in = not rules.all_votes or me.votes == frozenset(me.nodes)
-    heard = (all_in, "AllVotes => votes[n] = Nodes", {"votes": me.votes})
-    refused = refusal(_coordinates(me), _is(me, "prepared"), heard)
-    told = tuple(Committed(node) for node in me.nodes)
-    return refused or Accepted(me._replace(state="committed"), told)
+def decide(rules: Rules, me: Local, event: Decide) -> Answer:
+    all_in = me.votes == frozenset(me.nodes) or not rules.all_votes
+    heard = (event.outcome == "aborted" or all_in, "votes[n] = Nodes", {"votes": me.votes})
+    outcomes = tuple(Outcome(node, event.outcome) for node in me.nodes)
+    done = Accepted(me._replace(state=event.outcome), outcomes)
+    return refusal(coordinates(me), prepared(me), heard) or done
 
 
-def abort(_rules: Rules, me: Local, _event: Abort) -> Answer:
-    refused = refusal(_coordinates(me), _is(me, "prepared"))
-    return refused or Accepted(me._replace(state="aborted"), tuple(map(Aborted, me.nodes)))
-
-
-def receive_committed(_rules: Rules, me: Local, _event: ReceiveCommitted) -> Answer:
-    return refusal(_is(me, "prepared")) or Accepted(me._replace(state="committed"))
-
-
-def receive_aborted(_rules: Rules, me: Local, _event: ReceiveAborted) -> Answer:
-    return refusal(_is(me, "prepared")) or Accepted(me._replace(state="aborted"))
-
-
-KINDS = (Prepare, Refuse, Commit, Abort, ReceiveYes, ReceiveCommitted, ReceiveAborted)
-INPUTS = {each.__name__: each for each in KINDS}
-HANDLERS = handlers_of(INPUTS, globals())
+def receive_outcome(_rules: Rules, me: Local, event: ReceiveOutcome) -> Answer:
+    return refusal(prepared(me)) or Accepted(me._replace(state=event.outcome))
 
 
 class System(DatagramSystem):
     name = "two_phase_commit"
-    handlers = HANDLERS
     inputs = INPUTS
+    handlers = handlers_of(INPUTS, globals())
     fixed = frozenset({"node", "nodes", "coordinator"})
 
     def __init__(self, constants: Constants) -> None:
@@ -133,7 +86,7 @@ class System(DatagramSystem):
         return Local(node, self.nodes, self.constants.coordinator)
 
     def spontaneous(self, _me: Local) -> Iterator[Any]:
-        yield from (Prepare(), Refuse(), Commit(), Abort())
+        yield from (Prepare(), Refuse(), Decide("committed"), Decide("aborted"))
 
     @property
     def invariants(self) -> Mapping[str, Any]:
@@ -141,7 +94,6 @@ class System(DatagramSystem):
 
 
 def machine(constants: Mapping[str, Value]) -> System:
-    """Return the instance that a case describes."""
     return System(constants_of(Constants, constants))
 
 
@@ -151,4 +103,4 @@ def agreement(state: Datagrams) -> bool:
 
 def nobody_guesses(state: Datagrams) -> bool:
     waiting = all(each.state == "prepared" for each in state.locals)
-    return not waiting or all(isinstance(each.message, Yes) for each in state.sent)
+    return not waiting or all(each.kind == "Yes" for each in state.sent)

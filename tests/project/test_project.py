@@ -1,0 +1,205 @@
+"""A stranger's project, in a fresh environment: every verb works there, and finds a planted fault.
+
+`make project` runs this: it builds the wheel, installs it with its extras into a new environment,
+and copies `examples/two_phase_commit` out of the checkout.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "two_phase_commit"
+WASTE = shutil.ignore_patterns("runs", "__pycache__", ".*", "*.egg-info")
+
+pytestmark = [pytest.mark.java, pytest.mark.slow, pytest.mark.timeout(1200)]
+
+
+def done(command: list[str], cwd: Path, code: int = 0) -> str:
+    """Run a command that ends with that exit code; return what it said."""
+    # Nothing of the checkout may be found but what is installed.
+    environ = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    found = subprocess.run(command, cwd=cwd, env=environ, capture_output=True, text=True)
+    said = found.stdout + found.stderr
+    assert found.returncode == code, f"{command} ended with {found.returncode}:\n{said}"
+    assert "Traceback" not in said
+    return said
+
+
+@pytest.fixture(scope="session")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel, its extras and pytest; returns its folder of programs."""
+    folder = tmp_path_factory.mktemp("environment")
+    build = [sys.executable, "-m", "build", "--wheel", "--outdir", str(folder), str(ROOT)]
+    uv = shutil.which("uv")
+    if uv is not None:
+        build += ["--installer", "uv"]
+    done(build, folder)
+    (wheel,) = folder.glob("*.whl")
+    wanted = [f"raincheck[audit] @ {wheel.as_uri()}", "pytest>=8.2"]
+    python = str(folder / "venv" / "bin" / "python")
+    if uv is not None:
+        done([uv, "venv", "--quiet", "--python", sys.executable, str(folder / "venv")], folder)
+        done([uv, "pip", "install", "--quiet", "--python", python, *wanted], folder)
+    else:
+        done([sys.executable, "-m", "venv", str(folder / "venv")], folder)
+        done([python, "-m", "pip", "install", "--quiet", *wanted], folder)
+    return folder / "venv" / "bin"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """The project, where nothing else of ours is."""
+    shutil.copytree(EXAMPLE, tmp_path / "project", ignore=WASTE)
+    return tmp_path / "project"
+
+
+Call = Callable[..., str]
+
+
+@pytest.fixture
+def raincheck(environment: Path, project: Path) -> Call:
+    """Calls `raincheck` in the project's folder."""
+
+    def call(*words: str, code: int = 0) -> str:
+        said = done([str(environment / "raincheck"), *words], project, code)
+        for stranger in ("flush", "sequencer", "raincore"):
+            assert stranger not in said.lower(), said
+        return said
+
+    return call
+
+
+def damage(path: Path, find: str, replace: str) -> None:
+    """Put other words in the place of some."""
+    text = path.read_text()
+    assert text.count(find) == 1
+    path.write_text(text.replace(find, replace))
+
+
+def break_spec(project: Path) -> None:
+    """Who has voted yes may refuse after all."""
+    damage(
+        project / "spec" / "TwoPhaseCommit.tla",
+        'Refuse(n) ==\n    /\\ state[n] = "working"',
+        'Refuse(n) ==\n    /\\ state[n] \\in {"working", "prepared"}',
+    )
+
+
+def break_core(project: Path) -> None:
+    """The coordinator commits without having heard everybody."""
+    damage(
+        project / "two_phase_commit" / "core.py",
+        "self.votes != set(self.nodes)",
+        "not self.votes",
+    )
+
+
+def test_nothing_of_the_project_is_known_to_the_package() -> None:
+    for path in ROOT.glob("conformance/**/*.py"):
+        assert "two_phase_commit.core" not in path.read_text(), path
+    own = [*EXAMPLE.rglob("*.py")]
+    assert own
+    for path in own:
+        assert "raincheck.impl" not in path.read_text(), path
+
+
+def test_check_holds_and_finds_a_fault_in_the_specification(raincheck: Call, project: Path) -> None:
+    assert "2 of 2 results as expected" in raincheck("check")
+    assert "two-phase-commit-hasty" in raincheck("check", "--list")
+    assert "did you mean two-phase-commit-hasty" in raincheck(
+        "check", "two-phase-commit-hsty", code=3
+    )
+
+    break_spec(project)
+
+    assert "two-phase-commit-three: Agreement, expected holds" in raincheck("check", code=1)
+
+
+def test_explain_draws_the_counterexample(raincheck: Call) -> None:
+    said = raincheck("explain", "two-phase-commit-hasty")
+
+    assert "Agreement promises: Nobody commits what another has aborted" in said
+    assert "Refuse(b)" in said
+
+
+def test_mirror_holds_and_finds_that_spec_and_model_differ(raincheck: Call, project: Path) -> None:
+    assert "2 of 2 results as expected" in raincheck("mirror")
+
+    break_spec(project)
+
+    assert "Refuse" in raincheck("mirror", code=1)
+
+
+def test_generate_holds_and_finds_a_fault_in_the_core(raincheck: Call, project: Path) -> None:
+    assert "505" in raincheck("generate")
+
+    break_core(project)
+
+    assert "accepts what its guard forbids" in raincheck("generate", code=1)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_conform_holds_and_finds_a_fault_in_a_trace(
+    raincheck: Call, project: Path, engine: str
+) -> None:
+    raincheck("generate", "--traces", "traces", "--examples", "1")
+    assert "20 of 20 results as expected" in raincheck("conform", "traces", "--engine", engine)
+
+    path = max((project / "traces").glob("*.a.0.*.jsonl"), key=lambda each: each.stat().st_size)
+    text = path.read_text()
+    assert '"prepared"' in text
+    path.write_text(text.replace('"prepared"', '"committed"', 1))
+
+    said = raincheck("conform", "traces", "--engine", engine, code=1)
+    assert "violated: 19 of 20 results as expected" in said
+    assert "prepared" in said
+
+
+def test_mutate_kills_all_and_finds_a_survivor(raincheck: Call, project: Path) -> None:
+    assert "killed by" in raincheck("mutate")
+
+    table = project / "spec" / "mutants" / "two_phase_commit.toml"
+    damage(table, 'replace = "not self.votes"', 'replace = "set(self.nodes) != self.votes"')
+
+    assert "survives: neither replay nor lockstep notices it" in raincheck("mutate", code=1)
+
+
+def test_audit_holds_on_one_page_and_finds_a_fault(raincheck: Call, project: Path) -> None:
+    said = raincheck("audit")
+
+    assert re.search(r"property Agreement: holds", said)
+    (page,) = project.glob("runs/*-audit/report.html")
+    assert "NobodyGuesses" in page.read_text()
+    for stranger in ("FLUSH", "SEQUENCER", "Raincore"):
+        assert stranger not in page.read_text()
+    summary = json.loads((page.parent / "summary.json").read_text())
+    assert summary["verdict"] == "holds"
+
+    break_core(project)
+
+    assert "step generate: violated" in raincheck("audit", code=1)
+
+
+@pytest.mark.parametrize("verb", ["prove", "run"])
+def test_a_verb_for_which_the_record_offers_nothing_says_so(raincheck: Call, verb: str) -> None:
+    assert "No protocol here offers" in raincheck(verb, code=2)
+
+
+def test_its_own_tests_pass_and_find_a_fault(environment: Path, project: Path) -> None:
+    command = [str(environment / "python"), "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    assert "3 passed" in done(command, project)
+
+    break_core(project)
+
+    said = done(command, project, code=1)
+    assert "2 failed, 1 passed" in said
