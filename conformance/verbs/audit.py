@@ -1,20 +1,22 @@
 """`raincheck audit`: every kind of evidence, gathered into one page that can be signed.
 
 It runs the other verbs as processes of their own, two side by side, so that each result can be
-had alone in the same way; then `dossier.py` says what they amount to.
+had alone in the same way. What one of them leaves to another is in a store of this audit alone,
+which trusts no evidence that it has not gathered, unless it is told to (`--reuse`). Then
+`evidence.basis` says what they amount to.
 """
 
 import argparse
 import json
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Condition
 
 from raincheck.conformance.cases.tables import TIERS, load_assumptions, load_cases
 from raincheck.conformance.errors import UsageError
@@ -31,34 +33,37 @@ from .run import HEAVY
 
 TRACES = "{run}/traces"
 """In a step's words: where the step `run` leaves its traces."""
+CACHE = "cache"
+"""The audit's own store, while it runs."""
+SIDE_BY_SIDE = 2
 GRACE = 10.0
 """Seconds that a step has, when the audit is interrupted, to end what it started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A step of the audit: the verb and its words. Those of a lane run one after the other."""
+    """A step of the audit: the verb and its words, and the step that it needs to be done."""
 
     name: str
     words: tuple[str, ...]
-    lane: int
+    after: str = ""
 
 
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
-    """Return the steps; the two lanes take about the same time."""
+    """Return the steps, the long ones first: so the last two end at about the same time."""
     seeded = ("--seed", str(seed))
     faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
     cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
 
     return (
-        Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
-        Plan("generate", ("generate", *seeded), 0),
-        Plan("prove", ("prove", *seeded), 0),
-        Plan("mutate", ("mutate", "--quick", *seeded), 0),
-        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded), 1),
-        Plan("conform", ("conform", TRACES, *seeded), 1),
-        Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), 1),
-        Plan("mirror", ("mirror", "--tier", tier, *seeded), 1),
+        Plan("check", ("check", "--tier", tier, "--keep-graphs", *seeded)),
+        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded)),
+        Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), after="run"),
+        Plan("mirror", ("mirror", "--tier", tier, *seeded), after="check"),
+        Plan("generate", ("generate", *seeded)),
+        Plan("mutate", ("mutate", "--quick", *seeded)),
+        Plan("prove", ("prove", *seeded)),
+        Plan("conform", ("conform", TRACES, *seeded), after="run"),
     )
 
 
@@ -72,6 +77,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--skip", default="", metavar="STEP,…", help="leave steps out; the page says so"
+    )
+    parser.add_argument(
+        "--reuse", action="store_true", help="trust evidence of earlier runs that has not aged"
     )
     parser.add_argument(
         "--from", dest="source", type=Path, metavar="DIR", help="an earlier audit: write its page"
@@ -88,13 +96,18 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     again = _reproduce(args)
     if args.dry_run:
         for plan in chosen:
-            ui.announce(shlex.join(_command(plan, args.out)))
+            ui.announce(shlex.join(_command(plan, args.out, reuse=args.reuse)))
         return Outcome("audit", (), again)
     evidence = Evidence("audit", args.out)
     if args.source is not None:
         steps = tuple(_earlier(plan, args.source) for plan in chosen)
     else:
-        steps = _run_all(chosen, args.out, ui)
+        own = args.out / CACHE
+        shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
+        try:
+            steps = _run_all(chosen, args.out, ui, reuse=args.reuse)
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
     dossier = compile_dossier(steps, load_cases(), load_assumptions())
     outcome = Outcome("audit", dossier.results(), again)
     evidence.write_text("report.html", audit_html(dossier, outcome, args.source or args.out))
@@ -114,24 +127,45 @@ def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
     return chosen
 
 
-def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:
-    """Run the lanes side by side; the steps come back in the order of the plan."""
+def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
+    """Run the steps, two at a time, each when what it needs is done; they come back in order."""
     done: dict[str, Step] = {}
-    lock = Lock()
-    lanes = sorted({plan.lane for plan in chosen})
+    waiting = list(chosen)
+    changed = Condition()
     # Each step is a raincheck of its own, with JVMs or members in groups of their own.
     with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
 
-        def run_lane(lane: int) -> None:
-            for plan in chosen:
-                if plan.lane == lane:
-                    step = _run_one(plan, out, processes)
-                    with lock:
-                        done[plan.name] = step
-                        _tell(step, ui, progress)
+        def next_plan() -> Plan | None:
+            """Wait for a step that can begin; None: there is none to come."""
+            missing = {plan.name for plan in chosen}
+            while waiting:
+                for plan in waiting:
+                    if plan.after not in missing - done.keys():
+                        waiting.remove(plan)
+                        return plan
+                changed.wait()
+            return None
 
-        work = [partial(run_lane, lane) for lane in lanes]
-        side_by_side(work, len(lanes), each=lambda _: None, stop=processes.stop)
+        def run_some() -> None:
+            while True:
+                with changed:
+                    plan = next_plan()
+                if plan is None:
+                    return
+                try:
+                    step = _run_one(plan, out, processes, reuse=reuse)
+                except BaseException:
+                    with changed:
+                        waiting.clear()
+                        changed.notify_all()
+                    raise
+                with changed:
+                    done[plan.name] = step
+                    _tell(step, ui, progress)
+                    changed.notify_all()
+
+        work = [run_some] * SIDE_BY_SIDE
+        side_by_side(work, len(work), each=lambda _: None, stop=processes.stop)
     return tuple(done[plan.name] for plan in chosen)
 
 
@@ -141,14 +175,18 @@ def _tell(step: Step, ui: Ui, progress: Steps) -> None:
     ui.say(f"{step.name}: {step.verdict} ({told}; {step.seconds:.0f} s)")
 
 
-def _command(plan: Plan, out: Path) -> list[str]:
+def _words(plan: Plan, out: Path) -> list[str]:
     traces = str(out / "run" / "traces")
-    words = [traces if word == TRACES else word for word in plan.words]
+    return [traces if word == TRACES else word for word in plan.words]
+
+
+def _command(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:
+    words = [*_words(plan, out), *([] if reuse else ["--cache", str(out / CACHE)])]
     return [sys.executable, "-m", "raincheck", *words, "--out", str(out / plan.name)]
 
 
-def _run_one(plan: Plan, out: Path, processes: Processes) -> Step:
-    command = _command(plan, out)
+def _run_one(plan: Plan, out: Path, processes: Processes, *, reuse: bool) -> Step:
+    command = _command(plan, out, reuse=reuse)
     started = time.monotonic()
     finished = processes.run([*command, "--quiet"], Path.cwd())
     (out / plan.name).mkdir(exist_ok=True)
@@ -203,13 +241,15 @@ def _verdict(word: str) -> str:
 
 
 def _told(plan: Plan, out: Path) -> str:
-    return shlex.join(["raincheck", *_command(plan, out)[3:-2]])
+    return shlex.join(["raincheck", *_words(plan, out)])
 
 
 def _reproduce(args: argparse.Namespace) -> str:
     words = ["raincheck", "audit", "--tier", args.tier, "--runs", str(args.runs)]
     if args.skip:
         words += ["--skip", args.skip]
+    if args.reuse:
+        words += ["--reuse"]
     if args.source is not None:
         words += ["--from", str(args.source)]
     return shlex.join([*words, "--seed", str(args.seed)])

@@ -12,6 +12,7 @@ from raincheck.conformance.evidence import store as stores
 from raincheck.conformance.evidence.folder import Ui
 from raincheck.conformance.evidence.store import Found, Store, code_key, gathered, store_of
 from raincheck.conformance.outcome import Result
+from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.verbs import generate, mirror, prove
 
 GOOD = Result("one", "toy", "holds", figures={"edges": 3, "asked": ["A"]}, detail="in part")
@@ -113,7 +114,7 @@ def test_a_comparison_rests_on_specification_case_model_and_limit(
     def key(limit: int = 100, **changes: object) -> str:
         values = {name: getattr(case, name) for name in mirror.Case.__dataclass_fields__}
         values |= {"module": tmp_path / case.module.name} | changes
-        return mirror.Comparer(None, limit).key(mirror.Case(**values))
+        return mirror.Comparer(None, Processes(), limit).key(mirror.Case(**values))
 
     before = key()
     assert key() == before
@@ -170,9 +171,7 @@ def test_a_replay_rests_on_model_implementation_cases_and_seed(
         assert key() != before, module
 
 
-def test_a_verb_says_what_it_has_from_an_earlier_run(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_verb_says_what_it_has_from_an_earlier_run(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     prove.add_arguments(parser)
     given = vars(parser.parse_args(["unicast", "--property", "WindowKept", "--seeds", "1"]))
