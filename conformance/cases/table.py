@@ -80,9 +80,10 @@ class CaseTable:
 
     @property
     def module(self) -> Path:
-        """The module of all its cases: in the folder above that of the tables."""
-        name = str(self.content["module"])
-        return self.path.parent.parent / f"{name.removesuffix('.tla')}.tla"
+        """The module of all its cases: beside the table, or in the folder above."""
+        name = f"{str(self.content['module']).removesuffix('.tla')}.tla"
+        beside = self.path.parent / name
+        return beside if beside.is_file() else self.path.parent.parent / name
 
     def cases(self) -> list[Case]:
         """Return the cases; raise UsageError if the table contradicts itself."""

@@ -1,4 +1,4 @@
-"""spec/cases: the tables of what must hold, and of what must not; one per protocol.
+"""The tables of what must hold, and of what must not; one per protocol.
 
 Law of this file: all tables are read, or none; no two cases have one name.
 """
@@ -8,6 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.protocols.registry import protocols
 
 from .case import HOLDS, TIERS, Assumption, Case
 from .names import meant
@@ -37,7 +38,7 @@ def spec_folder() -> Path:
 
 
 def load_cases(path: Path | None = None) -> tuple[Case, ...]:
-    """Return the cases of all tables, ours unless a table or a folder of them is named."""
+    """Return the cases of the named table or folder of tables, else of all known protocols."""
     cases: dict[str, Case] = {}
     for table in _tables(path):
         for case in table.cases():
@@ -48,12 +49,14 @@ def load_cases(path: Path | None = None) -> tuple[Case, ...]:
 
 
 def load_assumptions(path: Path | None = None) -> tuple[Assumption, ...]:
-    """Return the assumptions that the tables list, ours unless others are named."""
+    """Return the assumptions that the tables list, as `load_cases` does the cases."""
     return tuple(each for table in _tables(path) for each in table.assumptions())
 
 
 def _tables(path: Path | None) -> list[CaseTable]:
-    return [CaseTable(each) for each in tables_of(path or spec_folder() / "cases")]
+    if path is None:
+        return [CaseTable(each.cases) for each in protocols().values()]
+    return [CaseTable(each) for each in tables_of(path)]
 
 
 def tables_of(path: Path) -> list[Path]:

@@ -35,15 +35,16 @@ def files_key(files: Sequence[Path]) -> str:
 
 
 def code_key(*modules: str) -> str:
-    """Return what stands in a key for modules of ours and all of ours that they import."""
+    """Return what stands in a key for modules and all that they import of ours and their own."""
     wanted, found = list(modules), dict[str, str]()
+    own = frozenset(name.partition(".")[0] for name in (OURS, *modules))
     while wanted:
         name = wanted.pop()
         if name not in found:
             text = source_of(name)
             found[name] = sha256(text.encode()).hexdigest()
             if text:
-                wanted += _imported(name, text)
+                wanted += _imported(name, text, own)
     return sha256(repr(sorted(found.items())).encode()).hexdigest()
 
 
@@ -63,8 +64,8 @@ def _path_of(module: str) -> Path | None:
 
 
 @cache
-def _imported(module: str, text: str) -> tuple[str, ...]:
-    """Return the modules of ours that a text imports, wherever in it."""
+def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
+    """Return the modules of these packages that a text imports, wherever in it."""
     package = module if _is_package(module) else module.rpartition(".")[0]
     found = dict.fromkeys(_prefixes(module))
     for node in _statements(ast.parse(text)):
@@ -77,7 +78,7 @@ def _imported(module: str, text: str) -> tuple[str, ...]:
         else:
             continue
         for name in names:
-            if name.partition(".")[0] == OURS:
+            if name.partition(".")[0] in own:
                 found |= dict.fromkeys([*_prefixes(name), name])
     return tuple(found)
 

@@ -119,9 +119,18 @@ def comment_above(module: Path, name: str) -> str:
         lines = _read(path).splitlines()
         for number, line in enumerate(lines):
             if re.match(rf"{re.escape(name)}(?:\([^)]*\))?\s*==", line):
-                above: list[str] = []
-                while number and lines[number - 1].startswith("\\*"):
-                    number -= 1
-                    above.insert(0, lines[number].removeprefix("\\*").strip())
-                return " ".join(above)
+                return _comment_before(lines[:number])
     return ""
+
+
+def _comment_before(lines: list[str]) -> str:
+    """Return the comment at the end of the lines, of either kind that TLA+ has."""
+    above: list[str] = []
+    boxed = bool(lines) and lines[-1].startswith("(*") | lines[-1].rstrip().endswith("*)")
+    for line in reversed(lines):
+        if not boxed and not line.startswith("\\*"):
+            break
+        above.insert(0, line.removeprefix("\\*").strip().strip("(*)").strip())
+        if boxed and line.startswith("(*"):
+            break
+    return " ".join(filter(None, above))

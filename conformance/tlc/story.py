@@ -1,16 +1,16 @@
 """From a counterexample of TLC's to a story that can be drawn (`report.sequence`).
 
 What is the same for all protocols: which variables change at each step, and which member's entries
-they are. A protocol's own `bindings.<protocol>.story` knows what a step means.
+they are. A protocol's own `story` (its record names the module) knows what a step means.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
 from raincheck.conformance.cases.bare import BareCase
 from raincheck.conformance.cases.case import HOLDS, Case
+from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.report.sequence import Change, Diagram, Event
 from raincheck.model.machine.tlavalue import Fcn, ModelValue, Value, format
 
@@ -22,7 +22,7 @@ State = Mapping[str, Value]
 
 
 class Teller(Protocol):
-    """What a module `bindings.<protocol>.story` offers."""
+    """What the module offers that a record names as `story`."""
 
     def members(self, states: list[State]) -> tuple[str, ...]:
         """Return the members in the order in which they are to be drawn."""
@@ -125,13 +125,10 @@ def _ending(result: TlcResult, witness: str) -> Iterable[str]:
 
 def teller_of(protocol: str) -> Teller:
     """Return the protocol's own teller, or one that knows no protocol."""
-    name = f"raincheck.conformance.bindings.{protocol}.story"
-    try:
-        return cast("Teller", importlib.import_module(name))
-    except ModuleNotFoundError as error:
-        if not name.startswith(str(error.name)):
-            raise
+    record = protocols().get(protocol)
+    if record is None or not record.offers("story"):
         return AnyProtocol()
+    return cast("Teller", record.module("story"))
 
 
 class AnyProtocol:

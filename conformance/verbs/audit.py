@@ -24,15 +24,17 @@ from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui
 from raincheck.conformance.evidence.verdicts import compile_dossier
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering, protocols
 from raincheck.conformance.report.auditpage import audit_html
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.conformance.ui import Steps
 
-from .run import HEAVY
+from .run import usual_run
 
-TRACES = "{run}/traces"
-"""In a step's words: where the step `run` leaves its traces."""
+RECORDED = "{run}/traces"
+GENERATED = "{generate}/traces"
+"""In a step's words: where the steps `run` and `generate` leave traces."""
 CACHE = "cache"
 """The audit's own store, while it runs."""
 SIDE_BY_SIDE = 2
@@ -50,21 +52,30 @@ class Plan:
 
 
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
-    """Return the steps, the long ones first: so the last two end at about the same time."""
+    """Return the steps that the protocols here offer, the long ones first: so the last two end at
+    about the same time."""
     seeded = ("--seed", str(seed))
-    faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
-    cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
-
-    return (
-        Plan("check", ("check", "--tier", tier, "--keep-graphs", *seeded)),
-        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded)),
-        Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), after="run"),
-        Plan("mirror", ("mirror", "--tier", tier, *seeded), after="check"),
-        Plan("generate", ("generate", *seeded)),
-        Plan("mutate", ("mutate", "--quick", *seeded)),
-        Plan("prove", ("prove", *seeded)),
-        Plan("conform", ("conform", TRACES, *seeded), after="run"),
-    )
+    field = usual_run()
+    source, traces = ("generate", GENERATED) if field is None else ("run", RECORDED)
+    found = [Plan("check", ("check", "--tier", tier, "--keep-graphs", *seeded))]
+    if field is not None:
+        usual = getattr(field.module("run"), "AUDIT", ())
+        found.append(Plan("run", ("run", field.name, *usual, "--runs", str(runs), *seeded)))
+    if offering("binding"):
+        spark = ("conform", traces, "--engine", "spark", *seeded)
+        found.append(Plan("conform-spark", spark, after=source))
+    if offering("model"):
+        found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), after="check"))
+    if offering("binding"):
+        kept = ("--traces", GENERATED) if field is None else ()
+        found.append(Plan("generate", ("generate", *kept, *seeded)))
+    if any(each.mutants for each in protocols().values()):
+        found.append(Plan("mutate", ("mutate", "--quick", *seeded)))
+    if offering("proof"):
+        found.append(Plan("prove", ("prove", *seeded)))
+    if offering("binding"):
+        found.append(Plan("conform", ("conform", traces, *seeded), after=source))
+    return tuple(found)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -176,8 +187,11 @@ def _tell(step: Step, ui: Ui, progress: Steps) -> None:
 
 
 def _words(plan: Plan, out: Path) -> list[str]:
-    traces = str(out / "run" / "traces")
-    return [traces if word == TRACES else word for word in plan.words]
+    places = {
+        RECORDED: str(out / "run" / "traces"),
+        GENERATED: str(out / "generate" / "traces"),
+    }
+    return [places.get(word, word) for word in plan.words]
 
 
 def _command(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:

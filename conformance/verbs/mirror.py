@@ -9,8 +9,6 @@ catalog says that it is violated.
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import shlex
 import tempfile
 import time
@@ -35,6 +33,7 @@ from raincheck.conformance.evidence.store import (
     tools_key,
 )
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols import registry
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.graphdump import (
     Dump,
@@ -75,29 +74,19 @@ class Case:
 
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
     """Return the protocol's model for the constants; raise UsageError if there is none."""
+    record = registry.protocol(protocol)
+    machine = record.get("model")
     try:
-        model = importlib.import_module(f"raincheck.model.{protocol}.system")
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"There is no model of {protocol!r}: write model/{protocol}/system.py."
-        ) from error
-    if not hasattr(model, "machine"):
-        raise UsageError(
-            f"model/{protocol}/system.py has no function machine(constants): write it."
-        )
-    try:
-        made: Machine[Any] = model.machine(constants)
+        made: Machine[Any] = machine(constants)
     except ValueError as error:
-        raise UsageError(f"{where} does not fit model/{protocol}/system.py: {error}.") from error
+        raise UsageError(f"{where} does not fit {record.model}: {error}.") from error
     return made
 
 
 def has_model(protocol: str) -> bool:
     """Tell whether there is a model of the protocol."""
-    try:
-        return importlib.util.find_spec(f"raincheck.model.{protocol}.system") is not None
-    except ModuleNotFoundError:
-        return False
+    record = registry.protocols().get(protocol)
+    return record is not None and record.offers("model")
 
 
 def mirror_case(
@@ -249,7 +238,7 @@ def _unwanted(case: Case, args: argparse.Namespace) -> str:
         return f"it has {case.distinct} states, more than --limit {args.limit}"
     if not has_model(case.protocol):
         # Several protocols together: each has a model of its own.
-        return f"there is no model/{case.protocol}/system.py"
+        return f"{case.protocol} has no model"
     return ""
 
 
@@ -289,7 +278,7 @@ class Comparer:
             asked=case.asked.text,
             expected=case.expected,
             limit=self.limit,
-            code=code_key(__name__, f"raincheck.model.{case.protocol}.system"),
+            code=code_key(__name__, *registry.protocol(case.protocol).modules("model")),
             tools=tools_key(),
         )
 

@@ -14,7 +14,7 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -25,24 +25,16 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.replay.core_mutants import of_protocol, try_faces, undone_by_faces
-from raincheck.conformance.replay.group import MakeCore
-from raincheck.conformance.replay.lockstep import lockstep
-from raincheck.conformance.replay.mutants import Mutant, core_maker, load_mutants, write_spec
-from raincheck.conformance.replay.pair import Differs, Pair, instance
-from raincheck.conformance.replay.protocol import spec_actions
-from raincheck.conformance.replay.replay import Prepared, replay
-from raincheck.conformance.replay.undoing import RUNS, Undone, undo_sequencer
+from raincheck.conformance.replay.coverage import spec_actions
+from raincheck.conformance.replay.killers import cases_for, try_mutant, undone_switches
+from raincheck.conformance.replay.mutants import Mutant, load_mutants, write_spec
+from raincheck.conformance.replay.undoing import RUNS
 from raincheck.conformance.replay.undoing import table as undo_table
 from raincheck.conformance.tlc.tlc import ERROR, run_tlc
 from raincheck.conformance.tools.java import find_java
 from raincheck.model.machine.explore import explore
 
-from .generate import prepare
 from .mirror import has_model, machine_of
-
-EXAMPLES: Final = 100
-"""How many examples lockstep may spend on a mutant, over each kind of views."""
 
 SMALL: Final = 3_000
 """Cases of at most so many states show which actions are reached."""
@@ -98,44 +90,36 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     switches = (
         []
         if len(args.names) > len(whole)
-        else undone_by_faces(wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick)
+        else undone_switches(
+            wanted, catalog, every, seed=args.seed, runs=args.runs, quick=args.quick
+        )
     )
     if args.undo:
         rows = [
-            row
-            for protocol in wanted
-            for row in undone_rows(protocol, mutants, cases, switches, args.seed)
+            try_mutant(mutant, cases_for(mutant, catalog), seed=args.seed, runs=args.runs)
+            for mutant in mutants
+            if mutant.undo
         ]
+        rows = sorted((*rows, *switches), key=lambda row: wanted.index(row.protocol))
         text = undo_table(rows)
         ui.say(text)
         outcome = Outcome("mutate", tuple(row.result() for row in rows), again)
         evidence.write_text("undone.txt", text + "\n")
         evidence.finish(outcome)
         return outcome
-    graphs: dict[str, Prepared] = {}
     results = []
     with ui.progress(len(mutants), "mutate") as steps:
         for mutant in mutants:
-            mine = [cases[name] for name in mutant.cases]
-            protocol = mutant.protocol
             if mutant.of_spec:
-                result = try_spec(mutant, mine)
-            elif protocol != "sequencer":
-                theirs = mine or of_protocol(catalog, protocol)
-                row = try_faces(
-                    mutant, protocol, theirs, seed=args.seed, runs=args.runs, both=not args.quick
-                )
-                killers = [str(row.result().figures["killed_by"])] if row.found else []
-                detail = "" if killers else "survives: neither replay nor lockstep notices it"
-                verdict = HOLDS if killers else VIOLATED
-                began = time.monotonic() - row.seconds
-                result = _result(mutant, verdict, began, killers, detail, protocol)
+                result = try_spec(mutant, [cases[name] for name in mutant.cases])
             else:
-                for case in mine:
-                    if case.name not in graphs:
-                        graphs[case.name] = prepare(case)
-                part = [graphs[case.name] for case in mine]
-                result = try_implementation(mutant, part, seed=args.seed, both=not args.quick)
+                result = try_implementation(
+                    mutant,
+                    cases_for(mutant, catalog),
+                    seed=args.seed,
+                    runs=args.runs,
+                    both=not args.quick,
+                )
             results.append(result)
             if result.verdict != HOLDS:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
@@ -222,7 +206,7 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
             raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
         with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
             folder = Path(name)
-            write_spec(mutant, folder)
+            write_spec(mutant, case.module.parent, folder)
             alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
             found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:
@@ -239,53 +223,15 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
 
 
 def try_implementation(
-    mutant: Mutant, cases: Iterable[Prepared], *, seed: int, both: bool = True
+    mutant: Mutant, cases: Sequence[Case], *, seed: int, runs: int = RUNS, both: bool = True
 ) -> Result:
-    """Replay the damaged cores, and run them in lockstep: always if `both`, else if need be."""
-    started = time.monotonic()
-    make = core_maker(mutant)
-    killers: list[str] = []
-    for prepared in cases:
-        done = replay(prepared, make=make)
-        if done.mismatches:
-            first = done.mismatches[0]
-            killers.append(f"replay {prepared.name} walk {first.walk} step {first.step}")
-            break
-    if mutant.schedule:
-        killers += _played(mutant, make)
-    if both or not killers:
-        for synchronous in (True, False):
-            walked = lockstep(
-                seed_=seed,
-                examples=EXAMPLES,
-                virtual_synchrony=synchronous,
-                make=make,
-                shrink=False,  # that it is noticed is all that counts here
-            )
-            if walked.mismatch is not None:
-                over = "synchronous" if synchronous else "weak"
-                killers.append(f"lockstep over {over} views in {walked.mismatch.step} moves")
-                break
-    detail = "" if killers else "survives: neither replay nor lockstep notices it"
-    return _result(mutant, HOLDS if killers else VIOLATED, started, killers, detail)
-
-
-def _played(mutant: Mutant, make: MakeCore) -> list[str]:
-    """Play the mutant's own schedule; a sound core must pass it."""
-    for maker in (None, make):
-        pair = Pair(instance(founders="ab", virtual_synchrony=False), maker, name=mutant.name)
-        try:
-            for move in mutant.schedule:
-                pair.play(move)
-        except Differs as parted:
-            if maker is None:
-                raise UsageError(
-                    f"mutant {mutant.name}: sound cores fail its schedule: {parted}"
-                ) from parted
-            return [f"schedule in {parted.mismatch.step} moves"]
-        except ValueError as error:
-            raise UsageError(f"mutant {mutant.name}: its schedule is wrong: {error}.") from error
-    return []
+    """Ask replay and lockstep about the damaged cores: both of them, or until one notices."""
+    row = try_mutant(mutant, cases, seed=seed, runs=runs, both=both)
+    killers = [row.killers] if row.found else []
+    detail = "" if killers else row.problem or "survives: neither replay nor lockstep notices it"
+    verdict = HOLDS if killers else VIOLATED
+    started = time.monotonic() - row.seconds
+    return _result(mutant, verdict, started, killers, detail, mutant.protocol)
 
 
 def _result(
@@ -352,28 +298,6 @@ def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Res
     detail = "\n".join(f"no small case reaches {action}" for action in absent)
     verdict = VIOLATED if absent else HOLDS
     return Result(f"{protocol}-actions", protocol, verdict, figures=figures, detail=detail)
-
-
-def undone_rows(
-    protocol: str,
-    mutants: Iterable[Mutant],
-    cases: Mapping[str, Case],
-    switches: Iterable[Undone],
-    seed: int,
-) -> list[Undone]:
-    """Return the protocol's rows of the table."""
-    if protocol != "sequencer":
-        return [row for row in switches if row.protocol == protocol]
-    return [
-        undo_sequencer(
-            mutant,
-            [prepare(cases[name]) for name in mutant.cases],
-            _played(mutant, core_maker(mutant)),
-            seed=seed,
-        )
-        for mutant in mutants
-        if mutant.undo and mutant.protocol == protocol
-    ]
 
 
 def _again(args: argparse.Namespace) -> str:

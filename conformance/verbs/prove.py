@@ -13,7 +13,7 @@ from typing import Any
 import z3
 
 from raincheck.conformance.cases.names import meant
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, as_json_text
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
 from raincheck.conformance.evidence.store import (
@@ -25,8 +25,9 @@ from raincheck.conformance.evidence.store import (
     tools_key,
 )
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering
 from raincheck.model.proof.bounded import Search
-from raincheck.model.proof.claims import Proof, parts_of, proof_of, proved
+from raincheck.model.proof.claims import Proof, proof_in
 from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
 
 SEEDS = "1,2"
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="whose proof: protocols or globs (default: all)",
+        help="whose proof: protocols or globs (default: all that have one)",
     )
     parser.add_argument(
         "--property",
@@ -149,7 +150,7 @@ class _Task:
             prefix=self.prefix,
             seeds=seeds,
             timeout=args.timeout,
-            code=code_key(__name__, *parts_of(self.proof.protocol)),
+            code=code_key(__name__, self.proof.module),
             tools=tools_key("z3-solver"),
         )
 
@@ -195,9 +196,12 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _tasks(args: argparse.Namespace) -> list[_Task]:
     """What to prove; raise UsageError if a name is nobody's."""
-    there = {name: name for name in proved()}
+    there = {each.name: each for each in offering("proof")}
+    if not there:
+        raise Inconclusive("No protocol here offers a proof: name one as `proof` in its record.")
     groups = {name: [name] for name in there}
-    proofs = [_proof(name) for name in meant(args.names, there, groups, what="proof") or there]
+    records = meant(args.names, there, groups, what="proof") or tuple(there.values())
+    proofs = [proof_in(each.module("proof")) for each in records]
     _known("--without", args.without, [name for each in proofs for name in each.without])
     tasks = []
     for proof in proofs:
@@ -215,15 +219,6 @@ def _tasks(args: argparse.Namespace) -> list[_Task]:
         tasks.append(_Task(proof, basis, subject, wanted, prefix))
     _known("--property", args.property, [p.name for t in tasks for p in t.subject.properties])
     return [task for task in tasks if task.wanted]
-
-
-def _proof(protocol: str) -> Proof:
-    try:
-        return proof_of(protocol)
-    except LookupError as lacking:
-        raise UsageError(
-            f"{protocol} has no proof ({lacking}): there is {', '.join(proved())}."
-        ) from lacking
 
 
 def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:

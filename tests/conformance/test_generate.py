@@ -86,7 +86,8 @@ def test_a_schedule_that_does_not_fit_is_a_sentence(
     record = {"protocol": "handover", "case": "handover-small", "steps": [{"action": "Fly"}]}
     file = tmp_path / "walks.jsonl"
     for steps, sentence in (
-        ([{"action": "Fly"}], "'args'"),
+        ([{"args": []}], "has no action"),
+        ([{"action": "Fly", "args": "a"}], "its args are no list"),
         ([{"action": "Fly", "args": []}], "step 1, Fly, is not possible in handover-small"),
     ):
         file.write_text(json.dumps({**record, "steps": steps}) + "\n")
@@ -102,7 +103,7 @@ def test_a_guard_that_is_never_false_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guards = ("holds[n]", "never[n]")
-    monkeypatch.setattr("raincheck.conformance.replay.offers.guards_of", lambda _: guards)
+    monkeypatch.setattr("raincheck.conformance.replay.coverage.guards_of", lambda _: guards)
 
     code, outcome, _ = generate(capsys, tmp_path, "--examples", "2")
 
