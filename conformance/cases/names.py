@@ -24,19 +24,19 @@ def meant(
     """Return what the words mean, each once, in the order of the words.
 
     A name means its item, whatever it is; a group and a glob mean those that are `usual`, and
-    `unusual` says what to do where none is. A group's name may be written with - for _.
+    `unusual` says what to do where none is. In groups and globs - and _ are one.
     Raises UsageError for a word that means nothing, and suggests near ones.
     """
     found: dict[str, None] = {}
     for word in words:
-        group = word.replace("-", "_")
+        group, glob = word.replace("-", "_"), word.replace("_", "-")
         if word in named:
             found[word] = None
             continue
         if group in groups:
             every = list(groups[group])
         elif _GLOB & set(word):
-            every = [name for name in named if fnmatchcase(name, word)]
+            every = [name for name in named if fnmatchcase(name.replace("_", "-"), glob)]
         else:
             every = []
         if not every:

@@ -68,7 +68,7 @@ def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
     """Return the modules of these packages that a text imports, wherever in it."""
     package = module if _is_package(module) else module.rpartition(".")[0]
     found = dict.fromkeys(_prefixes(module))
-    for node in ast.walk(ast.parse(text)):
+    for node in _statements(ast.parse(text)):
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -81,6 +81,14 @@ def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
             if name.partition(".")[0] in own:
                 found |= dict.fromkeys([*_prefixes(name), name])
     return tuple(found)
+
+
+def _statements(tree: ast.AST) -> Iterator[ast.AST]:
+    """Yield all nodes but those that only type checkers see."""
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from _statements(node)
 
 
 def _is_package(module: str) -> bool:

@@ -9,6 +9,7 @@ from typing import Final
 from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.store import Store, code_key, files_key, key_of
+from raincheck.conformance.tools.processes import Processes
 
 from . import tlc
 from .dotgraph import read_dot
@@ -34,7 +35,9 @@ def dump_command(module: Path, cfg: Path, workdir: Path) -> list[str]:
     return tlc.tlc_command(module, cfg, workdir, _OPTIONS, dump=workdir / tlc.DUMP)
 
 
-def dump_graph(module: Path, cfg: Path | Configuration, workdir: Path) -> Dump:
+def dump_graph(
+    module: Path, cfg: Path | Configuration, workdir: Path, processes: Processes | None = None
+) -> Dump:
     """Return the state graph of the module under the configuration; `workdir` gets the files.
 
     The configuration's questions are left out, since TLC stops at the first violation.
@@ -44,7 +47,14 @@ def dump_graph(module: Path, cfg: Path | Configuration, workdir: Path) -> Dump:
     asking_nothing = asked.instead(asked.behaviour_only())
     workdir.mkdir(parents=True, exist_ok=True)
     target = workdir / tlc.DUMP
-    result = tlc.dump_graph(module, asking_nothing, target, workdir=workdir, options=_OPTIONS)
+    result = tlc.dump_graph(
+        module,
+        asking_nothing,
+        target,
+        workdir=workdir,
+        options=_OPTIONS,
+        processes=processes,
+    )
     return _whole(target, result.distinct_states, asked)
 
 

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import zipfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -101,6 +102,56 @@ def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
             f"{origin} {jar}, which is not TLC: it must be a tla2tools.jar of the TLA+ tools."
         ) from error
     return jar
+
+
+def tlc_archive(java: Java, jar: Path, environ: Mapping[str, str] = os.environ) -> Path | None:
+    """An archive of the classes that TLC needs, from which it starts a fifth faster.
+
+    It is made on first use, which takes two seconds; None where that cannot be done.
+    """
+    stamp = f"{java.path} {java.version} {jar} {jar.stat().st_size} {jar.stat().st_mtime_ns}"
+    archive = _cache(environ) / f"tlc-{sha256(stamp.encode()).hexdigest()[:16]}.jsa"
+    if archive.is_file():
+        return archive
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix="raincheck-jsa-") as name:
+        folder = Path(name)
+        for file, text in _WARM_UP.items():
+            (folder / file).write_text(text, encoding="utf-8")
+        classes, draft = folder / "classes", folder / archive.name
+        tune, path = [str(java.path), "-XX:+UseSerialGC"], ["-cp", str(jar)]
+        run = ["tlc2.TLC", "-tool", "-metadir", name, "-dump", "dot,actionlabels", f"{name}/g.dot"]
+        here = [f"-Djava.io.tmpdir={name}"]
+        _run([*tune, *here, f"-XX:DumpLoadedClassList={classes}", *path, *run, f"{name}/Warm.tla"])
+        listed = [f"-XX:SharedClassListFile={classes}", f"-XX:SharedArchiveFile={draft}"]
+        _run([*tune, "-Xshare:dump", *listed, *path])
+        if draft.is_file():
+            archive.parent.mkdir(parents=True, exist_ok=True)
+            half = archive.with_name(f".{archive.name}.{os.getpid()}")
+            shutil.copyfile(draft, half)
+            os.replace(half, archive)
+            return archive
+    return None
+
+
+_WARM_UP = {
+    "Warm.tla": """---- MODULE Warm ----
+EXTENDS Naturals, Sequences, FiniteSets, TLC
+CONSTANT Nodes
+VARIABLES seen, log
+vars == <<seen, log>>
+Init == seen = [n \\in Nodes |-> {}] /\\ log = <<>>
+See(n) == /\\ Len(log) < 2
+          /\\ log' = Append(log, [by |-> n, at |-> Len(log)])
+          /\\ seen' = [seen EXCEPT ![n] = @ \\cup {Len(log)}]
+Next == \\E n \\in Nodes: See(n)
+Spec == Init /\\ [][Next]_vars /\\ WF_vars(Next)
+Small == \\A n \\in Nodes: Cardinality(seen[n]) < 3
+Ends == <>(Len(log) = 2)
+====
+""",
+    "Warm.cfg": 'SPECIFICATION Spec\nCONSTANT Nodes = {"a", "b"}\nINVARIANT Small\nPROPERTY Ends\n',
+}
+"""A specification that makes TLC load what a check needs."""
 
 
 def tlc_version(java: Java, jar: Path) -> str:

@@ -1,20 +1,22 @@
 """`raincheck audit`: every kind of evidence, gathered into one page that can be signed.
 
 It runs the other verbs as processes of their own, two side by side, so that each result can be
-had alone in the same way; then `dossier.py` says what they amount to.
+had alone in the same way. What one of them leaves to another is in a store of this audit alone,
+which trusts no evidence that it has not gathered, unless it is told to (`--reuse`). Then
+`evidence.basis` says what they amount to.
 """
 
 import argparse
 import json
 import shlex
+import shutil
 import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from threading import Lock
+from threading import Condition
 
 from raincheck.conformance.cases.tables import TIERS, load_assumptions, load_cases
 from raincheck.conformance.errors import UsageError
@@ -33,42 +35,46 @@ from .run import usual_run
 RECORDED = "{run}/traces"
 GENERATED = "{generate}/traces"
 """In a step's words: where the steps `run` and `generate` leave traces."""
+CACHE = "cache"
+"""The audit's own store, while it runs."""
+SIDE_BY_SIDE = 2
 GRACE = 10.0
 """Seconds that a step has, when the audit is interrupted, to end what it started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A step of the audit: the verb and its words. Those of a lane run one after the other."""
+    """A step of the audit: the verb and its words, and the step that it needs to be done."""
 
     name: str
     words: tuple[str, ...]
-    lane: int
+    after: str = ""
 
 
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
-    """Return the steps that the protocols here offer; the two lanes take about the same time."""
+    """Return the steps that the protocols here offer, the long ones first: so the last two end at
+    about the same time."""
     seeded = ("--seed", str(seed))
     field = usual_run()
-    traces = (0, GENERATED) if field is None else (1, RECORDED)  # after the step that leaves them
-    found = [Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0)]
-    if offering("binding"):
-        kept = ("--traces", GENERATED) if field is None else ()
-        found.append(Plan("generate", ("generate", *kept, *seeded), 0))
-    if offering("proof"):
-        found.append(Plan("prove", ("prove", *seeded), 0))
-    if any(each.mutants for each in protocols().values()):
-        found.append(Plan("mutate", ("mutate", "--quick", *seeded), 0))
+    source, traces = ("generate", GENERATED) if field is None else ("run", RECORDED)
+    found = [Plan("check", ("check", "--tier", tier, "--keep-graphs", *seeded))]
     if field is not None:
         usual = getattr(field.module("run"), "AUDIT", ())
-        words = ("run", field.name, *usual, "--runs", str(runs), *seeded)
-        found.append(Plan("run", words, 1))
+        found.append(Plan("run", ("run", field.name, *usual, "--runs", str(runs), *seeded)))
     if offering("binding"):
-        lane, where = traces
-        found.append(Plan("conform", ("conform", where, *seeded), lane))
-        found.append(Plan("conform-spark", ("conform", where, "--engine", "spark", *seeded), lane))
+        spark = ("conform", traces, "--engine", "spark", *seeded)
+        found.append(Plan("conform-spark", spark, after=source))
     if offering("model"):
-        found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), 1))
+        found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), after="check"))
+    if offering("binding"):
+        kept = ("--traces", GENERATED) if field is None else ()
+        found.append(Plan("generate", ("generate", *kept, *seeded)))
+    if any(each.mutants for each in protocols().values()):
+        found.append(Plan("mutate", ("mutate", "--quick", *seeded)))
+    if offering("proof"):
+        found.append(Plan("prove", ("prove", *seeded)))
+    if offering("binding"):
+        found.append(Plan("conform", ("conform", traces, *seeded), after=source))
     return tuple(found)
 
 
@@ -82,6 +88,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--skip", default="", metavar="STEP,…", help="leave steps out; the page says so"
+    )
+    parser.add_argument(
+        "--reuse", action="store_true", help="trust evidence of earlier runs that has not aged"
     )
     parser.add_argument(
         "--from", dest="source", type=Path, metavar="DIR", help="an earlier audit: write its page"
@@ -98,13 +107,18 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     again = _reproduce(args)
     if args.dry_run:
         for plan in chosen:
-            ui.announce(shlex.join(_command(plan, args.out)))
+            ui.announce(shlex.join(_command(plan, args.out, reuse=args.reuse)))
         return Outcome("audit", (), again)
     evidence = Evidence("audit", args.out)
     if args.source is not None:
         steps = tuple(_earlier(plan, args.source) for plan in chosen)
     else:
-        steps = _run_all(chosen, args.out, ui)
+        own = args.out / CACHE
+        shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
+        try:
+            steps = _run_all(chosen, args.out, ui, reuse=args.reuse)
+        finally:
+            shutil.rmtree(own, ignore_errors=True)
     dossier = compile_dossier(steps, load_cases(), load_assumptions())
     outcome = Outcome("audit", dossier.results(), again)
     evidence.write_text("report.html", audit_html(dossier, outcome, args.source or args.out))
@@ -124,24 +138,45 @@ def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
     return chosen
 
 
-def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui) -> tuple[Step, ...]:
-    """Run the lanes side by side; the steps come back in the order of the plan."""
+def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
+    """Run the steps, two at a time, each when what it needs is done; they come back in order."""
     done: dict[str, Step] = {}
-    lock = Lock()
-    lanes = sorted({plan.lane for plan in chosen})
+    waiting = list(chosen)
+    changed = Condition()
     # Each step is a raincheck of its own, with JVMs or members in groups of their own.
     with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
 
-        def run_lane(lane: int) -> None:
-            for plan in chosen:
-                if plan.lane == lane:
-                    step = _run_one(plan, out, processes)
-                    with lock:
-                        done[plan.name] = step
-                        _tell(step, ui, progress)
+        def next_plan() -> Plan | None:
+            """Wait for a step that can begin; None: there is none to come."""
+            missing = {plan.name for plan in chosen}
+            while waiting:
+                for plan in waiting:
+                    if plan.after not in missing - done.keys():
+                        waiting.remove(plan)
+                        return plan
+                changed.wait()
+            return None
 
-        work = [partial(run_lane, lane) for lane in lanes]
-        side_by_side(work, len(lanes), each=lambda _: None, stop=processes.stop)
+        def run_some() -> None:
+            while True:
+                with changed:
+                    plan = next_plan()
+                if plan is None:
+                    return
+                try:
+                    step = _run_one(plan, out, processes, reuse=reuse)
+                except BaseException:
+                    with changed:
+                        waiting.clear()
+                        changed.notify_all()
+                    raise
+                with changed:
+                    done[plan.name] = step
+                    _tell(step, ui, progress)
+                    changed.notify_all()
+
+        work = [run_some] * SIDE_BY_SIDE
+        side_by_side(work, len(work), each=lambda _: None, stop=processes.stop)
     return tuple(done[plan.name] for plan in chosen)
 
 
@@ -151,17 +186,21 @@ def _tell(step: Step, ui: Ui, progress: Steps) -> None:
     ui.say(f"{step.name}: {step.verdict} ({told}; {step.seconds:.0f} s)")
 
 
-def _command(plan: Plan, out: Path) -> list[str]:
+def _words(plan: Plan, out: Path) -> list[str]:
     places = {
         RECORDED: str(out / "run" / "traces"),
         GENERATED: str(out / "generate" / "traces"),
     }
-    words = [places.get(word, word) for word in plan.words]
+    return [places.get(word, word) for word in plan.words]
+
+
+def _command(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:
+    words = [*_words(plan, out), *([] if reuse else ["--cache", str(out / CACHE)])]
     return [sys.executable, "-m", "raincheck", *words, "--out", str(out / plan.name)]
 
 
-def _run_one(plan: Plan, out: Path, processes: Processes) -> Step:
-    command = _command(plan, out)
+def _run_one(plan: Plan, out: Path, processes: Processes, *, reuse: bool) -> Step:
+    command = _command(plan, out, reuse=reuse)
     started = time.monotonic()
     finished = processes.run([*command, "--quiet"], Path.cwd())
     (out / plan.name).mkdir(exist_ok=True)
@@ -216,13 +255,15 @@ def _verdict(word: str) -> str:
 
 
 def _told(plan: Plan, out: Path) -> str:
-    return shlex.join(["raincheck", *_command(plan, out)[3:-2]])
+    return shlex.join(["raincheck", *_words(plan, out)])
 
 
 def _reproduce(args: argparse.Namespace) -> str:
     words = ["raincheck", "audit", "--tier", args.tier, "--runs", str(args.runs)]
     if args.skip:
         words += ["--skip", args.skip]
+    if args.reuse:
+        words += ["--reuse"]
     if args.source is not None:
         words += ["--from", str(args.source)]
     return shlex.join([*words, "--seed", str(args.seed)])

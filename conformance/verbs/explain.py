@@ -7,6 +7,7 @@ With `--figure` it draws a figure of the paper instead, from the model and from 
 import argparse
 import json
 import shlex
+from collections.abc import Sequence
 from pathlib import Path
 
 from raincheck.conformance.cases.bare import BareCase
@@ -54,10 +55,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             raise UsageError(f"--figure is for {RING}: raincheck explain {RING} --figure 12.")
         return explain_figure(args, ui)
     again = _reproduce(args)
+    kept = Path(args.names[0]) if args.names[0].endswith(".json") else None
+    cases = cases_of(args) if kept is None else ()
     if args.dry_run:
         ui.announce(f"would ask TLC as: {again.replace(' explain ', ' check ', 1)} -n")
         return Outcome("explain", (), again)
-    found = _find(args)
+    found = _asked(cases, args) if kept is None else _read(kept, args)
     for _, answer in found:
         if answer.verdict == ERROR:
             raise UsageError(answer.error)
@@ -94,17 +97,18 @@ def _reproduce(args: argparse.Namespace) -> str:
     return shlex.join([*words, "--seed", str(args.seed)])
 
 
-def _find(args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
+def _asked(cases: Sequence[Case], args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
     """The cases and what TLC said, TLC being asked if nobody did so before."""
-    if len(args.names) == 1 and args.names[0].endswith(".json"):
-        path = Path(args.names[0])
-        found = read_counterexample(path)
-        (case,) = select(load_cases(args.catalog), names=[_case_of(path)])
-        return [(case, found)]
-    cases = cases_of(args)
     with Processes() as processes:
         checker = checker_of(args, processes)
         return [(case, checker.ask(case).result) for case in cases]
+
+
+def _read(path: Path, args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
+    """The counterexample in the file, and its case."""
+    found = read_counterexample(path)
+    (case,) = select(load_cases(args.catalog), names=[_case_of(path)])
+    return [(case, found)]
 
 
 def _case_of(path: Path) -> str:

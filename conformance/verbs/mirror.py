@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -44,6 +45,8 @@ from raincheck.conformance.tlc.graphdump import (
 )
 from raincheck.conformance.tlc.stategraph import of_machine
 from raincheck.conformance.tools.java import find_java, tlc_jar
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.model.machine.explore import Exploration, Progress, explore
 from raincheck.model.machine.machine import Machine
 from raincheck.model.machine.values import Value
@@ -179,35 +182,47 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
         return Outcome("mirror", (), again)
     evidence = Evidence("mirror", args.out)
-    comparer = Comparer(store_of(args.cache, unused=args.no_cache), args.limit)
-    results: list[Result] = []
+    found: dict[str, Result] = {}
     left_out: list[dict[str, str]] = []
-    with ui.progress(len(cases), "mirror") as steps:
+    with Processes() as processes, ui.progress(len(cases), "mirror") as steps:
+        store = store_of(args.cache, unused=args.no_cache)
+        comparer = Comparer(store, processes, args.limit)
 
         def leave_out(case: Case, reason: str) -> None:
             ui.say(f"left out {case.name}: {reason}")
             left_out.append({"name": case.name, "reason": reason})
             steps.advance(1, case.name)
 
-        for case in cases:
-            # Without a name nobody waits for this case, and an exploration up to the limit is long.
-            by_name = case.name in args.names or args.cfg is not None
-            if not by_name and (reason := _unwanted(case, args)):
-                leave_out(case, reason)
-                continue
+        def by_name(case: Case) -> bool:
+            return case.name in args.names or args.cfg is not None
 
-            def tell(at: Progress, name: str = case.name) -> None:
-                steps.advance(0, f"{name}: {at.states} states, {at.waiting} waiting")
+        def compared(case: Case) -> tuple[Case, Result]:
+            def tell(at: Progress) -> None:
+                steps.advance(0, f"{case.name}: {at.states} states, {at.waiting} waiting")
 
-            result = comparer.compared(case, tell)
-            if result.verdict == INCONCLUSIVE and not by_name:
+            return case, comparer.compared(case, tell)
+
+        def keep(pair: tuple[Case, Result]) -> None:
+            case, result = pair
+            if result.verdict == INCONCLUSIVE and not by_name(case):
                 leave_out(case, result.detail)
-                continue
+                return
             if result.verdict == VIOLATED:
                 evidence.write_text(f"{case.name}.difference.txt", result.detail + "\n")
-            results.append(result)
+            found[case.name] = result
             steps.advance(1, case.name)
-    outcome = Outcome("mirror", tuple(results), again)
+
+        wanted = []
+        for case in cases:
+            # Without a name nobody waits for this case, and an exploration up to the limit is long.
+            if not by_name(case) and (reason := _unwanted(case, args)):
+                leave_out(case, reason)
+            else:
+                wanted.append(partial(compared, case))
+        # While TLC works on one, another is explored and compared here.
+        side_by_side(wanted, 2, each=keep, stop=processes.stop)
+    results = tuple(found[case.name] for case in cases if case.name in found)
+    outcome = Outcome("mirror", results, again)
     evidence.write_json("left_out.json", left_out)
     evidence.finish(outcome)
     return outcome
@@ -232,6 +247,7 @@ class Comparer:
     """What compares the cases of a run, and where the evidence of earlier ones is."""
 
     store: Store | None
+    processes: Processes
     limit: int = LIMIT
     _tools: tuple[str, int] | None = None
 
@@ -278,7 +294,7 @@ class Comparer:
             kept = KeptGraph(self.store, self.graph_of(module, asked)).take(asked)
             if kept is not None:
                 return kept
-        return dump_graph(module, asked, workdir)
+        return dump_graph(module, asked, workdir, self.processes)
 
 
 def _chosen(args: argparse.Namespace) -> list[Case]:

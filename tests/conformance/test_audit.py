@@ -34,6 +34,7 @@ def arguments(out: Path, **changes: object) -> Namespace:
         "runs": 1,
         "skip": "",
         "source": None,
+        "reuse": False,
         "out": out,
         "seed": 7,
         "dry_run": False,
@@ -70,7 +71,7 @@ def results_of(name: str) -> list[dict[str, object]]:
     return [shared | {"name": name}]
 
 
-def stand_in(plan: audit.Plan, out: Path) -> list[str]:
+def stand_in(plan: audit.Plan, out: Path, **_: object) -> list[str]:
     """A process that leaves the summary of a good step."""
     results = json.dumps(results_of(plan.name))
     return [sys.executable, "-c", WRITER, str(out / plan.name), plan.words[0], results]
@@ -109,7 +110,7 @@ def test_the_page_needs_no_network(tmp_path: Path) -> None:
 def test_a_step_that_cannot_run_is_told_in_its_own_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(plan: audit.Plan, out: Path) -> list[str]:
+    def broken(plan: audit.Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "check":
             return stand_in(plan, out)
         return [sys.executable, "-c", "import sys; print('No Java is here.'); sys.exit(3)"]
@@ -127,7 +128,7 @@ def test_a_step_that_cannot_run_is_told_in_its_own_sentence(
 def test_a_step_that_dies_half_way_is_never_taken_for_a_good_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half(plan: audit.Plan, out: Path) -> list[str]:
+    def half(plan: audit.Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "mirror":
             return stand_in(plan, out)
         return [sys.executable, "-c", "pass"]  # exit code 0, and no summary

@@ -1,0 +1,134 @@
+"""`raincheck check SPEC.tla`: a specification of anybody, without a table of cases."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.cases.bare import bare_cases
+from raincheck.conformance.tlc.spec import check_constants
+
+MODULE = r"""---- MODULE Clock ----
+EXTENDS Naturals
+CONSTANTS Procs, Max
+VARIABLES clock, turn
+Init == clock = [p \in Procs |-> 0] /\ turn \in Procs
+Tick(p) == turn = p /\ clock[p] < Max /\ clock' = [clock EXCEPT ![p] = @ + 1] /\ UNCHANGED turn
+Pass(p) == turn = p /\ turn' \in Procs \ {p} /\ UNCHANGED clock
+Next == \E p \in Procs: Tick(p) \/ Pass(p)
+Spec == Init /\ [][Next]_<<clock, turn>>
+\* No clock runs away.
+Small == \A p \in Procs: clock[p] < 3
+====
+"""
+CFG = """SPECIFICATION Spec
+CONSTANTS
+  Procs = {p1, p2}
+  p1 = p1
+  p2 = p2
+  Max = 2
+INVARIANT Small
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as a TLA+ user has it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "Clock.tla").write_text(MODULE)
+    (tmp_path / "Clock.cfg").write_text(CFG)
+    (tmp_path / "Fast.cfg").write_text(CFG.replace("Max = 2", "Max = 3"))
+    (tmp_path / "Alone.cfg").write_text(CFG.replace("{p1, p2}", "{p1}"))
+    return tmp_path
+
+
+@pytest.mark.java
+def test_each_configuration_is_checked_cached_and_left_as_evidence(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = main(["check", "Clock.tla", "Clock.cfg", "Fast.cfg", "--json"])
+    outcome = json.loads(capsys.readouterr().out)
+
+    assert (code, outcome["verdict"]) == (1, "violated")
+    assert outcome["reproduce"] == "raincheck check Clock.tla Clock.cfg Fast.cfg --seed 1"
+    holds, violated = outcome["results"]
+    assert (holds["name"], holds["verdict"]) == ("Clock", "holds")
+    assert (holds["distinct_states"], holds["depth"]) == (18, 6)
+    assert (violated["name"], violated["verdict"], violated["expected"]) == (
+        "Fast",
+        "Small",
+        "holds",
+    )
+    latest = project / "runs" / "latest"
+    for name in ("summary.json", "report.html", "junit.xml", "cfg/Fast.cfg"):
+        assert (latest / name).is_file()
+    story = (latest / "counterexamples" / "Fast.txt").read_text()
+    assert "Small promises: No clock runs away." in story
+    assert "seed's text" not in story
+    assert "Tick(p1)\n       clock[p1]: 2 → 3" in story
+
+    assert main(["check", "Clock.tla", "--json"]) == 0
+    (again,) = json.loads(capsys.readouterr().out)["results"]
+    assert again["cached"] is True
+
+    assert main(["explain", "Clock.tla", "Fast.cfg"]) == 1
+    assert " 3      ●       │    Tick(p1)" in capsys.readouterr().out
+
+
+@pytest.mark.java
+def test_a_state_without_a_step_is_an_error_unless_it_is_meant(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def verdict(*words: str) -> str:
+        main(["check", "Clock.tla", "Alone.cfg", "--json", *words])
+        (result,) = json.loads(capsys.readouterr().out)["results"]
+        return str(result["verdict"])
+
+    assert verdict() == "deadlock"
+    assert verdict("--no-deadlock") == "holds"
+    alone = project / "Alone.cfg"
+    alone.write_text(alone.read_text() + "CHECK_DEADLOCK FALSE\n")
+    assert verdict() == "holds"
+
+
+@pytest.mark.java
+def test_a_module_that_cannot_be_read_is_said_with_its_line(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "Clock.tla").write_text(MODULE.replace("turn = p /\\ turn'", "trn = p /\\ turn'"))
+
+    assert main(["check", "Clock.tla"]) == 3
+    assert "Clock.tla, line 7, column 12: Unknown operator: `trn'." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["Clok.tla"], "There is no file Clok.tla"),
+        (["Clock.tla", "Slow.cfg"], "There is no file Slow.cfg"),
+        (["Fast.cfg"], "0 modules are named"),
+        (["Clock.tla", "flush"], "flush is neither .tla nor .cfg"),
+        (["Clock.tla", "Fast.cfg", "Fast.cfg"], "Two configurations are called Fast"),
+        (["Lone.tla"], "There is no Lone.cfg"),
+        (["Clock.tla", "Typo.cfg"], "Typo.cfg assigns to Mx"),
+    ],
+)
+def test_wrong_files_are_answered_with_one_sentence(
+    project: Path, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "Lone.tla").write_text(MODULE)
+    (project / "Typo.cfg").write_text(CFG.replace("Max", "Mx"))
+
+    assert main(["check", *words]) == 3
+    said = capsys.readouterr().err
+    assert sentence in said
+    assert "Traceback" not in said
+    assert not list((project / "runs").glob("*/summary.json"))
+
+
+@pytest.mark.usefixtures("project")
+def test_a_model_value_may_be_introduced_by_the_configuration() -> None:
+    (case,) = bare_cases(["Clock.tla"])
+
+    check_constants(case.module, case.configuration())
