@@ -25,20 +25,17 @@ way has a function of its own (`local_of`, `event_of`, `output_of`).
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.protocols import registry
 from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Composed, Handler
 
 from .conversion import fields_of, named, shaped
-
-_ROOM: Final = "raincheck.conformance.bindings"
 
 FIFO: Final = "fifo"
 """Reliable: each message arrives exactly once and in order, unless an end of it dies."""
@@ -258,25 +255,14 @@ def contents(effect: Any) -> tuple[str, dict[str, Any]]:
 
 
 def binding_of(protocol: str) -> Binding:
-    """Return the protocol's BINDING; raise UsageError if it has none."""
-    try:
-        module = importlib.import_module(f"{_ROOM}.{protocol}.binding")
-    except ModuleNotFoundError as error:
-        if not f"{_ROOM}.{protocol}.binding".startswith(f"{error.name}"):
-            raise
-        raise UsageError(
-            f"There is no binding of {protocol!r}: "
-            f"write conformance/bindings/{protocol}/binding.py."
-        ) from error
-    found = getattr(module, "BINDING", None)
+    """Return the protocol's BINDING; raise UsageError or Inconclusive if it has none."""
+    record = registry.protocol(protocol)
+    found = record.get("binding")
     if not isinstance(found, Binding):
-        raise UsageError(f"conformance/bindings/{protocol}/binding.py has no BINDING: write it.")
+        raise UsageError(f"{record.where}: BINDING in {record.binding} is no Binding.")
     return found
 
 
 def bound_protocols() -> tuple[str, ...]:
-    """Return the protocols that have BINDING, in the order of their names."""
-    folder = importlib.import_module(_ROOM)
-    names = [each.name for each in pkgutil.iter_modules(folder.__path__) if each.ispkg]
-    # SEQUENCER's traces are followed by modules of its own.
-    return tuple(name for name in names if name != "sequencer")
+    """Return the protocols that have a binding."""
+    return tuple(each.name for each in registry.offering("binding"))

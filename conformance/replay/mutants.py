@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.cases.table import read_table
-from raincheck.conformance.cases.tables import spec_folder, tables_of
+from raincheck.conformance.cases.tables import tables_of
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.protocols.registry import protocols
 
 from .steps import check_step
 
@@ -61,9 +62,10 @@ class Mutant:
 
 
 def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
-    """Return the mutants of all tables, ours unless a table or a folder of them is named."""
+    """Return the mutants of the named table or folder of tables, else of all known protocols."""
     mutants: dict[str, Mutant] = {}
-    for table in tables_of(path or spec_folder() / "mutants"):
+    known = [each.mutants for each in protocols().values() if each.mutants is not None]
+    for table in known if path is None else tables_of(path):
         content = read_table(table)
         if content.keys() != {"mutant"} or not isinstance(content["mutant"], dict):
             raise UsageError(f"{table} is no table of mutants: it has [mutant.…] and nothing else.")
@@ -122,9 +124,9 @@ def damaged(text: str, mutant: Mutant) -> str:
     return text
 
 
-def write_spec(mutant: Mutant, folder: Path) -> None:
-    """Write all specifications into the folder, the mutant's file damaged."""
-    for path in spec_folder().glob("*.tla"):
+def write_spec(mutant: Mutant, source: Path, folder: Path) -> None:
+    """Write all specifications of the source into the folder, the mutant's file damaged."""
+    for path in source.glob("*.tla"):
         text = path.read_text(encoding="utf-8")
         if path.name == mutant.file:
             text = damaged(text, mutant)

@@ -14,19 +14,32 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
-from raincheck.conformance.cases.tables import TIERS, Case, load_cases, select
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.store import (
+    Found,
+    Store,
+    code_key,
+    files_key,
+    gathered,
+    key_of,
+    store_of,
+    tools_key,
+)
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols import registry
 from raincheck.conformance.replay.coverage import coverage
 from raincheck.conformance.replay.lockstep import Instance, lockstep
 from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, printed, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
+from raincheck.conformance.tlc.spec import files_of
 
 from .mirror import has_model
 
@@ -36,8 +49,9 @@ EXAMPLES: Final = 100
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which cases, one walk of one case, or a file of schedules."""
-    parser.add_argument("--case", nargs="+", default=[], metavar="NAME", help="cases to replay")
-    parser.add_argument("--protocol", default="", metavar="NAME", help="all cases of a protocol")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="cases, protocols, globs (default: all of --tier)"
+    )
     parser.add_argument("--tier", choices=TIERS, default="quick", help="default: quick")
     parser.add_argument("--walk", type=int, metavar="N", help="only this walk, step by step")
     parser.add_argument(
@@ -58,15 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Generate and replay; the schedule of a mismatch is kept as evidence."""
     if args.schedule is not None:
-        if args.case or args.protocol or args.walk is not None:
-            raise UsageError("--schedule brings its own cases: leave --case and --walk out.")
+        if args.names or args.walk is not None:
+            raise UsageError("--schedule brings its own cases: leave names and --walk out.")
         return _replay_file(args, ui)
-    cases = select(
-        load_cases(), names=args.case, protocol=args.protocol, tier=args.tier, modelled=True
-    )
+    cases = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
     if args.walk is not None and len(cases) != 1:
-        raise UsageError("--walk is a walk of one case: name it with --case.")
-    if not args.case and not args.protocol:
+        raise UsageError("--walk is a walk of one case: name it.")
+    if not args.names:
         # A specification of several protocols together has no implementation of its own.
         cases = tuple(case for case in cases if has_model(case.protocol))
     protocols = tuple(dict.fromkeys(case.protocol for case in cases))
@@ -80,10 +92,28 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     with ui.progress(len(cases), "generate") as steps, job.schedules:
         for protocol in protocols:
             mine = [case for case in cases if case.protocol == protocol]
-            results += _protocol(mine, job, lambda name: steps.advance(1, name))
+
+            def gather(mine: list[Case] = mine) -> Found:
+                return Found(tuple(_protocol(mine, job, lambda name: steps.advance(1, name))))
+
+            found = gathered(job.store, "generate", partial(_key, mine, args), gather)
+            results += found.results
     outcome = Outcome("generate", tuple(results), job.again)
     evidence.finish(outcome)
     return outcome
+
+
+def _key(cases: Sequence[Case], args: argparse.Namespace) -> str:
+    """Return the key of all that the replay of a protocol's cases depends on."""
+    protocol = cases[0].protocol
+    return key_of(
+        cases=[(case.name, case.cfg_text(), files_key(files_of(case.module))) for case in cases],
+        names=args.names,
+        seed=args.seed,
+        examples=args.examples,
+        code=code_key(__name__, *registry.protocol(protocol).modules("model", "binding")),
+        tools=tools_key("networkx", "hypothesis"),
+    )
 
 
 @dataclass(slots=True)
@@ -101,6 +131,12 @@ class Job:
         self.again = _again(self.args)
 
     @property
+    def store(self) -> Store | None:
+        """Where evidence of earlier runs is; none where the walks themselves are wanted."""
+        shown = self.args.walk is not None or self.schedules.wanted
+        return store_of(self.args.cache, unused=self.args.no_cache or shown)
+
+    @property
     def walks(self) -> list[int] | None:
         """The one walk that is wanted, or all."""
         return None if self.args.walk is None else [self.args.walk]
@@ -108,13 +144,15 @@ class Job:
     @property
     def everything(self) -> bool:
         """Whether whole protocols are meant, not only some cases."""
-        return not self.args.case and self.args.walk is None
+        names = self.args.names
+        alone = len(names) > len(protocols_in(names, load_cases()))
+        return not alone and self.args.walk is None
 
     def keep(self, case: str, walk: int, text: str, record: object) -> None:
         """Keep a mismatch as evidence."""
         self.evidence.write_text(f"{case}.mismatch.txt", text + "\n")
         self.evidence.write_text(f"{case}.schedule.jsonl", json.dumps(record) + "\n")
-        self.again = f"raincheck generate --case {case} --walk {walk}"
+        self.again = f"raincheck generate {case} --walk {walk}"
 
 
 def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None]) -> list[Result]:
@@ -122,8 +160,8 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
     protocol = cases[0].protocol
     try:
         binding = binding_of(protocol)
-    except UsageError as lacking:
-        if job.args.case or job.args.protocol:
+    except (UsageError, Inconclusive) as lacking:
+        if job.args.names:
             raise
         # The others are not to wait for one that is still being written.
         return [Result(f"{protocol}-replay", protocol, INCONCLUSIVE, detail=str(lacking))]
@@ -220,9 +258,7 @@ def _replay_file(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def _again(args: argparse.Namespace) -> str:
-    words = ["raincheck", "generate"]
-    words += ["--case", *args.case] if args.case else []
-    words += ["--protocol", args.protocol] if args.protocol else []
+    words = ["raincheck", "generate", *args.names]
     words += ["--tier", args.tier] if args.tier != "quick" else []
     words += ["--walk", str(args.walk)] if args.walk is not None else []
     words += ["--examples", str(args.examples)] if args.examples != EXAMPLES else []

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
-from raincheck.conformance.cases.tables import Case, load_cases, select
+from raincheck.conformance.cases.tables import Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
@@ -41,9 +42,10 @@ SMALL: Final = 3_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which mutants."""
-    parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="mutants, protocols, globs (default: all)"
+    )
     parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
-    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol's")
     parser.add_argument(
         "--undo",
         action="store_true",
@@ -71,16 +73,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     catalog = load_cases()
     cases = {case.name: case for case in catalog}
     protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
-    if args.protocol and args.protocol not in protocols:
-        raise UsageError(f"The catalog has no protocol {args.protocol}: {', '.join(protocols)}.")
-    wanted = (args.protocol,) if args.protocol else protocols
+    whole = protocols_in(args.names, catalog)
+    wanted = whole or protocols
     every = load_mutants()
     fits(every, cases)
-    mutants = [
-        mutant
-        for mutant in chosen(every, args.mutant, quick=args.quick)
-        if mutant.protocol in wanted
-    ]
+    mutants = chosen(every, args.names, protocols, quick=args.quick)
     again = _again(args)
     if args.dry_run:
         for mutant in mutants:
@@ -92,7 +89,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     evidence = Evidence("mutate", args.out)
     switches = (
         []
-        if args.mutant
+        if len(args.names) > len(whole)
         else undone_switches(
             wanted, catalog, every, seed=args.seed, runs=args.runs, quick=args.quick
         )
@@ -128,7 +125,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
-    if not args.mutant and not args.quick:
+    if len(args.names) == len(whole) and not args.quick:
         for protocol in filter(has_model, wanted):
             found = properties_broken(catalog, mutants, results, protocol)
             results += [found, actions_reached(catalog, protocol)]
@@ -140,7 +137,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Take out each rule of the checkers in turn."""
-    if args.mutant or args.protocol or args.undo or args.quick:
+    if args.names or args.undo or args.quick:
         raise UsageError("--judges tries all rules of the checkers: give it alone.")
     again = _again(args)
     rules = all_rules()
@@ -183,13 +180,15 @@ def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
                 raise UsageError(f"mutant {mutant.name}: {name} is no case of {mutant.protocol}.")
 
 
-def chosen(mutants: Iterable[Mutant], names: Iterable[str], *, quick: bool) -> list[Mutant]:
-    """Return the named mutants, or all, or the quick ones."""
+def chosen(
+    mutants: Iterable[Mutant], names: Iterable[str], protocols: Iterable[str], *, quick: bool
+) -> list[Mutant]:
+    """Return the mutants that the names mean, or all; of those the quick ones. A protocol may have
+    none."""
     known = {mutant.name: mutant for mutant in mutants}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"There is no mutant {name}: spec/mutants/ lists them.")
-    wanted = [known[name] for name in dict.fromkeys(names)] or list(known.values())
+    groups = {each: [m.name for m in known.values() if m.protocol == each] for each in protocols}
+    words = [name for name in names if groups.get(name.replace("-", "_")) != []]
+    wanted = meant(words, known, groups, what="mutant") if names else known.values()
     return [mutant for mutant in wanted if mutant.quick or not quick]
 
 
@@ -207,7 +206,7 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
             raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
         with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
             folder = Path(name)
-            write_spec(mutant, folder)
+            write_spec(mutant, case.module.parent, folder)
             alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
             found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:
@@ -284,7 +283,7 @@ def properties_broken(
 def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Result:
     """Return whether each action is taken somewhere in the graphs of the small repaired cases."""
     reached: Counter[str] = Counter()
-    cases = select(catalog, protocol=protocol)
+    cases = select(catalog, names=[protocol])
     for case in cases:
         if case.expected == CATALOG_HOLDS and (case.distinct or SMALL + 1) <= SMALL:
             model = machine_of(protocol, case.constants, case.name)
@@ -302,9 +301,8 @@ def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Res
 
 
 def _again(args: argparse.Namespace) -> str:
-    words = ["raincheck", "mutate", *args.mutant]
+    words = ["raincheck", "mutate", *args.names]
     words += ["--quick"] if args.quick else []
-    words += ["--protocol", args.protocol] if args.protocol else []
     words += ["--undo"] if args.undo else []
     words += ["--judges"] if args.judges else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []

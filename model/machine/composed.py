@@ -8,6 +8,7 @@ by node.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
@@ -119,3 +120,12 @@ class Composed(ABC, Generic[S, L]):
         if target is not None:
             given = (node, *event) if args is None else args
             yield Move(action, given, target, node, event, answer.outputs)
+
+
+def handlers_of(inputs: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Handler]:
+    """Return the handlers of these inputs: ReceiveYes has the function `receive_yes`."""
+    return {name: namespace[_snake(name)] for name in inputs}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

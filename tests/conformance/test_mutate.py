@@ -10,7 +10,7 @@ import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.sequencer.binding import BINDING
-from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.cases.tables import Case, load_cases, spec_folder
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result, Ui
 from raincheck.conformance.replay.damage import damaged_binding
@@ -64,7 +64,7 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         assert mutant.shows.endswith("."), mutant.name
         assert set(mutant.cases) <= set(CASES), mutant.name
         if mutant.of_spec:
-            write_spec(mutant, tmp_path)
+            write_spec(mutant, spec_folder(), tmp_path)
             for name in mutant.cases:
                 assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
                 assert mutant.breaks in CASES[name].properties, mutant.name
@@ -265,7 +265,7 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
     monkeypatch.setattr(mutate, "load_mutants", lambda: (harmless(**fields),))
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    args = parser.parse_args(["--protocol", "unicast"])
+    args = parser.parse_args(["unicast"])
     args.out, args.dry_run, args.seed = tmp_path / "run", True, 1
     with pytest.raises(UsageError, match=sentence):
         mutate.run(args, Ui(json=True, quiet=True))
@@ -273,8 +273,8 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
 
 def test_only_known_mutants_can_be_chosen() -> None:
     with pytest.raises(UsageError, match="There is no mutant nobody"):
-        chosen(MUTANTS.values(), ["nobody"], quick=False)
-    quick = chosen(MUTANTS.values(), [], quick=True)
+        chosen(MUTANTS.values(), ["nobody"], ["sequencer"], quick=False)
+    quick = chosen(MUTANTS.values(), [], [], quick=True)
     assert 0 < len(quick) < len(MUTANTS)
     assert all(mutant.quick for mutant in quick)
 

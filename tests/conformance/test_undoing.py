@@ -24,7 +24,7 @@ def mutant(**fields: Any) -> Mutant:
         "name": "deaf",
         "shows": "THANKS is heard.",
         "protocol": "handover",
-        "file": "impl/handover/core.py",
+        "file": "core.py",
         "edits": (("self.thanked.add((event.sender, event.turn))", "pass"),),
     }
     return Mutant(**{**given, **fields})
@@ -68,8 +68,8 @@ def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
         damaged_binding("handover", mutant(edits=(("nowhere", ""),)))
     with pytest.raises(UsageError, match="no Python"):
         damaged_binding("handover", mutant(edits=(("class Handover:", "class"),)))
-    with pytest.raises(UsageError, match=r"does not use impl/nothing\.py"):
-        damaged_binding("handover", mutant(file="impl/nothing.py"))
+    with pytest.raises(UsageError, match=r"does not use nothing\.py"):
+        damaged_binding("handover", mutant(file="nothing.py"))
     assert binding_of("handover") is toy.binding
 
 
