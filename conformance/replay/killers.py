@@ -8,7 +8,7 @@ from dataclasses import replace
 from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
 from raincheck.conformance.cases.tables import HOLDS as CASE_HOLDS
 from raincheck.conformance.cases.tables import TIERS, Case
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import Inconclusive, UsageError
 
 from .damage import damaged_binding, without
 from .lockstep import Instance
@@ -98,8 +98,8 @@ def undone_switches(
     for protocol in protocols:
         try:
             binding = binding_of(protocol)
-        except UsageError:
-            continue  # still being written; generate says so
+        except (UsageError, Inconclusive):
+            continue  # it has no core of its own, or none yet; generate says so
         left = {k: v for k, v in binding.switches.items() if (protocol, k) not in elsewhere}
         if not left:
             continue

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, NamedTuple, cast
 
 from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
@@ -19,7 +20,7 @@ from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
 
 from .probes import Probes
-from .steps import step_of
+from .steps import step_of, written
 from .walks import EdgeIndex, Walk, covering_walks
 
 LIMIT = 60_000
@@ -73,7 +74,7 @@ def printed(moves: Sequence[Move[Any]], schedule: Mapping[str, Any] | None = Non
 
 
 def _in_words(move: Move[Any], step: Mapping[str, Any]) -> str:
-    text = f"{move.action}({', '.join(map(str, move.args))})"
+    text = f"{move.action}({', '.join(map(written, move.args))})"
     chosen = [f"{key} {value}" for key, value in step.items() if key not in ("action", "args")]
     text += f" [{', '.join(chosen)}]" if chosen else ""
     return text if move.node is None else f"{text} by {move.node} of {move.event!r}"
@@ -213,8 +214,12 @@ class Prepared:
         self.name, self.binding, self.system = name, binding, system
         self.complete = found.complete
         self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
-        self.walks = list(covering_walks(self.index))
         self._moves: dict[int, list[Move[Any]]] = {}
+
+    @cached_property
+    def walks(self) -> list[Walk]:
+        """Walks that take every edge."""
+        return list(covering_walks(self.index))
 
     def move(self, edge: int) -> Move[Any]:
         """Return the move along an edge: the graph keeps the moves of a state in their order."""
@@ -227,16 +232,16 @@ class Prepared:
         """Return the walk as moves."""
         return tuple(map(self.move, walk.edges))
 
+    def _step(self, edge: int) -> dict[str, Any]:
+        source, move = self.index.source[edge], self.move(edge)
+        return step_of(self.system, self.index.graph.states[source], move, self._moves[source])
+
     def schedule(self, number: int, length: int | None = None) -> dict[str, Any]:
         """Return a walk, or its first steps, as one record of a file of schedules.
 
         Walks count from 1.
         """
-        index, states = self.index, self.index.graph.states
-        steps = [
-            step_of(self.system, states[index.source[edge]], self.move(edge))
-            for edge in self.walks[number - 1].edges[:length]
-        ]
+        steps = [self._step(edge) for edge in self.walks[number - 1].edges[:length]]
         protocol = self.binding.protocol
         return {"protocol": protocol, "case": self.name, "walk": number, "steps": steps}
 

@@ -23,6 +23,9 @@ from .replay import Prepared
 WHOLE: Final = 25_000
 """A graph of at most so many states is replayed whole ..."""
 
+EDGES: Final = 40_000
+"""... where its size is known before, or else if it has at most so many edges ..."""
+
 PART: Final = 5_000
 """... and of a larger one the part that breadth-first search finds first, so many states; at most
 so many steps of walks in it as `replay.PART_STEPS` says."""
@@ -132,9 +135,9 @@ def prepared(
 ) -> Prepared:
     """Return the case's graph and walks: whole, or only a part where that is too large."""
     if (case.distinct or 0) <= whole:
-        # Of what is violated, and may go on for ever, nobody knows the size.
         made = Prepared(case.name, binding, system, whole)
-        if made.complete:
+        # Of what is violated, and may go on for ever, nobody knows the size before.
+        if made.complete and (case.distinct is not None or len(made.index) <= EDGES):
             return made
     return Prepared(case.name, binding, system, part)
 

@@ -6,23 +6,34 @@ environment, what was chosen; so an implementation in any language can read it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.tlavalue import format as render
 
 
-def step_of(system: Composed[Any, Any], state: Any, move: Move[Any]) -> dict[str, Any]:
+def step_of(
+    system: Composed[Any, Any],
+    state: Any,
+    move: Move[Any],
+    moves: Iterable[Move[Any]] | None = None,
+) -> dict[str, Any]:
     """Return the move from that state as one step of a schedule; what is usual is left out.
 
-    `count` is the size of a batch; `which` tells apart moves that the model calls the same.
+    `count` is the size of a batch; `which` tells apart moves that the model calls the same. All
+    moves from that state may be given, so that they need not be found again.
     """
     step = _called(system, state, move)
     size = system.size(move)
     if size > 1:
         return {**step, "count": size}
-    same = [each for each in system.moves(state) if _called(system, state, each) == step]
-    which = same.index(move)
+    same = [
+        each
+        for each in (system.moves(state) if moves is None else moves)
+        if each[:2] == move[:2] and _called(system, state, each) == step
+    ]
+    which = same.index(move) if len(same) > 1 else 0
     return {**step, "which": which + 1} if which else step
 
 
@@ -53,6 +64,11 @@ def find_move(system: Composed[Any, Any], state: Any, step: Mapping[str, Any]) -
 def _called(system: Composed[Any, Any], state: Any, move: Move[Any]) -> dict[str, Any]:
     return {
         "action": move.action,
-        "args": list(map(str, move.args)),
+        "args": list(map(written, move.args)),
         **system.choice(state, move),
     }
+
+
+def written(argument: Any) -> str:
+    """Return an argument as a step has it; a set as TLA+ writes it, in the order of its members."""
+    return render(argument) if isinstance(argument, frozenset) else str(argument)

@@ -19,7 +19,7 @@ from raincheck.conformance.replay.damage import without
 from raincheck.conformance.replay.lockstep import Instance, Walked, lockstep
 from raincheck.conformance.replay.replayable import Replayable, instance_of, system_for
 from raincheck.conformance.replay.schedules import play, play_record, read_schedules
-from raincheck.conformance.replay.steps import find_move, step_of
+from raincheck.conformance.replay.steps import find_move, step_of, written
 from raincheck.impl.messages import Payloads
 from raincheck.impl.sequencer import events as impl
 from raincheck.impl.sequencer.core import Sequencer
@@ -213,7 +213,10 @@ def test_over_weak_views_nothing_is_promised_of_who_has_gone() -> None:
 # ---------------------------------------------------------------- schedules
 
 
-@pytest.mark.parametrize("name", ["sequencer-join", "sequencer-demote", "sequencer-f6-seed"])
+@pytest.mark.parametrize(
+    "name",
+    ["sequencer-demote", "sequencer-f6-seed", "unicast-anew", "raincore-split", "stable-f1-seed"],
+)
 def test_every_move_is_found_again_by_its_step(name: str) -> None:
     system = system_for(CASES[name])
     level, seen = list(system.initial()), 0
@@ -241,3 +244,8 @@ def test_an_instance_that_nobody_can_make_is_told() -> None:
     with pytest.raises(UsageError, match="sequencer has no instances but those of the catalog"):
         instance_of(bounded, {}, "any")
     assert isinstance(world(), World)
+
+
+def test_an_argument_that_is_a_set_is_written_in_one_order() -> None:
+    assert written(frozenset("cab")) == '{"a", "b", "c"}'
+    assert written(("a", 0)) == str(("a", 0))

@@ -11,6 +11,7 @@ from raincheck.conformance.bindings.sequencer import reading
 from raincheck.conformance.bindings.sequencer.binding import BINDING, make_core
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.replay.coverage import coverage, untried
+from raincheck.conformance.replay.damage import without
 from raincheck.conformance.replay.replay import Prepared, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.impl import messages as wire
@@ -161,6 +162,15 @@ def test_a_planted_fault_is_found_and_located(
     assert again.mismatch is not None
     assert (again.mismatch.moves, again.walk) == (mismatch.moves, done.walk)
     assert replay(case, walks=[done.walk]).mismatch is None
+
+
+def test_what_arrives_is_offered_although_no_move_has_it() -> None:
+    case = prepared("f3-undone")
+    found = replay(case, make=without(BINDING, {"exact_next": False})).mismatch
+    assert found is not None
+    assert "accepts what its guard forbids: ReceiveData" in found.problem
+    assert "ExactNext => IsNext(n, m)" in found.problem
+    assert replay(case).mismatch is None
 
 
 # ---------------------------------------------------------------- the reading
