@@ -7,14 +7,14 @@ silence: a record that cannot be used is put into quarantine with the reason.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding, binding_of, bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
@@ -24,76 +24,16 @@ from raincheck.impl.recording.canonical import in_order
 from raincheck.model.machine.machine import Refused
 
 from .batches import Problem, Report
+from .collector import no_collector
+from .columns import Channel, Columns, digest_of, ends_of
 from .events import FORMAT_VERSION
+from .fastpath import Quick, common_fields, shape_of, wanted_of
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
-from .tracefile import PROTOCOLS, read_records
-
-Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-Address = tuple[str, Natural]
-
-
-class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
-    """Whose file it is, and the local state in which it begins."""
-
-    version: int
-    run: str
-    protocol: str
-    node: str
-    incarnation: Natural
-    nodes: tuple[str, ...]
-    constants: dict[str, Any] = {}
-    initial: Any = None
-    real: bool = False
-
-
-class Sent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A message that the event sent."""
-
-    id: list[Any]
-    to: Address
-    message: str
-    content: dict[str, Any]
-
-
-class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
-    """One event that the core handled."""
-
-    run: str
-    protocol: str
-    node: str
-    incarnation: Natural
-    index: Natural
-    action: str
-    args: dict[str, Any]
-    received: list[Any] | None = None
-    sent: tuple[Sent, ...] = ()
-    changed: dict[str, Any] = {}
-    told: tuple[tuple[str, Any], ...] = ()
-    given: dict[str, Any] = {}
-    at: float | None = None
-
-
-class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
-    """No event is missing at the end."""
-
-    run: str
-    node: str
-    incarnation: Natural
-    index: Natural
-
+from .records import DECODER, Address, Event, Footer, Header, Sent
+from .tracefile import PROTOCOLS, decode_block, read_blocks
 
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
-DECODER: Final = msgspec.json.Decoder(Header | Event | Footer)
-
-
-class End(msgspec.Struct, frozen=True):
-    """One end of a message: its id, the event, and a digest of what is in it."""
-
-    id: str
-    index: int
-    digest: str
-    fifo: bool = False
 
 
 class FileReport(msgspec.Struct, kw_only=True):
@@ -110,8 +50,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     complete: bool = False
     findings: list[Finding] = []
     actions: dict[str, int] = {}
-    sent: list[End] = []
-    received: list[End] = []
+    sent_to: tuple[str, ...] = ()
+    """Nodes to which it sent something."""
     seen: RingSeen | None = None
     """What its protocol's promises speak of."""
 
@@ -121,25 +61,31 @@ class FileReport(msgspec.Struct, kw_only=True):
         return (self.node, self.incarnation)
 
 
+End: TypeAlias = tuple[Channel, bytes, int]
+"""One end of a message: its channel, a digest of what is in it, and its number there."""
+
+
 class _Unusable(Exception):
     """The record cannot be used; the text says why."""
 
 
-def check_file(path: Path, report: Report) -> FileReport | None:
+def check_file(path: Path, report: Report) -> tuple[FileReport, Columns] | None:
     """Check one file; None if it has no header that can be used."""
-    checker: _Checker | None = None
-    for batch in read_records(path, report, DECODER):
-        for line, record in enumerate(batch.records, batch.line):
-            try:
-                if checker is None:
-                    checker = _Checker(path, _header(record, line))
-                else:
-                    checker.take(record, line)
-            except (_Unusable, ShapeError) as problem:
-                report(Problem(str(path), line, str(problem)))
-                if checker is None:
-                    return None
-    return None if checker is None else checker.done()
+    follower: Follower | None = None
+    with no_collector():
+        for line, block in read_blocks(path, report):
+            while follower is None and block:
+                head, newline, block = block.partition(b"\n")
+                for batch in decode_block(path, line, head + newline, report, DECODER):
+                    try:
+                        follower = Follower(path, _header(batch.records[0], line), report)
+                    except (_Unusable, ShapeError) as problem:
+                        report(Problem(str(path), line, str(problem)))
+                        return None
+                line += 1
+            if follower is not None and block:
+                follower.feed(line, block)
+    return None if follower is None else (follower.done(), follower.columns)
 
 
 def _header(record: Any, line: int) -> Header:
@@ -152,10 +98,10 @@ def _header(record: Any, line: int) -> Header:
     return record
 
 
-class _Checker:
+class Follower:
     """The fold over one file."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(self, path: Path, header: Header, problems: Report) -> None:
         try:
             binding = binding_of(header.protocol)
         except UsageError as lacking:
@@ -185,14 +131,110 @@ class _Checker:
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0
         self.ended = False
-        self._counts: dict[tuple[bool, str], int] = {}
+        self.columns = Columns()
+        self._problem = problems
+        shape = shape_of(self.binding)
+        me = (header.node, header.incarnation)
+        self._decode = None if shape is None else shape.decoder
+        self._takes = (
+            {} if shape is None else Quick(self.binding, shape, self.rules, me, self.columns).takes
+        )
+        self._counts: dict[type[Any], int] = dict.fromkeys(self._takes, 0)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
 
+    def feed(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+        records = self._decoded(block)
+        if records is not None:
+            self._fold(line, records, block)
+            return
+        lines = block.splitlines(keepends=True)
+        for number, text in enumerate(lines, line):
+            records = self._decoded(text)
+            if records is not None:
+                self._fold(number, records, text)
+            else:
+                self._judge(number, text)
+
+    def _decoded(self, block: bytes) -> list[Any] | None:
+        """The records, if all of them are events that are written as usual."""
+        if self._decode is None or self.broken or not block.endswith(b"\n"):
+            return None
+        try:
+            str(block, "utf-8")
+            records: list[Any] = self._decode.decode_lines(block)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return records if len(records) == block.count(b"\n") else None
+
+    def _fold(self, line: int, records: list[Any], block: bytes) -> None:
+        """Take the events that are what the model does as they come; judge the others."""
+        header, takes, counts, observer = self.header, self._takes, self._counts, self.observer
+        run, protocol = header.run, header.protocol
+        node, incarnation = header.node, header.incarnation
+        local, last, lines = self.local, self.last, None
+        taken = 0
+        for place, record in enumerate(records):
+            answer = None
+            kind = record.__class__
+            if (
+                record.index == last + 1
+                and record.run == run
+                and record.node == node
+                and record.incarnation == incarnation
+                and record.protocol == protocol
+                and record.given is UNSET
+                and not self.broken
+                and not self.ended
+            ):
+                try:
+                    answer = takes[kind](record, local)
+                except Exception:  # noqa: BLE001 - it is judged below, and then it is told
+                    answer = None
+            if answer is not None:
+                last += 1
+                taken += 1
+                counts[kind] += 1
+                local = answer[0]
+                if observer is not None:
+                    self.local = self.recorded = local
+                    told = [(type(each).__name__, each) for each in answer[1]]
+                    observer.take(local, last, record.at, told)
+                continue
+            if lines is None:
+                lines = block.splitlines(keepends=True)
+            self.local, self.last = local, last
+            self.report.events += taken
+            if taken:
+                self.report.conforming, taken = last, 0
+            self._judge(line + place, lines[place])
+            local, last = self.local, self.last
+        self.local, self.last = local, last
+        self.report.events += taken
+        if taken:
+            self.report.conforming = last
+
+    def _judge(self, line: int, text: bytes) -> None:
+        """Judge one record."""
+        for batch in decode_block(self.path, line, text, self._problem, DECODER):
+            for record in batch.records:
+                try:
+                    self.take(record, line)
+                except (_Unusable, ShapeError) as problem:
+                    self._problem(Problem(str(self.path), line, str(problem)))
+
     def done(self) -> FileReport:
         """Return the report; without a footer events may be missing at the end."""
+        actions = self.report.actions
+        for kind, count in self._counts.items():
+            if count:
+                action = kind.__struct_config__.tag
+                actions[action] = actions.get(action, 0) + count
         self.report.complete = self.ended
+        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.rows]
+        self.report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.observer is not None:
             self.report.seen = self.observer.done()
         return self.report
@@ -228,9 +270,9 @@ class _Checker:
         self.report.events += 1
         counts = self.report.actions
         counts[record.action] = counts.get(record.action, 0) + 1
-        self.report.sent += [msgspec.structs.replace(end, index=record.index) for end in sent]
-        if received is not None:
-            self.report.received.append(received)
+        for channel, digest, number in [*sent, *([] if received is None else [received])]:
+            channel.count = number
+            channel.add(digest, record.index)
         if not self.broken:
             self.local = self.local._replace(**given)
             self._step(record, event, line)
@@ -238,7 +280,7 @@ class _Checker:
                 self.report.conforming = record.index
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
-            self.observer.take(self.recorded, record)
+            self.observer.take(self.recorded, record.index, record.at, record.told)
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
         """What others have changed since the last event."""
@@ -359,7 +401,7 @@ class _Checker:
         if kind is None or channel is None:
             raise ShapeError(f"{self.header.protocol} has no message {sent.message!r}")
         me = (self.header.node, self.header.incarnation)
-        digest = self._digest(sent.message, me, sent.content)
+        digest = self._digest(sent.message, sent.content)
         return self._end(sent.id, (*me, *sent.to), sent.message, digest, incoming=False)
 
     def _received_end(self, record: Event, event: Any) -> End | None:
@@ -384,47 +426,37 @@ class _Checker:
         sender = ends[:2] if sender is None else plain(self.binding.end_of(sender))
         if sender not in (ends[0], ends[:2]):
             raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
-        return msgspec.structs.replace(end, index=record.index)
+        return end
 
     def _end(
-        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: str, *, incoming: bool
+        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: bytes, *, incoming: bool
     ) -> End:
         """The end of that message; raise ShapeError if its id is not the one it must have."""
-        channel = self.binding.channels[message]
-        if channel == DATAGRAM:
+        kind = self.binding.channels[message]
+        if kind == DATAGRAM:
             if name[:5] != [message, *ends]:
                 raise ShapeError(f"{name} is not the id of a {message} between {ends}")
-            return End(json_text(name[:5]), 0, digest)
-        if name[:5] != [channel, *ends] or len(name) != 6:
-            raise ShapeError(f"{name} is not an id of channel {channel!r} between {ends}")
-        key = (incoming, json_text(name[:5]))
-        count = self._counts.get(key, 0) + 1
-        self._counts[key] = name[5] if type(name[5]) is int else count
+            channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=False)
+            return channel, digest, 0
+        if name[:5] != [kind, *ends] or len(name) != 6:
+            raise ShapeError(f"{name} is not an id of channel {kind!r} between {ends}")
+        channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=True)
+        count = channel.count + 1
+        channel.count = name[5] if type(name[5]) is int else count
         if name[5] != count and not self.broken:
             reason = f"message {count} of the channel is next, and this is {name[5]}"
             self._find(f"{json_text(name)}: {reason}", index=self.last + 1)
-        return End(json_text(name), 0, digest, fifo=True)
+        return channel, digest, channel.count
 
     def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
         """What a message and the event by which it arrives have in common."""
         kind = next(k for k in self.binding.outputs if k.__name__ == message)
-        wanted = self._wanted(message)
-        there = fields_of(kind).keys()
-        left_out = {"to", *self.binding.adjusted.get(message, ())}
-        names = tuple(n for n in fields_of(wanted) if n in there and n not in left_out)
-        return message, names
+        return message, common_fields(self.binding, kind, wanted_of(self.binding, message))
 
-    def _digest(self, message: str, _sender: Address, content: dict[str, Any]) -> str:
-        wanted = fields_of(self._wanted(message))
+    def _digest(self, message: str, content: dict[str, Any]) -> bytes:
+        wanted = fields_of(wanted_of(self.binding, message))
         common = self._common(message)
         return _digest({n: shaped(content.get(n), wanted[n]) for n in common[1]}, common)
-
-    def _wanted(self, message: str) -> type[Any]:
-        """The type whose fields say how the contents of a message are compared."""
-        kind = self.binding.inputs[self.binding.arrival(message)]
-        if message in self.binding.whole:
-            kind = fields_of(kind)[self.binding.whole[message]]
-        return kind
 
     # ------------------------------------------------------------------ findings
 
@@ -501,10 +533,9 @@ def parcels(binding: Binding, output: Any) -> Iterator[tuple[Any, Any]]:
         yield output, binding.end_of(each)
 
 
-def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> str:
+def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> bytes:
     message, names = common
-    text = json_text([message, *(plain(values[name]) for name in names)])
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+    return digest_of(msgspec.json.encode([message, *(plain(values[name]) for name in names)]))
 
 
 def json_text(value: Any) -> str:

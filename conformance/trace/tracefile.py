@@ -56,13 +56,8 @@ def read_records(
     if path.suffix == ".parquet":
         yield from read_parquet(path, report, decoder)
         return
-    line = 1
-    try:
-        for line, block in _blocks(path, report):
-            yield from _decode_block(path, line, block, report, decoder)
-    except OSError as error:
-        reason = f"cannot be read any further ({error.strerror or error})"
-        report(Problem(str(path), line, reason))
+    for line, block in read_blocks(path, report):
+        yield from decode_block(path, line, block, report, decoder)
 
 
 def read_header(path: Path, report: Report) -> Header | None:
@@ -87,6 +82,17 @@ def usable_header(path: Path, record: Record, report: Report) -> Header | None:
         report(Problem(str(path), 1, reason))
         return None
     return record if isinstance(record, Header) else None
+
+
+def read_blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of its first line, whole lines), as they stand in the file."""
+    line = 1
+    try:
+        for line, block in _blocks(path, report):
+            yield line, block
+    except OSError as error:
+        reason = f"cannot be read any further ({error.strerror or error})"
+        report(Problem(str(path), line, reason))
 
 
 def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
@@ -121,7 +127,7 @@ def _lines(block: bytes) -> int:
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
 
 
-def _decode_block(
+def decode_block(
     path: Path, line: int, block: bytes, report: Report, decoder: msgspec.json.Decoder[Any]
 ) -> Iterator[Batch]:
     """Decode all lines at once; only if one of them is bad, line by line."""

@@ -6,6 +6,7 @@ what the model does. It judges nothing; `ringpromises.py` compares members.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, TypeAlias
@@ -119,16 +120,18 @@ class RingObserver:
         self._local = initial
         self._note(None, initial, 0, None)
 
-    def take(self, after: Any, record: Any) -> None:
-        """An event has led to this state; the record says which one, when, and what was told."""
+    def take(
+        self, after: Any, index: int, at: float | None, told: Iterable[tuple[str, Any]]
+    ) -> None:
+        """That event has led to this state, then, and this was told."""
         before, self._local = self._local, after
-        self._note(before, after, record.index, record.at)
-        for name, fields in record.told:
+        self._note(before, after, index, at)
+        for name, fields in told:
             if name == "Deliver":
                 # What cannot be read is a finding already: it is not what the model tells.
                 with suppress(msgspec.ValidationError):
                     origin, k = msgspec.convert(fields, tuple[Address, int])
-                    self.seen.delivered.append(Delivered(origin, k, record.index, record.at))
+                    self.seen.delivered.append(Delivered(origin, k, index, at))
 
     def done(self) -> RingSeen:
         """All that was seen."""
