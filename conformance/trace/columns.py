@@ -41,10 +41,10 @@ class Channel:
         """The number of the last message."""
         self.rows = bytearray()
 
-    def add(self, digest: bytes, index: int) -> None:
-        """Add a message; of a FIFO channel the one with the number `count`."""
+    def add(self, digest: bytes, index: int, number: int) -> None:
+        """Add a message; only those of FIFO channels have a number."""
         if self.fifo:
-            self.rows += _FIFO(digest, index, max(-_MOST, min(self.count, _MOST)))
+            self.rows += _FIFO(digest, index, max(-_MOST, min(number, _MOST)))
         else:
             self.rows += _DATAGRAM(digest, index)
 

@@ -22,13 +22,15 @@ from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.bindings.conversion import fields_of, plain, shaped
 from raincheck.model.machine.machine import Refused
 
-from .columns import Columns, digest_of
+from .columns import Channel, Columns, digest_of
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _new: Final = tuple.__new__
 _ATOMS: Final = (bool, int, float, str, type(None))
-_NOTHING: Final = b"null"
+_MANY: Final = frozenset({tuple, frozenset, list, set})
+_ABSENT: Final = b"[]"
 
+Write: TypeAlias = Callable[[Any], bytes]
 Take: TypeAlias = Callable[[Any, Any], Any]
 """(record, local state) -> the answer if the record is what the model does; else None."""
 
@@ -43,21 +45,24 @@ class Sent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
 
 class _Event(msgspec.Struct, gc=False, kw_only=True):
+    """What all records have; `args`, `received` and `told` are as the action says."""
+
     run: str
     protocol: str
     node: str
     incarnation: int
     index: int
-    received: Raw = Raw(_NOTHING)
     sent: tuple[Sent, ...] = ()
     changed: dict[str, Raw] = {}
-    kind: Literal["event"]
-    told: Raw = Raw(b"[]")
     given: Raw | UnsetType = UNSET
     at: float | None = None
+    kind: Literal["event"]
 
 
-@lru_cache(maxsize=256)
+# ---------------------------------------------------------------------- how values are written
+
+
+@lru_cache(maxsize=1024)
 def as_written(wanted: Any) -> bool:
     """Whether values of that type are read and written by msgspec just as traces have them."""
     if hasattr(wanted, "__supertype__"):
@@ -85,105 +90,224 @@ def _ordered(wanted: Any) -> bool:
     return wanted in (int, str)
 
 
-def _encoder(wanted: Any) -> Callable[[Any], bytes]:
-    """How a value of that type is written."""
-    return encode if as_written(wanted) else _encode_plainly
-
-
 def _encode_plainly(value: Any) -> bytes:
     return encode(plain(value))
 
 
-class Shape(NamedTuple):
-    """How the events of one protocol are read."""
+def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What gets these attributes, as a tuple."""
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda value: (only(value),)
+    return attrgetter(*names)
+
+
+def _content(kind: type[Any]) -> Write:
+    """How a message's content is written: all of its fields but `to`."""
+    kinds = fields_of(kind)
+    names = tuple(name for name in kinds if name != "to")
+    if not names:
+        return lambda _: b"{}"
+    if not all(as_written(kinds[name]) for name in names):
+        return lambda output: encode({name: plain(getattr(output, name)) for name in names})
+    made: Any = msgspec.defstruct("Content", list(names), gc=False)
+    if len(names) == 1:
+        only = attrgetter(names[0])
+        return lambda output: encode(made(only(output)))
+    get = itemgetter(*map(list(kinds).index, names))
+    return lambda output: encode(made(*get(output)))
+
+
+def _compared(binding: Binding, message: str, kind: type[Any]) -> Write:
+    """What of a message is compared at both ends, read from a value of that type."""
+    wanted = wanted_of(binding, message)
+    kinds, names = fields_of(kind), common_fields(binding, message)
+    arrives = fields_of(wanted)
+    if not names:
+        only = encode([message])
+        return lambda _: only
+    if all(as_written(kinds[name]) and kinds[name] == arrives[name] for name in names):
+        get = _getter(names)
+        return lambda value: encode((message, *get(value)))
+    return lambda value: encode(
+        [message, *(plain(shaped(getattr(value, name), arrives[name])) for name in names)]
+    )
+
+
+def wanted_of(binding: Binding, message: str) -> type[Any]:
+    """The type whose fields say how the contents of a message are compared."""
+    kind = binding.inputs[binding.arrival(message)]
+    if message in binding.whole:
+        kind = fields_of(kind)[binding.whole[message]]
+    return kind
+
+
+def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
+    """What a message and the event by which it arrives have in common."""
+    kind = next(each for each in binding.outputs if each.__name__ == message)
+    there = fields_of(kind).keys()
+    left_out = {"to", *binding.adjusted.get(message, ())}
+    wanted = fields_of(wanted_of(binding, message))
+    return tuple(name for name in wanted if name in there and name not in left_out)
+
+
+# ---------------------------------------------------------------------- what a protocol has
+
+
+class Arrival(NamedTuple):
+    """A message, and where it is in the input of the action by which it arrives."""
+
+    message: str
+    channel: str
+    place: int | None
+    """Of the field that is the message, where it comes as one."""
+    sender: int
+    compared: Write
+
+
+class Departure(NamedTuple):
+    """A message that an output is."""
+
+    message: str
+    channel: str
+    to: int
+    content: Write
+    compared: Write
+
+
+class Action(NamedTuple):
+    """An action, and how a record's `args` become its handler's input."""
+
+    name: str
+    make: Callable[[Any], Any]
+    arrival: Arrival | None
+    known: bool
+    """Whether who sent the message that arrives can be told from the input."""
+
+
+class Forms(NamedTuple):
+    """What the records of one protocol look like."""
 
     decoder: msgspec.json.Decoder[Any]
-    inputs: Mapping[type[Any], tuple[str, type[Any], Callable[[Any], Any]]]
-    """By the record's type: the action, and how its `args` become the handler's input."""
+    actions: Mapping[type[Any], Action]
+    """By the record's type."""
+    departures: Mapping[type[Any], Departure]
+    """By the output's type."""
+    variables: Mapping[str, tuple[int, Write]]
+    hidden: tuple[int, ...]
+    """The places of variables that are never compared."""
 
 
-_shapes: dict[int, Shape | None] = {}
+_forms: dict[int, tuple[Binding, Forms | None]] = {}
 
 
-def shape_of(binding: Binding) -> Shape | None:
-    """Return how the events of the protocol are read; None where its types are out of reach."""
-    if id(binding) not in _shapes:
+def forms_of(binding: Binding) -> Forms | None:
+    """Return what the protocol's records look like; None where its types are out of reach."""
+    found = _forms.get(id(binding))
+    if found is None:
         try:
-            _shapes[id(binding)] = _shape(binding)
+            found = (binding, _made(binding))
         except TypeError:
-            _shapes[id(binding)] = None
-        _kept.append(binding)
-    return _shapes[id(binding)]
+            found = (binding, None)
+        _forms[id(binding)] = found
+    return found[1]
 
 
-_kept: list[Binding] = []
-
-
-def _shape(binding: Binding) -> Shape:
-    inputs: dict[type[Any], Any] = {}
-    for action, kind in {**binding.field_inputs, **binding.inputs}.items():
+def _made(binding: Binding) -> Forms:
+    actions: dict[type[Any], Action] = {}
+    for name, kind in {**binding.field_inputs, **binding.inputs}.items():
         fields = fields_of(kind)
-        typed = [(name, wanted if as_written(wanted) else Any) for name, wanted in fields.items()]
+        typed = [(key, wanted if as_written(wanted) else Any) for key, wanted in fields.items()]
         args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
+        message = next((each for each in binding.channels if binding.arrival(each) == name), None)
+        received: Any = ("received", None, None) if message is None else ("received", Raw)
+        told: Any = ("told", Raw, Raw(_ABSENT)) if binding.told else ("told", tuple[()], ())
         record = msgspec.defstruct(
             "Event",
-            [("args", args)],
+            [("args", args), received, told],
             bases=(_Event,),
             tag_field="action",
-            tag=action,
+            tag=name,
             gc=False,
             kw_only=True,
         )
-        inputs[record] = (action, kind, _making(kind, fields))
-    return Shape(msgspec.json.Decoder(Union[tuple(inputs)]), inputs)  # noqa: UP007
+        arrival = None if message is None else _arrival(binding, message, kind)
+        actions[record] = Action(name, _making(kind), arrival, message is None or bool(arrival))
+    kinds = fields_of(binding.local)
+    return Forms(
+        msgspec.json.Decoder(Union[tuple(actions)]),  # noqa: UP007
+        actions,
+        {
+            kind: Departure(
+                kind.__name__,
+                binding.channels[kind.__name__],
+                list(fields_of(kind)).index("to"),
+                _content(kind),
+                _compared(binding, kind.__name__, kind),
+            )
+            for kind in binding.outputs
+            if kind.__name__ in binding.channels
+        },
+        {
+            name: (place, encode if as_written(kinds[name]) else _encode_plainly)
+            for place, name in enumerate(kinds)
+            if name not in binding.uncompared
+        },
+        tuple(place for place, name in enumerate(kinds) if name in binding.uncompared),
+    )
 
 
-def _making(kind: type[Any], fields: Mapping[str, Any]) -> Callable[[Any], Any]:
+def _making(kind: type[Any]) -> Callable[[Any], Any]:
     """How an input is made of its fields."""
+    fields = fields_of(kind)
     if not fields:
         only = kind()
         return lambda _: only
-    get: Any = attrgetter(*fields)
+    get = _getter(tuple(fields))
     if all(map(as_written, fields.values())):
-        if len(fields) == 1:
-            return lambda args: _new(kind, (get(args),))
         return lambda args: _new(kind, get(args))
-    return lambda args: shaped([getattr(args, name) for name in fields], kind)
+    return lambda args: shaped(list(get(args)), kind)
 
 
-class Quick:
+def _arrival(binding: Binding, message: str, kind: type[Any]) -> Arrival | None:
+    whole = binding.whole.get(message)
+    wanted = wanted_of(binding, message)
+    names = list(fields_of(wanted))
+    if binding.sent_by not in names:
+        return None
+    return Arrival(
+        message,
+        binding.channels[message],
+        None if whole is None else list(fields_of(kind)).index(whole),
+        names.index(binding.sent_by),
+        _compared(binding, message, wanted),
+    )
+
+
+# ---------------------------------------------------------------------- one file
+
+
+class FastPath:
     """Takes the usual records of one file."""
 
     def __init__(
-        self, binding: Binding, shape: Shape, rules: Any, me: tuple[str, int], columns: Columns
+        self, binding: Binding, forms: Forms, rules: Any, me: tuple[str, int], columns: Columns
     ) -> None:
-        self.binding, self.rules, self.me, self.columns = binding, rules, me, columns
-        kinds = fields_of(binding.local)
-        self._known = {
-            name: (place, _encoder(kinds[name]))
-            for place, name in enumerate(binding.local._fields)
-            if name not in binding.uncompared
-        }
-        self._hidden = [
-            place for place, name in enumerate(binding.local._fields) if name in binding.uncompared
-        ]
-        self._sends = {
-            kind: self._sending(kind)
-            for kind in binding.outputs
-            if kind.__name__ in binding.channels
-        }
-        self._tells = frozenset(kind for kind in binding.outputs if kind.__name__ in binding.told)
-        self.takes = {
-            record: self._taking(action, kind, make)
-            for record, (action, kind, make) in shape.inputs.items()
-        }
+        self._binding, self._forms, self._rules = binding, forms, rules
+        self._me, self._columns = me, columns
+        self._sends: dict[type[Any], Any] = {}
+        self._tells = frozenset(each for each in binding.outputs if each.__name__ in binding.told)
 
-    def _taking(self, action: str, kind: type[Any], make: Callable[[Any], Any]) -> Take:
-        binding, rules, known, hidden = self.binding, self.rules, self._known, self._hidden
-        handler, parts = binding.traced_handler(action), binding.parts
-        message = next((m for m in binding.channels if binding.arrival(m) == action), None)
-        arriving = None if message is None else self._arriving(message, kind)
-        sends, tells = self._sends, self._tells
+    def taking(self, kind: type[Any]) -> Take:
+        """Return what takes the records of that type."""
+        action = self._forms.actions[kind]
+        handler, parts = self._binding.traced_handler(action.name), self._binding.parts
+        make, rules, tells = action.make, self._rules, self._tells
+        variables, hidden = self._forms.variables, self._forms.hidden
+        sends, sending, departures = self._sends, self._sending, self._forms.departures
+        arriving = None if action.arrival is None else self._arriving(action.arrival)
+        if not action.known:
+            return lambda _record, _local: None
 
         def take(record: Any, local: Any) -> Any:
             event = make(record.args)
@@ -192,8 +316,6 @@ class Quick:
                 came = arriving(event, bytes(record.received))
                 if came is None:
                     return None
-            elif bytes(record.received) != _NOTHING:
-                return None
             answer = handler(rules, local, event)
             if isinstance(answer, Refused):
                 return None
@@ -206,12 +328,12 @@ class Quick:
                 for name, raw in changed.items():
                     if encode(made[name]) != bytes(raw):
                         return None
-            elif changed:
+            elif changed or (after is not local and after != local):
                 probe = list(local)
                 for name, raw in changed.items():
-                    if name not in known:
+                    if name not in variables:
                         return None
-                    place, write = known[name]
+                    place, write = variables[name]
                     probe[place] = value = after[place]
                     if write(value) != bytes(raw):
                         return None
@@ -219,82 +341,63 @@ class Quick:
                     probe[place] = after[place]
                 if tuple(probe) != after:
                     return None
-            elif after is not local and after != local:
-                if not hidden:
-                    return None
-                probe = list(local)
-                for place in hidden:
-                    probe[place] = after[place]
-                if tuple(probe) != after:
-                    return None
-            sent, at = record.sent, 0
-            index = record.index
-            todo: list[Any] = []
+            sent, index = record.sent, record.index
+            todo: list[tuple[Channel, bytes, int]] = []
             if outputs:
                 try:
+                    at = 0
                     for output in outputs:
-                        send = sends.get(output.__class__)
-                        if send is not None:
+                        cls = output.__class__
+                        if cls in departures:
+                            send = sends.get(cls) or sending(cls)
                             at = send(output, sent, at, todo)
                             if at < 0:
                                 break
-                except Exception:  # noqa: BLE001 - what it is, is found out where it is judged
+                    if tells and at >= 0:
+                        told = [
+                            (each.__class__.__name__, each)
+                            for each in outputs
+                            if each.__class__ in tells
+                        ]
+                        if encode(told) != bytes(record.told):
+                            at = -1
+                except Exception:  # noqa: BLE001 - it is found out where the record is judged
                     at = -1
-            if tells and at >= 0:
-                told = [
-                    (each.__class__.__name__, each) for each in outputs if each.__class__ in tells
-                ]
-                if encode(told) != bytes(record.told):
-                    at = -1
-            if at != len(sent):
-                for channel, _ in todo:
-                    channel.count -= 1
-                return None
-            if todo:
-                if len(todo) == 1 or not todo[0][0].fifo:
-                    for channel, digest in todo:
-                        channel.add(digest, index)
-                else:
-                    for channel, _ in todo:
+                if at != len(sent):
+                    for channel, _, _ in todo:
                         channel.count -= 1
-                    for channel, digest in todo:
-                        channel.count += 1
-                        channel.add(digest, index)
+                    return None
+                for channel, digest, number in todo:
+                    channel.add(digest, index, number)
+            elif sent or (tells and bytes(record.told) != _ABSENT):
+                return None
             if came is not None:
                 channel, digest = came
                 channel.count += 1
-                channel.add(digest, index)
+                channel.add(digest, index, channel.count)
             return answer
 
         return take
 
-    def _arriving(self, message: str, kind: type[Any]) -> Any:
-        binding = self.binding
-        whole = binding.whole.get(message)
-        wanted = kind if whole is None else fields_of(kind)[whole]
-        output = next(each for each in binding.outputs if each.__name__ == message)
-        names = common_fields(binding, output, wanted)
-        contents = _contents(message, names, fields_of(wanted), fields_of(wanted))
-        if binding.sent_by not in wanted._fields:
-            return lambda *_: None
-        sender_at = wanted._fields.index(binding.sent_by)
-        place = None if whole is None else kind._fields.index(whole)
-        name, fifo = binding.channels[message], binding.channels[message] != DATAGRAM
-        readers: dict[Any, Any] = {}
+    def _arriving(self, arrival: Arrival) -> Any:
+        message, name, place, sender_at, compared = arrival
+        fifo = name != DATAGRAM
+        end_of, me, columns = self._binding.end_of, self._me, self._columns
+        known: dict[Any, tuple[bytes, Channel]] = {}
 
-        def reader(sender: Any) -> Any:
-            end = binding.end_of(sender)
+        def reader(sender: Any) -> tuple[bytes, Channel] | None:
+            end = end_of(sender)
             if isinstance(end, str) or len(end) != 2:
                 return None
-            text = encode([name if fifo else message, *end, *self.me]).decode()
-            channel = self.columns.channel(text, incoming=True, fifo=fifo)
-            readers[sender] = found = (text[:-1].encode(), channel)
+            text = encode([name if fifo else message, *end, *me]).decode()
+            channel = columns.channel(text, incoming=True, fifo=fifo)
+            known[sender] = found = (text[:-1].encode(), channel)
             return found
 
-        def arriving(event: Any, received: bytes) -> Any:
+        def arriving(event: Any, received: bytes) -> tuple[Channel, bytes] | None:
             arrived = event if place is None else event[place]
             sender = arrived[sender_at]
-            found = readers.get(sender) or reader(sender)
+            found = known.get(sender) or reader(sender)
             if found is None:
                 return None
             prefix, channel = found
@@ -303,116 +406,54 @@ class Quick:
                     return None
             elif not received.startswith(prefix) or received[len(prefix)] not in b",]":
                 return None
-            return channel, digest_of(contents(arrived))
+            return channel, digest_of(compared(arrived))
 
         return arriving
 
     def _sending(self, kind: type[Any]) -> Any:
-        binding, message = self.binding, kind.__name__
-        kinds = fields_of(kind)
-        to_at = kind._fields.index("to")
-        fields = [name for name in kind._fields if name != "to"]
-        content = _content(fields, kinds, kind)
-        wanted = wanted_of(binding, message)
-        names = common_fields(binding, kind, wanted)
-        contents = _contents(message, names, kinds, fields_of(wanted))
-        name, fifo = binding.channels[message], binding.channels[message] != DATAGRAM
-        writers: dict[Any, Any] = {}
+        message, name, to_at, content, compared = self._forms.departures[kind]
+        fifo = name != DATAGRAM
+        end_of, me, columns = self._binding.end_of, self._me, self._columns
+        known: dict[Any, tuple[tuple[str, int], bytes, Channel]] = {}
 
-        def writer(to: Any) -> Any:
-            end = binding.end_of(to)
+        def writer(to: Any) -> tuple[tuple[str, int], bytes, Channel] | None:
+            end = end_of(to)
             if isinstance(end, str) or len(end) != 2:
                 return None
-            text = encode([name if fifo else message, *self.me, *end]).decode()
-            channel = self.columns.channel(text, incoming=False, fifo=fifo)
-            writers[to] = found = (tuple(end), text[:-1].encode(), channel)
+            text = encode([name if fifo else message, *me, *end]).decode()
+            channel = columns.channel(text, incoming=False, fifo=fifo)
+            known[to] = found = ((end[0], end[1]), text[:-1].encode(), channel)
             return found
 
-        def send(output: Any, sent: Any, at: int, todo: list[Any]) -> int:
+        def send(output: Any, sent: Any, at: int, todo: list[tuple[Channel, bytes, int]]) -> int:
+            """Go through the copies of a message, from place `at` on; -1 if they are not there."""
             to = output[to_at]
             alone = to.__class__ not in _MANY
-            if alone:
-                count = 1
-            else:
-                count = len(to)
-                to = {binding.end_of(each): each for each in to}
-                if len(to) != count:
-                    return -1
-            parts = sent[at : at + count]
-            if len(parts) != count:
+            left = None if alone else {end_of(each): each for each in to}
+            parts = sent[at : at + (1 if left is None else len(to))]
+            if len(parts) != (1 if left is None else len(left)):
                 return -1
             written = content(output)
-            digest = digest_of(contents(output))
+            digest = digest_of(compared(output))
             for part in parts:
-                whom = to if alone else to.pop(part.to, None)
+                whom = to if left is None else left.pop(part.to, None)
                 if whom is None:
                     return -1
-                found = writers.get(whom) or writer(whom)
+                found = known.get(whom) or writer(whom)
                 if found is None:
                     return -1
                 end, prefix, channel = found
-                identity = bytes(part.id)
                 if part.to != end or part.message != message or bytes(part.content) != written:
                     return -1
+                identity = bytes(part.id)
                 if fifo:
                     if identity != b"%b,%d]" % (prefix, channel.count + 1):
                         return -1
                 elif not identity.startswith(prefix) or identity[len(prefix)] not in b",]":
                     return -1
                 channel.count += 1
-                todo.append((channel, digest))
-            return at + count
+                todo.append((channel, digest, channel.count))
+            return at + len(parts)
 
+        self._sends[kind] = send
         return send
-
-
-_MANY: Final = frozenset({tuple, frozenset, list, set})
-
-
-def wanted_of(binding: Binding, message: str) -> type[Any]:
-    """The type whose fields say how the contents of a message are compared."""
-    kind = binding.inputs[binding.arrival(message)]
-    if message in binding.whole:
-        kind = fields_of(kind)[binding.whole[message]]
-    return kind
-
-
-def common_fields(binding: Binding, kind: type[Any], wanted: type[Any]) -> tuple[str, ...]:
-    """What a message and the event by which it arrives have in common."""
-    there = fields_of(kind).keys()
-    left_out = {"to", *binding.adjusted.get(kind.__name__, ())}
-    return tuple(n for n in fields_of(wanted) if n in there and n not in left_out)
-
-
-def _content(
-    fields: list[str], kinds: Mapping[str, Any], kind: type[Any]
-) -> Callable[[Any], bytes]:
-    """How a message's content is written."""
-    if not fields:
-        return lambda _: b"{}"
-    at = [kind._fields.index(name) for name in fields]
-    if all(as_written(kinds[name]) for name in fields):
-        made = msgspec.defstruct("Content", fields, gc=False)
-        if len(at) == 1:
-            (only,) = at
-            return lambda output: encode(made(output[only]))
-        get = itemgetter(*at)
-        return lambda output: encode(made(*get(output)))
-    return lambda output: encode({name: plain(getattr(output, name)) for name in fields})
-
-
-def _contents(
-    message: str, names: tuple[str, ...], kinds: Mapping[str, Any], wanted: Mapping[str, Any]
-) -> Callable[[Any], bytes]:
-    """What of a message is compared at both ends, in the shape in which it arrives."""
-    if not names:
-        only = encode([message])
-        return lambda _: only
-    if all(as_written(kinds[n]) and kinds[n] == wanted[n] for n in names):
-        get: Any = attrgetter(*names)
-        if len(names) == 1:
-            return lambda value: encode((message, get(value)))
-        return lambda value: encode((message, *get(value)))
-    return lambda value: encode(
-        [message, *(plain(shaped(getattr(value, n), wanted[n])) for n in names)]
-    )

@@ -27,7 +27,7 @@ from .batches import Problem, Report
 from .collector import no_collector
 from .columns import Channel, Columns, digest_of, ends_of
 from .events import FORMAT_VERSION
-from .fastpath import Quick, common_fields, shape_of, wanted_of
+from .fastpath import FastPath, Take, common_fields, forms_of, wanted_of
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
 from .records import DECODER, Address, Event, Footer, Header, Sent
 from .tracefile import PROTOCOLS, decode_block, read_blocks
@@ -133,13 +133,14 @@ class Follower:
         self.ended = False
         self.columns = Columns()
         self._problem = problems
-        shape = shape_of(self.binding)
+        forms = forms_of(self.binding)
+        self._decode = None if forms is None else forms.decoder
         me = (header.node, header.incarnation)
-        self._decode = None if shape is None else shape.decoder
-        self._takes = (
-            {} if shape is None else Quick(self.binding, shape, self.rules, me, self.columns).takes
+        self._fast = (
+            None if forms is None else FastPath(self.binding, forms, self.rules, me, self.columns)
         )
-        self._counts: dict[type[Any], int] = dict.fromkeys(self._takes, 0)
+        self._takes: dict[type[Any], Take] = {}
+        self._counts: dict[type[Any], int] = {}
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
@@ -190,7 +191,7 @@ class Follower:
                 and not self.ended
             ):
                 try:
-                    answer = takes[kind](record, local)
+                    answer = (takes.get(kind) or self._taking(kind))(record, local)
                 except Exception:  # noqa: BLE001 - it is judged below, and then it is told
                     answer = None
             if answer is not None:
@@ -215,6 +216,13 @@ class Follower:
         self.report.events += taken
         if taken:
             self.report.conforming = last
+
+    def _taking(self, kind: type[Any]) -> Take:
+        """What takes records of a type that has not come before."""
+        assert self._fast is not None
+        self._counts[kind] = 0
+        take = self._takes[kind] = self._fast.taking(kind)
+        return take
 
     def _judge(self, line: int, text: bytes) -> None:
         """Judge one record."""
@@ -271,8 +279,7 @@ class Follower:
         counts = self.report.actions
         counts[record.action] = counts.get(record.action, 0) + 1
         for channel, digest, number in [*sent, *([] if received is None else [received])]:
-            channel.count = number
-            channel.add(digest, record.index)
+            channel.add(digest, record.index, number)
         if not self.broken:
             self.local = self.local._replace(**given)
             self._step(record, event, line)
@@ -450,8 +457,7 @@ class Follower:
 
     def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
         """What a message and the event by which it arrives have in common."""
-        kind = next(k for k in self.binding.outputs if k.__name__ == message)
-        return message, common_fields(self.binding, kind, wanted_of(self.binding, message))
+        return message, common_fields(self.binding, message)
 
     def _digest(self, message: str, content: dict[str, Any]) -> bytes:
         wanted = fields_of(wanted_of(self.binding, message))

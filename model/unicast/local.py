@@ -27,6 +27,10 @@ class Rules:
     consumed_window: bool = True
     window: int = 2
 
+    def limit(self, sender: Sender) -> int:
+        """Return the highest seqno that the window allows (U6)."""
+        return (sender.consumed if self.consumed_window else sender.acked) + self.window
+
 
 class Sender(NamedTuple):
     """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
@@ -71,14 +75,20 @@ def address(rules: Rules, me: Local) -> Address:
 
 def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
     """Return the entry of that address, or None."""
-    return next((value for known, value in table if known == key), None)
+    for known, value in table:
+        if known == key:
+            return value
+    return None
 
 
 def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
     """Return the table with that entry, in the place of the old one if there was one."""
-    return tuple(sorted(((*without_entry(table, key), (key, value))), key=lambda entry: entry[0]))
+    for place, (known, _) in enumerate(table):
+        if known == key:
+            return (*table[:place], (key, value), *table[place + 1 :])
+    return tuple(sorted((*table, (key, value)), key=lambda entry: entry[0]))
 
 
 def without_entry(
@@ -100,11 +110,24 @@ def wire(rules: Rules, connection: int) -> int:
 
 def highest(receiver: Receiver) -> int:
     """Return the highest seqno seen."""
-    return max(receiver.arrived, *(seqno for seqno, _ in receiver.buffer), 0)
+    # The buffer is in the order of seqnos.
+    return max(receiver.arrived, receiver.buffer[-1][0]) if receiver.buffer else receiver.arrived
 
 
 def missing(receiver: Receiver) -> tuple[int, ...]:
     """Return what is missing below the highest seqno seen (U3)."""
-    seen = {seqno for seqno, _ in receiver.buffer}
     above = range(receiver.arrived + 1, highest(receiver) + 1)
+    if not above:
+        return ()
+    seen = {seqno for seqno, _ in receiver.buffer}
     return tuple(seqno for seqno in above if seqno not in seen)
+
+
+def with_senders(me: Local, senders: tuple[tuple[Address, Sender], ...]) -> Local:
+    """Return the process with these sending ends."""
+    return Local(me.node, me.up, me.incarnation, me.connections, senders, me.receivers, me.closed)
+
+
+def with_receivers(me: Local, receivers: tuple[tuple[Address, Receiver], ...]) -> Local:
+    """Return the process with these receiving ends."""
+    return Local(me.node, me.up, me.incarnation, me.connections, me.senders, receivers, me.closed)

@@ -275,8 +275,7 @@ def test_what_was_sent_before_a_process_was_a_member_is_passed_over(taken: str, 
     def rows(contents: str) -> Table:
         channel = Channel('["fifo","a",0,"b",1]', fifo=True)
         for index, each in enumerate(contents, 1):
-            channel.count += 1
-            channel.add(digest_of(each.encode()), index)
+            channel.add(digest_of(each.encode()), index, index)
         return channel.table()
 
     compared = compare(rows("xyz"), rows(taken), fifo=True)
