@@ -19,7 +19,7 @@ import numpy as np
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.channels_compared import Bad, Compared, compare, joined
 from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.columns import DIGEST, Channel, Columns, Table
+from raincheck.conformance.trace.columns import DIGEST, Channel, Columns, Table, stable_digest
 from raincheck.conformance.trace.follower import FileReport
 from raincheck.conformance.trace.judged import judge
 from raincheck.conformance.trace.run import Mixed, check_files
@@ -90,7 +90,7 @@ def file_pieces(
 ) -> Iterator[Piece]:
     """Check the files of one process, which keep their names, and cut into pieces what they say."""
     problems: list[Problem] = []
-    for report, columns in check_files(map(Path, names), problems.append):
+    for report, columns in check_files(map(Path, names), problems.append, stable_digest):
         name = names[report.path]
         report.findings = [msgspec.structs.replace(each, path=name) for each in report.findings]
         report.path = name

@@ -7,7 +7,8 @@ JSON, which names both ends.
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable
+from hashlib import blake2b
 from struct import Struct
 from typing import Final, TypeAlias
 
@@ -20,14 +21,17 @@ Table: TypeAlias = npt.NDArray[np.int64]
 DIGEST: Final = 0
 INDEX: Final = 1
 NUMBER: Final = 2
-_DATAGRAM: Final = Struct("<8sq").pack
-_FIFO: Final = Struct("<8sqq").pack
+DATAGRAM_ROW: Final = Struct("<qq").pack
+FIFO_ROW: Final = Struct("<qqq").pack
 _MOST: Final = 2**62
 
+Digest: TypeAlias = Callable[[bytes], int]
+"""What stands for contents: of others it is the same with a chance of 2**-64."""
 
-def digest_of(contents: bytes) -> bytes:
-    """Return what stands for the contents: others have the same with a chance of 2**-64."""
-    return hashlib.blake2b(contents, digest_size=8).digest()
+
+def stable_digest(contents: bytes) -> int:
+    """A digest that is the same in every process; where there is one, `hash` does it sooner."""
+    return int.from_bytes(blake2b(contents, digest_size=8).digest(), "little", signed=True)
 
 
 class Channel:
@@ -38,24 +42,19 @@ class Channel:
     def __init__(self, text: str, *, fifo: bool) -> None:
         self.text, self.fifo = text, fifo
         self.count = 0
-        """The number of the last message."""
+        """The number of the last message, in a FIFO channel."""
         self.rows = bytearray()
 
-    def add(self, digest: bytes, index: int, number: int) -> None:
+    def add(self, digest: int, index: int, number: int) -> None:
         """Add a message; only those of FIFO channels have a number."""
         if self.fifo:
-            self.rows += _FIFO(digest, index, max(-_MOST, min(number, _MOST)))
+            self.rows += FIFO_ROW(digest, index, max(-_MOST, min(number, _MOST)))
         else:
-            self.rows += _DATAGRAM(digest, index)
+            self.rows += DATAGRAM_ROW(digest, index)
 
     def table(self) -> Table:
-        """The rows."""
-        return table(self.rows, fifo=self.fifo)
-
-
-def table(rows: bytes | bytearray, *, fifo: bool) -> Table:
-    """Packed rows as a table of digests, indices, and in a FIFO channel numbers."""
-    return np.frombuffer(rows, dtype=np.int64).reshape(-1, 3 if fifo else 2)
+        """The rows: digests, indices, and in a FIFO channel numbers."""
+        return np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 3 if self.fifo else 2)
 
 
 def ends_of(text: str) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -67,9 +66,10 @@ def ends_of(text: str) -> tuple[tuple[str, int], tuple[str, int]]:
 class Columns:
     """The ends of all channels at one process."""
 
-    __slots__ = ("received", "sent")
+    __slots__ = ("digest", "received", "sent")
 
-    def __init__(self) -> None:
+    def __init__(self, digest: Digest = hash) -> None:
+        self.digest = digest
         self.sent: dict[str, Channel] = {}
         self.received: dict[str, Channel] = {}
 

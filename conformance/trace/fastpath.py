@@ -22,7 +22,7 @@ from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.bindings.conversion import fields_of, plain, shaped
 from raincheck.model.machine.machine import Refused
 
-from .columns import Channel, Columns, digest_of
+from .columns import DATAGRAM_ROW, FIFO_ROW, Channel, Columns
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 _new: Final = tuple.__new__
@@ -342,15 +342,14 @@ class FastPath:
                 if tuple(probe) != after:
                     return None
             sent, index = record.sent, record.index
-            todo: list[tuple[Channel, bytes, int]] = []
             if outputs:
+                todo: list[tuple[Channel, bytes]] = []
                 try:
                     at = 0
                     for output in outputs:
                         cls = output.__class__
                         if cls in departures:
-                            send = sends.get(cls) or sending(cls)
-                            at = send(output, sent, at, todo)
+                            at = (sends.get(cls) or sending(cls))(output, sent, at, index, todo)
                             if at < 0:
                                 break
                     if tells and at >= 0:
@@ -364,17 +363,20 @@ class FastPath:
                 except Exception:  # noqa: BLE001 - it is found out where the record is judged
                     at = -1
                 if at != len(sent):
-                    for channel, _, _ in todo:
+                    for channel, _ in todo:
                         channel.count -= 1
                     return None
-                for channel, digest, number in todo:
-                    channel.add(digest, index, number)
+                for channel, row in todo:
+                    channel.rows += row
             elif sent or (tells and bytes(record.told) != _ABSENT):
                 return None
             if came is not None:
                 channel, digest = came
-                channel.count += 1
-                channel.add(digest, index, channel.count)
+                if channel.fifo:
+                    channel.count = number = channel.count + 1
+                    channel.rows += FIFO_ROW(digest, index, number)
+                else:
+                    channel.rows += DATAGRAM_ROW(digest, index)
             return answer
 
         return take
@@ -383,6 +385,7 @@ class FastPath:
         message, name, place, sender_at, compared = arrival
         fifo = name != DATAGRAM
         end_of, me, columns = self._binding.end_of, self._me, self._columns
+        digest = columns.digest
         known: dict[Any, tuple[bytes, Channel]] = {}
 
         def reader(sender: Any) -> tuple[bytes, Channel] | None:
@@ -394,7 +397,7 @@ class FastPath:
             known[sender] = found = (text[:-1].encode(), channel)
             return found
 
-        def arriving(event: Any, received: bytes) -> tuple[Channel, bytes] | None:
+        def arriving(event: Any, received: bytes) -> tuple[Channel, int] | None:
             arrived = event if place is None else event[place]
             sender = arrived[sender_at]
             found = known.get(sender) or reader(sender)
@@ -406,7 +409,7 @@ class FastPath:
                     return None
             elif not received.startswith(prefix) or received[len(prefix)] not in b",]":
                 return None
-            return channel, digest_of(compared(arrived))
+            return channel, digest(compared(arrived))
 
         return arriving
 
@@ -414,6 +417,7 @@ class FastPath:
         message, name, to_at, content, compared = self._forms.departures[kind]
         fifo = name != DATAGRAM
         end_of, me, columns = self._binding.end_of, self._me, self._columns
+        digest = columns.digest
         known: dict[Any, tuple[tuple[str, int], bytes, Channel]] = {}
 
         def writer(to: Any) -> tuple[tuple[str, int], bytes, Channel] | None:
@@ -425,16 +429,24 @@ class FastPath:
             known[to] = found = ((end[0], end[1]), text[:-1].encode(), channel)
             return found
 
-        def send(output: Any, sent: Any, at: int, todo: list[tuple[Channel, bytes, int]]) -> int:
+        def send(
+            output: Any, sent: Any, at: int, index: int, todo: list[tuple[Channel, bytes]]
+        ) -> int:
             """Go through the copies of a message, from place `at` on; -1 if they are not there."""
             to = output[to_at]
-            alone = to.__class__ not in _MANY
-            left = None if alone else {end_of(each): each for each in to}
-            parts = sent[at : at + (1 if left is None else len(to))]
-            if len(parts) != (1 if left is None else len(left)):
-                return -1
+            if to.__class__ in _MANY:
+                left = {end_of(each): each for each in to}
+                parts = sent[at : at + len(to)]
+                if not len(parts) == len(to) == len(left):
+                    return -1
+            else:
+                left = None
+                parts = sent[at : at + 1]
+                if not parts:
+                    return -1
             written = content(output)
-            digest = digest_of(compared(output))
+            mark = digest(compared(output))
+            row = DATAGRAM_ROW(mark, index)
             for part in parts:
                 whom = to if left is None else left.pop(part.to, None)
                 if whom is None:
@@ -447,12 +459,14 @@ class FastPath:
                     return -1
                 identity = bytes(part.id)
                 if fifo:
-                    if identity != b"%b,%d]" % (prefix, channel.count + 1):
+                    number = channel.count + 1
+                    if identity != b"%b,%d]" % (prefix, number):
                         return -1
+                    row = FIFO_ROW(mark, index, number)
                 elif not identity.startswith(prefix) or identity[len(prefix)] not in b",]":
                     return -1
                 channel.count += 1
-                todo.append((channel, digest, channel.count))
+                todo.append((channel, row))
             return at + len(parts)
 
         self._sends[kind] = send

@@ -7,6 +7,7 @@ silence: a record that cannot be used is put into quarantine with the reason.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby, zip_longest
@@ -25,12 +26,12 @@ from raincheck.model.machine.machine import Refused
 
 from .batches import Problem, Report
 from .collector import no_collector
-from .columns import Channel, Columns, digest_of, ends_of
+from .columns import Channel, Columns, Digest, ends_of
 from .events import FORMAT_VERSION
 from .fastpath import FastPath, Take, common_fields, forms_of, wanted_of
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
 from .records import DECODER, Address, Event, Footer, Header, Sent
-from .tracefile import PROTOCOLS, decode_block, read_blocks
+from .tracefile import PROTOCOLS, count_lines, decode_block, read_blocks, split_lines
 
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
@@ -61,7 +62,7 @@ class FileReport(msgspec.Struct, kw_only=True):
         return (self.node, self.incarnation)
 
 
-End: TypeAlias = tuple[Channel, bytes, int]
+End: TypeAlias = tuple[Channel, int, int]
 """One end of a message: its channel, a digest of what is in it, and its number there."""
 
 
@@ -69,7 +70,9 @@ class _Unusable(Exception):
     """The record cannot be used; the text says why."""
 
 
-def check_file(path: Path, report: Report) -> tuple[FileReport, Columns] | None:
+def check_file(
+    path: Path, report: Report, digest: Digest = hash
+) -> tuple[FileReport, Columns] | None:
     """Check one file; None if it has no header that can be used."""
     follower: Follower | None = None
     with no_collector():
@@ -78,7 +81,7 @@ def check_file(path: Path, report: Report) -> tuple[FileReport, Columns] | None:
                 head, newline, block = block.partition(b"\n")
                 for batch in decode_block(path, line, head + newline, report, DECODER):
                     try:
-                        follower = Follower(path, _header(batch.records[0], line), report)
+                        follower = Follower(path, _header(batch.records[0], line), report, digest)
                     except (_Unusable, ShapeError) as problem:
                         report(Problem(str(path), line, str(problem)))
                         return None
@@ -101,7 +104,7 @@ def _header(record: Any, line: int) -> Header:
 class Follower:
     """The fold over one file."""
 
-    def __init__(self, path: Path, header: Header, problems: Report) -> None:
+    def __init__(self, path: Path, header: Header, problems: Report, digest: Digest = hash) -> None:
         try:
             binding = binding_of(header.protocol)
         except UsageError as lacking:
@@ -131,7 +134,7 @@ class Follower:
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0
         self.ended = False
-        self.columns = Columns()
+        self.columns = Columns(digest)
         self._problem = problems
         forms = forms_of(self.binding)
         self._decode = None if forms is None else forms.decoder
@@ -140,7 +143,7 @@ class Follower:
             None if forms is None else FastPath(self.binding, forms, self.rules, me, self.columns)
         )
         self._takes: dict[type[Any], Take] = {}
-        self._counts: dict[type[Any], int] = {}
+        self._counts: Counter[type[Any]] = Counter()
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
@@ -151,8 +154,13 @@ class Follower:
         if records is not None:
             self._fold(line, records, block)
             return
-        lines = block.splitlines(keepends=True)
-        for number, text in enumerate(lines, line):
+        # Most often it is the last line that is no event, but the footer.
+        cut = block.rfind(b"\n", 0, -1) + 1
+        records = self._decoded(block[:cut])
+        if records:
+            self._fold(line, records, block)
+            line, block = line + len(records), block[cut:]
+        for number, text in enumerate(split_lines(block), line):
             records = self._decoded(text)
             if records is not None:
                 self._fold(number, records, text)
@@ -161,25 +169,26 @@ class Follower:
 
     def _decoded(self, block: bytes) -> list[Any] | None:
         """The records, if all of them are events that are written as usual."""
-        if self._decode is None or self.broken or not block.endswith(b"\n"):
+        if self._decode is None or self.broken or self.ended or not block.endswith(b"\n"):
             return None
         try:
             str(block, "utf-8")
             records: list[Any] = self._decode.decode_lines(block)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return None
-        return records if len(records) == block.count(b"\n") else None
+        return records if len(records) == count_lines(block) else None
 
     def _fold(self, line: int, records: list[Any], block: bytes) -> None:
         """Take the events that are what the model does as they come; judge the others."""
-        header, takes, counts, observer = self.header, self._takes, self._counts, self.observer
+        header, takes, observer = self.header, self._takes, self.observer
         run, protocol = header.run, header.protocol
         node, incarnation = header.node, header.incarnation
-        local, last, lines = self.local, self.last, None
-        taken = 0
+        local, last = self.local, self.last
+        judged: list[type[Any]] = []
+        lines: list[bytes] = []
         for place, record in enumerate(records):
-            answer = None
             kind = record.__class__
+            answer = None
             if (
                 record.index == last + 1
                 and record.run == run
@@ -187,8 +196,6 @@ class Follower:
                 and record.incarnation == incarnation
                 and record.protocol == protocol
                 and record.given is UNSET
-                and not self.broken
-                and not self.ended
             ):
                 try:
                     answer = (takes.get(kind) or self._taking(kind))(record, local)
@@ -196,31 +203,37 @@ class Follower:
                     answer = None
             if answer is not None:
                 last += 1
-                taken += 1
-                counts[kind] += 1
                 local = answer[0]
                 if observer is not None:
-                    self.local = self.recorded = local
+                    self.recorded = local
                     told = [(type(each).__name__, each) for each in answer[1]]
                     observer.take(local, last, record.at, told)
                 continue
-            if lines is None:
-                lines = block.splitlines(keepends=True)
-            self.local, self.last = local, last
-            self.report.events += taken
-            if taken:
-                self.report.conforming, taken = last, 0
+            lines = lines or split_lines(block)
+            judged.append(kind)
+            self._goes_on(local, last)
             self._judge(line + place, lines[place])
             local, last = self.local, self.last
-        self.local, self.last = local, last
-        self.report.events += taken
-        if taken:
-            self.report.conforming = last
+            if self.broken or self.ended:
+                for number, text in enumerate(lines[place + 1 : len(records)], line + place + 1):
+                    self._judge(number, text)
+                records = records[: place + 1]
+                break
+        else:
+            self._goes_on(local, last)
+        self.report.events += len(records) - len(judged)
+        self._counts.update(map(type, records))
+        self._counts.subtract(judged)
+
+    def _goes_on(self, local: Any, last: int) -> None:
+        """Note how far the events are what the model does."""
+        self.local = local
+        if last > self.last:
+            self.last = self.report.conforming = last
 
     def _taking(self, kind: type[Any]) -> Take:
         """What takes records of a type that has not come before."""
         assert self._fast is not None
-        self._counts[kind] = 0
         take = self._takes[kind] = self._fast.taking(kind)
         return take
 
@@ -426,7 +439,7 @@ class Follower:
         if len(ends) < 4:
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
-        digest = _digest(arrived._asdict(), self._common(message))
+        digest = self._digest(message, arrived._asdict())
         me = [self.header.node, self.header.incarnation]
         end = self._end(record.received, (*ends[:2], *me), message, digest, incoming=True)
         sender = getattr(arrived, self.binding.sent_by, None)
@@ -436,7 +449,7 @@ class Follower:
         return end
 
     def _end(
-        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: bytes, *, incoming: bool
+        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: int, *, incoming: bool
     ) -> End:
         """The end of that message; raise ShapeError if its id is not the one it must have."""
         kind = self.binding.channels[message]
@@ -455,14 +468,12 @@ class Follower:
             self._find(f"{json_text(name)}: {reason}", index=self.last + 1)
         return channel, digest, channel.count
 
-    def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
-        """What a message and the event by which it arrives have in common."""
-        return message, common_fields(self.binding, message)
-
-    def _digest(self, message: str, content: dict[str, Any]) -> bytes:
+    def _digest(self, message: str, values: dict[str, Any]) -> int:
+        """What stands for the contents, as far as they are compared at both ends."""
         wanted = fields_of(wanted_of(self.binding, message))
-        common = self._common(message)
-        return _digest({n: shaped(content.get(n), wanted[n]) for n in common[1]}, common)
+        names = common_fields(self.binding, message)
+        common = (plain(shaped(values.get(name), wanted[name])) for name in names)
+        return self.columns.digest(msgspec.json.encode([message, *common]))
 
     # ------------------------------------------------------------------ findings
 
@@ -537,11 +548,6 @@ def parcels(binding: Binding, output: Any) -> Iterator[tuple[Any, Any]]:
     alone = isinstance(to, str) or hasattr(to, "_fields")
     for each in [to] if alone else sorted(to):
         yield output, binding.end_of(each)
-
-
-def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> bytes:
-    message, names = common
-    return digest_of(msgspec.json.encode([message, *(plain(values[name]) for name in names)]))
 
 
 def json_text(value: Any) -> str:

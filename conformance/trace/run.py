@@ -11,7 +11,7 @@ import msgspec
 from .batches import Problem, Report
 from .channels_compared import compare_all
 from .checker import RunVerdict
-from .columns import Columns
+from .columns import Columns, Digest
 from .events import Crash
 from .follower import FileReport, check_file
 from .judged import judge
@@ -94,11 +94,13 @@ def check_others(
     return verdicts
 
 
-def check_files(paths: Iterable[Path], report: Report) -> Iterator[tuple[FileReport, Columns]]:
+def check_files(
+    paths: Iterable[Path], report: Report, digest: Digest = hash
+) -> Iterator[tuple[FileReport, Columns]]:
     """Check files of one run and protocol; a second file of a process is not used."""
     found: dict[Address, str] = {}
     for path in sorted(paths, key=str):
-        checked = check_file(path, report)
+        checked = check_file(path, report, digest)
         if checked is None:
             continue
         who = checked[0].who

@@ -110,7 +110,7 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
             if cut:
                 block = carry + chunk[:cut]
                 yield line, block
-                line += _lines(block)
+                line += count_lines(block)
                 carry = chunk[cut:]
             else:
                 carry += chunk
@@ -122,9 +122,16 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
         yield line, carry
 
 
-def _lines(block: bytes) -> int:
+def count_lines(block: bytes) -> int:
     """How many lines end in the block; `bytes.count` looks at one byte after the other."""
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
+
+
+def split_lines(block: bytes) -> list[bytes]:
+    """The block's lines, each with its newline; the last one may lack it."""
+    lines = [line + b"\n" for line in block.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
 
 
 def decode_block(
@@ -137,7 +144,7 @@ def decode_block(
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             pass
         else:
-            if len(records) == _lines(block):
+            if len(records) == count_lines(block):
                 yield Batch(line, records)
                 return
     good: list[Record] = []

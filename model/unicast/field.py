@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import eq, itemgetter
 from typing import Any, NamedTuple
 
 from raincheck.model.machine.machine import Accepted, refusal
@@ -24,7 +23,6 @@ from .local import Rules as SpecRules
 
 LANE = "#"
 """Between a peer's name and the number of a lane."""
-_KEY = itemgetter(0)
 _LENGTH = 2
 """In a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
 
@@ -78,10 +76,10 @@ def send(rules: Rules, me: Local, event: on.Send) -> Answer:
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
     """As the spec has it, without what was sent lately (U3, U6)."""
-    *ack, lately = event
-    answer = model.receive_ack(rules, me, on.ReceiveAck(*ack))
-    if not lately or not isinstance(answer, Accepted):
+    answer = model.receive_ack(rules, me, event)  # type: ignore[arg-type]  # it has one field more
+    if not event.lately or not isinstance(answer, Accepted):
         return answer
+    lately = event.lately
     sent = (o for o in answer.outputs if not isinstance(o, on.Message) or o.seqno not in lately)
     return Accepted(answer.local, tuple(sent))
 
@@ -93,6 +91,8 @@ def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
         return answer
     (ack,) = answer.outputs
     assert isinstance(ack, on.Ack)
+    if len(ack.missing) <= rules.gaps:
+        return answer
     missing = tuple(first_gaps(ack.missing, rules.gaps))
     return Accepted(answer.local, (ack._replace(missing=missing),))
 
@@ -146,21 +146,24 @@ def _add(
     numbers: Callable[[Any], Any],
 ) -> None:
     """Add the entries that changed, if there are any."""
-    if len(before) == len(after) and all(map(eq, map(_KEY, before), map(_KEY, after))):
-        changed = [
-            [list(peer), numbers(now)]
-            for (_, was), (peer, now) in zip(before, after, strict=True)
-            if was is not now and was != now
-        ]
-    else:
-        old, new = dict(before), dict(after)
-        changed = [
-            [list(peer), numbers(new[peer]) if peer in new else None]
-            for peer in sorted(old.keys() | new.keys())
-            if old.get(peer) != new.get(peer)
-        ]
-    if changed:
-        found[name] = changed
+    changed: list[list[Any]] = []
+    if len(before) == len(after):
+        for was, now in zip(before, after, strict=True):
+            if was is not now:
+                if was[0] != now[0]:
+                    break
+                if was[1] != now[1]:
+                    changed.append([now[0], numbers(now[1])])
+        else:
+            if changed:
+                found[name] = changed
+            return
+    old, new = dict(before), dict(after)
+    found[name] = [
+        [peer, numbers(new[peer]) if peer in new else None]
+        for peer in sorted(old.keys() | new.keys())
+        if old.get(peer) != new.get(peer)
+    ]
 
 
 INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "ReceiveAck": ReceiveAck, "Renew": Renew}

@@ -66,6 +66,8 @@ _TIMER, _DOWN = "Timer", "~up[n]"
 
 def _pushed(rules: Rules, sender: Sender) -> Sender:
     """The sender once all that the window allows is out (U6)."""
+    if sender.out >= sender.seqno:
+        return sender
     out = min(sender.seqno, rules.limit(sender))
     return sender._replace(out=out) if out > sender.out else sender
 
@@ -177,14 +179,10 @@ def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
     )
     if refused or receiver is None:
         return refused or Accepted(me)
-    ack = Ack(
-        event.source,
-        receiver.connection,
-        receiver.arrived,
-        receiver.consumed,
-        missing(receiver),
-    )
-    receivers = with_entry(me.receivers, event.source, receiver._replace(owed=False))
+    connection, arrived, consumed, buffer, _ = receiver
+    ack = Ack(event.source, connection, arrived, consumed, missing(receiver))
+    receiver = Receiver(connection, arrived, consumed, buffer, False)
+    receivers = with_entry(me.receivers, event.source, receiver)
     return Accepted(with_receivers(me, receivers), (ack,))
 
 
@@ -194,7 +192,7 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
     refused = None if me.up else refusal(_up(me))
     if refused:
         return refused
-    to, connection, arrived, consumed, asked = event
+    to, connection, arrived, consumed, asked = event[:5]
     old = found(me.senders, to)
     if old is None or arrived > old.out:
         return Accepted(me)

@@ -13,7 +13,7 @@ from raincheck.conformance.bindings.recorded import FromFaces
 from raincheck.conformance.replay.cores import Cores
 from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.columns import Channel, Table, digest_of
+from raincheck.conformance.trace.columns import Channel, Table, stable_digest
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
@@ -275,7 +275,7 @@ def test_what_was_sent_before_a_process_was_a_member_is_passed_over(taken: str, 
     def rows(contents: str) -> Table:
         channel = Channel('["fifo","a",0,"b",1]', fifo=True)
         for index, each in enumerate(contents, 1):
-            channel.add(digest_of(each.encode()), index, index)
+            channel.add(stable_digest(each.encode()), index, index)
         return channel.table()
 
     compared = compare(rows("xyz"), rows(taken), fifo=True)
