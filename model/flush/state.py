@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from raincheck.model.machine.instance import Given
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
 
@@ -50,6 +50,7 @@ class Post(NamedTuple):
     contents: tuple[Any, ...]
 
 
+@state
 class State(NamedTuple):
     """Everything; nodes by their index in `Constants.nodes`.
 

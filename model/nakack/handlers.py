@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from . import events as on
@@ -38,6 +38,7 @@ class Rules:
     members_only: bool = True
 
 
+@state
 class Stream(NamedTuple):
     """A member's stream as another has it; the fields are the spec's. `holder`: None is nobody."""
 
@@ -93,6 +94,7 @@ Streams: TypeAlias = tuple[tuple[Address, Stream], ...]
 """Streams by member, in the order of addresses."""
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view, in the order of addresses."""
 

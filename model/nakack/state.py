@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine.instance import Given
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.runs import Address
 
 from .events import Alive, Data, Datagram
@@ -53,6 +53,7 @@ class View(NamedTuple):
     holder: tuple[tuple[Address, Address], ...] = ()
 
 
+@state
 class State(NamedTuple):
     """Everything; nodes by their index in `Constants.nodes`."""
 

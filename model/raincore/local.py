@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value
+from raincheck.model.machine.machine import Accepted, Refused, Value, state
 from raincheck.model.machine.runs import Address
 
 from .events import NO_TOKEN, ZERO, Committed, Deliver, Epoch, Nodelist, Output, Settled, Token
@@ -33,6 +33,7 @@ SEED = Rules(*(False for _ in fields(Rules)))
 """The text as written."""
 
 
+@state
 class Local(NamedTuple):
     """What one member knows (Fig. 8). While it eats, the token is its `last_token`."""
 

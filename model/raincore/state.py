@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from typing import NamedTuple
 
 from raincheck.model.machine.instance import Given
-from raincheck.model.machine.machine import Value, function, record
+from raincheck.model.machine.machine import Value, function, record, state
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
 
@@ -56,6 +56,7 @@ class Constants:
     keep_fences: bool = False
 
 
+@state
 class State(NamedTuple):
     """Everything; nodes by their index in `Constants.nodes`."""
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from .events import (
@@ -73,6 +73,7 @@ class Rules:
     last_message: str = "digest"
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
 

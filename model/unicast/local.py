@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
+from raincheck.model.machine.machine import state
 from raincheck.model.machine.runs import Address
 
 from .events import Content
@@ -32,6 +33,7 @@ class Rules:
         return (sender.consumed if self.consumed_window else sender.acked) + self.window
 
 
+@state
 class Sender(NamedTuple):
     """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
 
@@ -43,6 +45,7 @@ class Sender(NamedTuple):
     sent: tuple[Content, ...] = ()
 
 
+@state
 class Receiver(NamedTuple):
     """The receiving end: `buffer` has what has come and is not consumed, by seqno."""
 
@@ -53,6 +56,7 @@ class Receiver(NamedTuple):
     owed: bool = False
 
 
+@state
 class Local(NamedTuple):
     """What one process knows; per peer's address in the order of addresses."""
 
