@@ -126,6 +126,8 @@ class Follower:
             nodes=header.nodes,
         )
         self.local = initial_local(self.binding, header.initial)
+        defaults = getattr(self.binding.local, "_field_defaults", {})
+        self._unread = {name: defaults[name] for name in self.binding.unread}
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
         observer = OBSERVERS.get(header.protocol)
@@ -206,8 +208,7 @@ class Follower:
                 local = answer[0]
                 if observer is not None:
                     self.recorded = local
-                    told = [(type(each).__name__, each) for each in answer[1]]
-                    observer.take(local, last, record.at, told)
+                    observer.take(local, last, record.at, answer[1])
                 continue
             lines = lines or split_lines(block)
             judged.append(kind)
@@ -227,7 +228,8 @@ class Follower:
 
     def _goes_on(self, local: Any, last: int) -> None:
         """Note how far the events are what the model does."""
-        self.local = local
+        # What only grows, and nobody reads, is forgotten now and then.
+        self.local = local._replace(**self._unread) if self._unread else local
         if last > self.last:
             self.last = self.report.conforming = last
 
@@ -300,7 +302,7 @@ class Follower:
                 self.report.conforming = record.index
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
-            self.observer.take(self.recorded, record.index, record.at, record.told)
+            self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
         """What others have changed since the last event."""
@@ -308,6 +310,14 @@ class Follower:
             raise ShapeError(f"nobody but the core changes {unknown[0]}")
         wanted = fields_of(self.binding.local)
         return {name: shaped(value, wanted[name]) for name, value in given.items()}
+
+    def _outputs(self, record: Event) -> Iterator[Any]:
+        """What the record says the layer above was told, as far as it can be read."""
+        kinds = {kind.__name__: kind for kind in self.binding.outputs}
+        for name, fields in record.told:
+            with suppress(ShapeError):
+                if name in kinds:
+                    yield shaped(fields, kinds[name])
 
     def _as_recorded(self, record: Event) -> Any:
         """What the record says of the state, as far as it can be read."""

@@ -7,7 +7,6 @@ what the model does. It judges nothing; `ringpromises.py` compares members.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -120,18 +119,13 @@ class RingObserver:
         self._local = initial
         self._note(None, initial, 0, None)
 
-    def take(
-        self, after: Any, index: int, at: float | None, told: Iterable[tuple[str, Any]]
-    ) -> None:
-        """That event has led to this state, then, and this was told."""
+    def take(self, after: Any, index: int, at: float | None, outputs: Iterable[Any]) -> None:
+        """That event has led to this state, then, and put this out."""
         before, self._local = self._local, after
         self._note(before, after, index, at)
-        for name, fields in told:
-            if name == "Deliver":
-                # What cannot be read is a finding already: it is not what the model tells.
-                with suppress(msgspec.ValidationError):
-                    origin, k = msgspec.convert(fields, tuple[Address, int])
-                    self.seen.delivered.append(Delivered(origin, k, index, at))
+        for each in outputs:
+            if each.__class__.__name__ == "Deliver":
+                self.seen.delivered.append(Delivered(_who(each.origin), each.k, index, at))
 
     def done(self) -> RingSeen:
         """All that was seen."""
@@ -141,7 +135,8 @@ class RingObserver:
         seen = self.seen
         seen.up, seen.last = after.up, index
         up = after.up == "up"
-        self._commits(before, after, index, at)
+        if before is None or after.global_view is not before.global_view:
+            self._commits(before, after, index, at)
         if after.said > (seen.said[-1].count if seen.said else 0):
             seen.said.append(Said(after.said, index))
         if before is not None and before.up != "new" and after.up == "new":
@@ -151,7 +146,7 @@ class RingObserver:
             self._states.add(pair)
             seen.states.append(State(after.token_state, after.view_state, index, at, up))
         agrees = up and after.view_state == TRUSTS
-        self._agrees(_list(after.last_token.nodelist) if agrees else None, index, at)
+        self._agrees(after.last_token.nodelist if agrees else None, index, at)
         fence = _fence(after.last_token) if up and after.token_state == "eating" else None
         if fence is not None and fence != self._eats:
             seen.eaten.append(Eaten(fence, index, at))
@@ -168,14 +163,14 @@ class RingObserver:
             if new != old:
                 self.seen.commits.append(Commit(place, _list(new), index, at))
 
-    def _agrees(self, members: tuple[Address, ...] | None, index: int, at: float | None) -> None:
+    def _agrees(self, members: Any, index: int, at: float | None) -> None:
         agreed = self.seen.agreed
         if agreed is not None and not agreed.end:
             if agreed.members == members:
                 return
             agreed.end = index
         if members is not None:
-            self.seen.agreed = Agreed(members, index, at=at)
+            self.seen.agreed = Agreed(_list(members), index, at=at)
 
     def _locks(self, fence: Fence | None, index: int, at: float | None, *, crashed: bool) -> None:
         """Whether it has the lock now, and with which token; another epoch is another lock."""
