@@ -25,6 +25,8 @@ from raincheck.model.machine.machine import Refused
 from .columns import DATAGRAM_ROW, FIFO_ROW, Channel, Columns
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
+"""Sets are in the order of what is in them, as `plain` has them."""
+in_order: Final = msgspec.json.Encoder().encode
 _new: Final = tuple.__new__
 _ATOMS: Final = (bool, int, float, str, type(None))
 _MANY: Final = frozenset({tuple, frozenset, list, set})
@@ -102,36 +104,22 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return attrgetter(*names)
 
 
-def _content(kind: type[Any]) -> Write:
-    """How a message's content is written: all of its fields but `to`."""
-    kinds = fields_of(kind)
-    names = tuple(name for name in kinds if name != "to")
+def _writing(kind: type[Any], names: tuple[str, ...], wanted: Mapping[str, Any]) -> Write:
+    """How these fields of a value of that type are written, in the shape that is wanted."""
     if not names:
         return lambda _: b"{}"
-    if not all(as_written(kinds[name]) for name in names):
-        return lambda output: encode({name: plain(getattr(output, name)) for name in names})
+    kinds = fields_of(kind)
+    if not all(as_written(kinds[name]) and kinds[name] == wanted[name] for name in names):
+        return lambda value: in_order(
+            {name: plain(shaped(getattr(value, name), wanted[name])) for name in names}
+        )
     made: Any = msgspec.defstruct("Content", list(names), gc=False)
-    if len(names) == 1:
-        only = attrgetter(names[0])
-        return lambda output: encode(made(only(output)))
-    get = itemgetter(*map(list(kinds).index, names))
-    return lambda output: encode(made(*get(output)))
-
-
-def _compared(binding: Binding, message: str, kind: type[Any]) -> Write:
-    """What of a message is compared at both ends, read from a value of that type."""
-    wanted = wanted_of(binding, message)
-    kinds, names = fields_of(kind), common_fields(binding, message)
-    arrives = fields_of(wanted)
-    if not names:
-        only = encode([message])
-        return lambda _: only
-    if all(as_written(kinds[name]) and kinds[name] == arrives[name] for name in names):
-        get = _getter(names)
-        return lambda value: encode((message, *get(value)))
-    return lambda value: encode(
-        [message, *(plain(shaped(getattr(value, name), arrives[name])) for name in names)]
-    )
+    places = [list(kinds).index(name) for name in names]
+    if len(places) == 1:
+        (only,) = places
+        return lambda value: encode(made(value[only]))
+    get = itemgetter(*places)
+    return lambda value: encode(made(*get(value)))
 
 
 def wanted_of(binding: Binding, message: str) -> type[Any]:
@@ -145,10 +133,9 @@ def wanted_of(binding: Binding, message: str) -> type[Any]:
 def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
     """What a message and the event by which it arrives have in common."""
     kind = next(each for each in binding.outputs if each.__name__ == message)
-    there = fields_of(kind).keys()
     left_out = {"to", *binding.adjusted.get(message, ())}
     wanted = fields_of(wanted_of(binding, message))
-    return tuple(name for name in wanted if name in there and name not in left_out)
+    return tuple(name for name in fields_of(kind) if name in wanted and name not in left_out)
 
 
 # ---------------------------------------------------------------------- what a protocol has
@@ -172,7 +159,8 @@ class Departure(NamedTuple):
     channel: str
     to: int
     content: Write
-    compared: Write
+    compared: Write | None
+    """What of it is compared with what arrives, where that is not all of it."""
 
 
 class Action(NamedTuple):
@@ -238,13 +226,7 @@ def _made(binding: Binding) -> Forms:
         msgspec.json.Decoder(Union[tuple(actions)]),  # noqa: UP007
         actions,
         {
-            kind: Departure(
-                kind.__name__,
-                binding.channels[kind.__name__],
-                list(fields_of(kind)).index("to"),
-                _content(kind),
-                _compared(binding, kind.__name__, kind),
-            )
+            kind: _departure(binding, kind)
             for kind in binding.outputs
             if kind.__name__ in binding.channels
         },
@@ -269,18 +251,32 @@ def _making(kind: type[Any]) -> Callable[[Any], Any]:
     return lambda args: shaped(list(get(args)), kind)
 
 
+def _departure(binding: Binding, kind: type[Any]) -> Departure:
+    message, kinds = kind.__name__, fields_of(kind)
+    names, common = tuple(n for n in kinds if n != "to"), common_fields(binding, message)
+    arrives = fields_of(wanted_of(binding, message))
+    same = names == common and all(kinds[name] == arrives[name] for name in names)
+    return Departure(
+        message,
+        binding.channels[message],
+        list(kinds).index("to"),
+        _writing(kind, names, kinds),
+        None if same else _writing(kind, common, arrives),
+    )
+
+
 def _arrival(binding: Binding, message: str, kind: type[Any]) -> Arrival | None:
     whole = binding.whole.get(message)
     wanted = wanted_of(binding, message)
-    names = list(fields_of(wanted))
-    if binding.sent_by not in names:
+    arrives = fields_of(wanted)
+    if binding.sent_by not in arrives:
         return None
     return Arrival(
         message,
         binding.channels[message],
         None if whole is None else list(fields_of(kind)).index(whole),
-        names.index(binding.sent_by),
-        _compared(binding, message, wanted),
+        list(arrives).index(binding.sent_by),
+        _writing(wanted, common_fields(binding, message), arrives),
     )
 
 
@@ -383,7 +379,7 @@ class FastPath:
 
     def _arriving(self, arrival: Arrival) -> Any:
         message, name, place, sender_at, compared = arrival
-        fifo = name != DATAGRAM
+        fifo, begins = name != DATAGRAM, message.encode()
         end_of, me, columns = self._binding.end_of, self._me, self._columns
         digest = columns.digest
         known: dict[Any, tuple[bytes, Channel]] = {}
@@ -409,13 +405,13 @@ class FastPath:
                     return None
             elif not received.startswith(prefix) or received[len(prefix)] not in b",]":
                 return None
-            return channel, digest(compared(arrived))
+            return channel, digest(begins + compared(arrived))
 
         return arriving
 
     def _sending(self, kind: type[Any]) -> Any:
         message, name, to_at, content, compared = self._forms.departures[kind]
-        fifo = name != DATAGRAM
+        fifo, begins = name != DATAGRAM, message.encode()
         end_of, me, columns = self._binding.end_of, self._me, self._columns
         digest = columns.digest
         known: dict[Any, tuple[tuple[str, int], bytes, Channel]] = {}
@@ -445,7 +441,7 @@ class FastPath:
                 if not parts:
                     return -1
             written = content(output)
-            mark = digest(compared(output))
+            mark = digest(begins + (written if compared is None else compared(output)))
             row = DATAGRAM_ROW(mark, index)
             for part in parts:
                 whom = to if left is None else left.pop(part.to, None)

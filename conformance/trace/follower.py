@@ -482,8 +482,8 @@ class Follower:
         """What stands for the contents, as far as they are compared at both ends."""
         wanted = fields_of(wanted_of(self.binding, message))
         names = common_fields(self.binding, message)
-        common = (plain(shaped(values.get(name), wanted[name])) for name in names)
-        return self.columns.digest(msgspec.json.encode([message, *common]))
+        common = {name: plain(shaped(values.get(name), wanted[name])) for name in names}
+        return self.columns.digest(message.encode() + msgspec.json.encode(common))
 
     # ------------------------------------------------------------------ findings
 
