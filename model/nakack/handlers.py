@@ -217,9 +217,9 @@ def multicast(rules: Rules, me: Local, _event: on.Multicast) -> Answer:
     k = me.sent + 1
     view = me.view
     outputs = tuple([Data(m, mine, k, view) for m in me.members if m != mine or not rules.own_copy])
-    me = me._replace(sent=k)
     if rules.own_copy:
         me = _changed(me, mine, own.with_(k, view)._replace(heard=k))
+    me = me._replace(sent=k)
     return Accepted(me, outputs)
 
 

@@ -118,23 +118,22 @@ def receive(rules: Rules, me: Local, event: Receive) -> Answer:
     elif k > (receiver.consumed if rules.consumed_window else receiver.arrived) + rules.window:
         receiver = receiver._replace(owed=True)
     else:
-        buffer = receiver.buffer
-        if buffer and buffer[-1][0] > k:
-            buffer = tuple(sorted((*buffer, (k, content))))
-        else:
-            buffer = (*buffer, (k, content))
-        arrived = receiver.arrived
-        if arrived + 1 == k:
-            seen = {seqno for seqno, _ in buffer}
-            while arrived + 1 in seen:
-                arrived += 1
+        buffer, arrived = receiver.buffer, receiver.arrived
+        last = not buffer or buffer[-1][0] < k
+        buffer = (*buffer, (k, content)) if last else tuple(sorted((*buffer, (k, content))))
+        if k == arrived + 1:
+            for seqno, _ in buffer[-1:] if last else buffer:
+                arrived = seqno if seqno == arrived + 1 else arrived
         receiver = Receiver(receiver.connection, arrived, receiver.consumed, buffer, True)
     return Accepted(with_receivers(me, with_entry(me.receivers, source, receiver)))
 
 
 def _is_duplicate(rules: Rules, receiver: Receiver, k: int) -> bool:
     if rules.duplicates == "exact":
-        return k <= receiver.arrived or any(seqno == k for seqno, _ in receiver.buffer)
+        known = receiver.buffer
+        if not known or k > known[-1][0]:
+            return k <= receiver.arrived
+        return k <= receiver.arrived or any(seqno == k for seqno, _ in known)
     return k <= highest(receiver)
 
 

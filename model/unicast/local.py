@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeVar
 
 from raincheck.model.machine.machine import state
 from raincheck.model.machine.runs import Address
@@ -11,6 +13,9 @@ from raincheck.model.machine.runs import Address
 from .events import Content
 
 T = TypeVar("T")
+_KEY: Final = itemgetter(0)
+_FEW: Final = 8
+"""Entries of a table that are sooner looked through than searched by halves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,9 @@ def address(rules: Rules, me: Local) -> Address:
 
 def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
     """Return the entry of that address, or None."""
+    if len(table) > _FEW:
+        place = bisect_left(table, key, key=_KEY)
+        return table[place][1] if place < len(table) and table[place][0] == key else None
     for known, value in table:
         if known == key:
             return value
