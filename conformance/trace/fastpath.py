@@ -26,7 +26,7 @@ from .columns import DATAGRAM_ROW, FIFO_ROW, Channel, Columns
 
 encode: Final = msgspec.json.Encoder(order="deterministic").encode
 """Sets are in the order of what is in them, as `plain` has them."""
-in_order: Final = msgspec.json.Encoder().encode
+encode_as_is: Final = msgspec.json.Encoder().encode
 _new: Final = tuple.__new__
 _ATOMS: Final = (bool, int, float, str, type(None))
 _MANY: Final = frozenset({tuple, frozenset, list, set})
@@ -110,7 +110,7 @@ def _writing(kind: type[Any], names: tuple[str, ...], wanted: Mapping[str, Any])
         return lambda _: b"{}"
     kinds = fields_of(kind)
     if not all(as_written(kinds[name]) and kinds[name] == wanted[name] for name in names):
-        return lambda value: in_order(
+        return lambda value: encode_as_is(
             {name: plain(shaped(getattr(value, name), wanted[name])) for name in names}
         )
     made: Any = msgspec.defstruct("Content", list(names), gc=False)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.bindings.recorded import FromFaces
-from raincheck.conformance.replay.cores import Cores
+from raincheck.conformance.replay.replay import Cores
 from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.columns import Channel, Table, stable_digest
