@@ -31,6 +31,7 @@ _new: Final = tuple.__new__
 _ATOMS: Final = (bool, int, float, str, type(None))
 _MANY: Final = frozenset({tuple, frozenset, list, set})
 _ABSENT: Final = b"[]"
+_UNCHANGED: Final = b"{}"
 
 Write: TypeAlias = Callable[[Any], bytes]
 Take: TypeAlias = Callable[[Any, Any], Any]
@@ -55,7 +56,6 @@ class _Event(msgspec.Struct, gc=False, kw_only=True):
     incarnation: int
     index: int
     sent: tuple[Sent, ...] = ()
-    changed: dict[str, Raw] = {}
     given: Raw | UnsetType = UNSET
     at: float | None = None
     kind: Literal["event"]
@@ -94,6 +94,14 @@ def _ordered(wanted: Any) -> bool:
 
 def _encode_plainly(value: Any) -> bytes:
     return encode(plain(value))
+
+
+def _alike(made: Mapping[str, Any], changed: bytes) -> bool:
+    """Whether these are the same names and values, in whatever order."""
+    recorded = msgspec.json.decode(changed, type=dict[str, Raw])
+    return recorded.keys() == made.keys() and all(
+        encode_as_is(made[name]) == bytes(raw) for name, raw in recorded.items()
+    )
 
 
 def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
@@ -209,10 +217,13 @@ def _made(binding: Binding) -> Forms:
         args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
         message = next((each for each in binding.channels if binding.arrival(each) == name), None)
         received: Any = ("received", None, None) if message is None else ("received", Raw)
+        changed: Any = ("changed", dict[str, Raw], {})
+        if binding.parts is not None:
+            changed = ("changed", Raw, Raw(_UNCHANGED))
         told: Any = ("told", Raw, Raw(_ABSENT)) if binding.told else ("told", tuple[()], ())
         record = msgspec.defstruct(
             "Event",
-            [("args", args), received, told],
+            [("args", args), received, changed, told],
             bases=(_Event,),
             tag_field="action",
             tag=name,
@@ -319,11 +330,10 @@ class FastPath:
             changed = record.changed
             if parts is not None:
                 made = parts(local, after) if after is not local else {}
-                if made.keys() != changed.keys():
+                if encode_as_is(made) != bytes(changed) and (
+                    len(made) < 2 or not _alike(made, bytes(changed))
+                ):
                     return None
-                for name, raw in changed.items():
-                    if encode(made[name]) != bytes(raw):
-                        return None
             elif changed or (after is not local and after != local):
                 probe = list(local)
                 for name, raw in changed.items():

@@ -62,6 +62,8 @@ class FileReport(msgspec.Struct, kw_only=True):
         return (self.node, self.incarnation)
 
 
+Find: TypeAlias = Callable[[str], Binding]
+"""Returns a protocol's binding."""
 End: TypeAlias = tuple[Channel, int, int]
 """One end of a message: its channel, a digest of what is in it, and its number there."""
 
@@ -71,9 +73,12 @@ class _Unusable(Exception):
 
 
 def check_file(
-    path: Path, report: Report, digest: Digest = hash
+    path: Path, report: Report, digest: Digest = hash, find: Find = binding_of
 ) -> tuple[FileReport, Columns] | None:
-    """Check one file; None if it has no header that can be used."""
+    """Check one file; None if it has no header that can be used.
+
+    `digest` and `find` are given by who checks many files.
+    """
     follower: Follower | None = None
     with no_collector():
         for line, block in read_blocks(path, report):
@@ -81,7 +86,8 @@ def check_file(
                 head, newline, block = block.partition(b"\n")
                 for batch in decode_block(path, line, head + newline, report, DECODER):
                     try:
-                        follower = Follower(path, _header(batch.records[0], line), report, digest)
+                        header = _header(batch.records[0], line)
+                        follower = Follower(path, header, report, digest, find)
                     except (_Unusable, ShapeError) as problem:
                         report(Problem(str(path), line, str(problem)))
                         return None
@@ -104,9 +110,11 @@ def _header(record: Any, line: int) -> Header:
 class Follower:
     """The fold over one file."""
 
-    def __init__(self, path: Path, header: Header, problems: Report, digest: Digest = hash) -> None:
+    def __init__(
+        self, path: Path, header: Header, problems: Report, digest: Digest, find: Find
+    ) -> None:
         try:
-            binding = binding_of(header.protocol)
+            binding = find(header.protocol)
         except (UsageError, Inconclusive) as lacking:
             known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
             raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
+
+from raincheck.conformance.bindings.binding import binding_of
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
@@ -99,8 +102,9 @@ def check_files(
 ) -> Iterator[tuple[FileReport, Columns]]:
     """Check files of one run and protocol; a second file of a process is not used."""
     found: dict[Address, str] = {}
+    find = cache(binding_of)
     for path in sorted(paths, key=str):
-        checked = check_file(path, report, digest)
+        checked = check_file(path, report, digest, find)
         if checked is None:
             continue
         who = checked[0].who

@@ -16,7 +16,7 @@ from raincheck.model.unicast.field import first_gaps
 
 from . import events as on
 from . import handlers as model
-from .handlers import Answer, Local, Stream
+from .handlers import Answer, Local, Stream, Streams
 from .handlers import Rules as SpecRules
 
 
@@ -71,14 +71,34 @@ def parts(before: Local, after: Local) -> dict[str, Any]:
         _add(found, "acked", dict(before.acked), dict(after.acked))
     owed, owes = before.owed, after.owed
     if after.stream is not before.stream or owes is not owed:
-        old = {who: (each, who in owed) for who, each in before.stream}
-        new = {who: (each, who in owes) for who, each in after.stream}
-        _add(found, "stream", old, new)
+        changed = _streams(before.stream, after.stream, owed, owes)
+        if changed is None:
+            old = {who: (each, who in owed) for who, each in before.stream}
+            new = {who: (each, who in owes) for who, each in after.stream}
+            _add(found, "stream", old, new)
+        elif changed:
+            found["stream"] = changed
     if after.departed is not before.departed:
         old = {who: (each, False) for who, each in before.departed}
         new = {who: (each, False) for who, each in after.departed}
         _add(found, "departed", old, new)
     return found
+
+
+def _streams(
+    before: Streams, after: Streams, owed: tuple[Address, ...], owes: tuple[Address, ...]
+) -> list[list[Any]] | None:
+    """The entries that changed; None if they are not those of the same members."""
+    if len(before) != len(after):
+        return None
+    changed = []
+    for (who, was), (same, now) in zip(before, after, strict=True):
+        if who != same:
+            return None
+        owing = who in owes
+        if owing != (who in owed) or (was is not now and was != now):
+            changed.append([who, numbers(now, owing)])
+    return changed
 
 
 def _add(

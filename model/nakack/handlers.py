@@ -65,10 +65,9 @@ class Stream(NamedTuple):
         at, held = self.delivered, self.held
         if not held or held[-1][0] <= at:
             return at
-        for k, _ in held[bisect_left(held, (at + 1,)) :]:
-            if k != at + 1:
-                break
-            at = k
+        place = bisect_left(held, (at + 1,))
+        while place < len(held) and held[place][0] == at + 1:
+            at, place = at + 1, place + 1
         return at
 
     def missing(self) -> tuple[int, ...]:
