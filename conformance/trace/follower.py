@@ -454,7 +454,7 @@ class Follower:
         if record.received is None:
             raise ShapeError(f"{record.action} consumes a message, and none is named")
         ends = record.received[1:5]
-        if len(ends) < 4:
+        if not (len(ends) == 4 and type(ends[1]) is int):
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
         digest = self._digest(message, arrived._asdict())
