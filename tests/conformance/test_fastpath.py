@@ -182,3 +182,57 @@ def test_what_a_recorder_writes_is_taken_by_the_fast_path(
     slow = [text for text in judged if b'"kind":"event"' in text]
     assert events > 5
     assert slow == []
+
+
+Record = dict[str, Any]
+
+
+def sends(record: Record) -> bool:
+    return bool(record.get("sent"))
+
+
+def sends_twice(record: Record) -> bool:
+    sent = record.get("sent", ())
+    return len(sent) > 1 and sent[0]["content"] == sent[1]["content"]
+
+
+def is_quiet(record: Record) -> bool:
+    return record["kind"] == "event" and not sends(record) and "told" not in record
+
+
+def twice_to_one(record: Record) -> None:
+    record["sent"][1] = record["sent"][0]
+
+
+FAULTS: dict[str, tuple[str, Callable[[Record], bool], Callable[[Record], Any]]] = {
+    "one message too many": ("nakack", sends, lambda r: r["sent"].append(r["sent"][-1])),
+    "a copy too few": ("nakack", sends_twice, lambda r: r["sent"].pop()),
+    "two copies to one": ("nakack", sends_twice, twice_to_one),
+    "a message where none is": (
+        "nakack",
+        is_quiet,
+        lambda r: r["sent"].append(
+            {"id": ["Nak", "a", 0, "b", 0], "to": ["b", 0], "message": "Nak",
+             "content": {"source": ["b", 0], "missing": [1]}}
+        ),
+    ),
+    "a word where none is": ("nakack", is_quiet, lambda r: r.update(told=[["Delivered", []]])),
+    "a word of who has none": ("flush", is_quiet, lambda r: r.update(told=[["Block", []]])),
+    "another name": ("flush", sends, lambda r: r["sent"][0].update(message="Stroll")),
+    "a field too many": ("flush", sends, lambda r: r["sent"][0].update(colour=1)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_sent_or_told_beyond_the_model_is_not_taken(fault: str, tmp_path: Path) -> None:
+    protocol, fits, change = FAULTS[fault]
+    lived(protocol, tmp_path)
+    path = next(tmp_path.glob("*.a.0.*.jsonl"))
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    change(next(record for record in records if fits(record)))
+    lines = [json.dumps(each, separators=(",", ":")) for each in records]
+    path.write_text("".join(f"{line}\n" for line in lines))
+
+    (verdict,) = verdicts(tmp_path)
+
+    assert verdict.problems or verdict.findings[0].part == "local"
