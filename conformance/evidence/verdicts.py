@@ -110,7 +110,7 @@ def _mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell
 
 def _proof_cell(protocol: str, proofs: Mapping[str, Entry] | None, name: str) -> Cell:
     record = protocols().get(protocol)
-    if record is not None and not record.offers("proof"):
+    if not proofs and record is not None and not record.offers("proof"):
         return Cell(INCONCLUSIVE, "no proof is offered: bounded evidence only")
     return _named_cell(proofs, name, "not proved: bounded evidence only")
 

@@ -125,6 +125,7 @@ def test_a_venv_whose_python_has_gone_is_made_anew(bare: Bare) -> None:
         ("lint", 1, "FAILED: lint"),
         ("test", 1, "FAILED: test"),
         ("audit", 1, "FAILED: audit"),
+        ("project", 1, "FAILED: project"),
     ],
 )
 def test_ci_runs_every_step_and_fails_with_any(
@@ -138,7 +139,8 @@ def test_ci_runs_every_step_and_fails_with_any(
     assert done.stdout.splitlines()[-1].startswith(last)
     did = bare.did()
     assert did[:2] == ["setup", "lint"]
-    assert sorted(did[2:]) == ["audit", "test"]  # side by side
+    assert sorted(did[2:-1]) == ["audit", "test"]  # side by side
+    assert did[-1] == "project"
 
 
 def test_ci_ends_when_there_is_nothing_to_run_with(bare: Bare) -> None:
