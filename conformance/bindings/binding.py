@@ -52,6 +52,25 @@ class Core(Protocol):
         """Handle an event; raise NotEnabled, and change nothing, where its guard is false."""
 
 
+class Numbers(Protocol):
+    """What records say of a core whose tables are too large to be told whole: numbers by entry."""
+
+    def whole(self, core: Any) -> dict[str, Any]:
+        """Return the variables that are told whole."""
+
+    def touched(self, core: Any, event: Any) -> Iterable[Any] | None:
+        """Return the keys of all entries that the event can have changed; None: any."""
+
+    def keys(self, core: Any) -> Iterable[Any]:
+        """Return the keys that there are."""
+
+    def named(self, key: Any) -> list[Any]:
+        """Return the key as a record has it."""
+
+    def of(self, core: Any, key: Any) -> dict[str, Any]:
+        """Return the numbers of that entry, by table; None where there is none."""
+
+
 MakeCore: TypeAlias = Callable[[Any, Any], Core]
 """(rules, a Local with which a node begins) -> a core in that local state. The model's `node` in
 it says whose core it is. Rules may have repairs undone: the core must then lack them too."""
@@ -121,8 +140,9 @@ class Binding:
     input_of: Callable[[Any], Any] | None = None
     """core event -> model input, the reverse; only traces ask. By default by the fields' names."""
     output_of: Callable[[Any], Any] | None = None
-    """core effect -> model output, or None if the model has none. By default the one of that name;
-    of an effect `Control(to, body)` the one named as the body, with its fields."""
+    """core effect -> model output, a list of them, or None if the model has none. By default the
+    one of that name; of an effect `Control(to, body)` the one named as the body, with its fields.
+    """
     field_inputs: Mapping[str, type[Any]] = field(default_factory=dict)
     """Inputs of real runs that no instance of the specification has, since there they are fixed
     when it begins. Traces alone have them."""
@@ -133,6 +153,8 @@ class Binding:
     header says `real`. They have `parts`."""
     parts: Callable[[Any, Any], dict[str, Any]] | None = None
     """(local before, after) -> what `changed` then is, where it is not each variable whole."""
+    numbers: Numbers | None = None
+    """What a recorder writes into `changed` then."""
     end_of: Callable[[Any], Any] = _itself
     """Of an address in an input or output: whose end it is."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing
@@ -176,12 +198,13 @@ class Binding:
 
     def model_outputs(self, effects: Iterable[Any]) -> tuple[Any, ...]:
         """Return the core's effects as the model's outputs, in order."""
-        return tuple(
-            output
-            for effect in effects
-            if type(effect).__name__ not in self.ignored
-            and (output := self._output(effect)) is not None
-        )
+        found: list[Any] = []
+        for effect in effects:
+            if type(effect).__name__ not in self.ignored:
+                output = self._output(effect)
+                if output is not None:
+                    found += output if type(output) is list else [output]
+        return tuple(found)
 
     def _output(self, effect: Any) -> Any:
         if self.output_of is not None:

@@ -86,7 +86,7 @@ def has_another_view(group: Simulator) -> None:
 
 
 def keeps_a_datagram(group: Simulator) -> None:
-    unicast = group["b"].stack.cores["unicast"]
+    unicast = group["b"].stack._group.unicast
     unicast.send(A, CONTROL, StopFlush(FlushId(4, B, 1)), group.now)
 
 

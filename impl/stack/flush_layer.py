@@ -48,12 +48,12 @@ from raincheck.impl.flush.events import (
     arrival,
 )
 from raincheck.impl.messages import Address, View
-from raincheck.impl.nakack.core import Nakack
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
 
 from .config import StackConfig
+from .nakack_layer import NakackLayer
 from .timers import NEVER, Outbox, Protocol
+from .unicast_layer import UnicastLayer
 
 Indication: TypeAlias = Block | Unblock | LatchOpened
 """What the application is asked or told."""
@@ -67,8 +67,8 @@ class FlushLayer(Protocol):
         me: Address,
         config: StackConfig,
         outbox: Outbox,
-        unicast: Unicast,
-        nakack: Nakack,
+        unicast: UnicastLayer,
+        nakack: NakackLayer,
         piggyback: Callable[[], Piggyback],
         repairs: Repairs | None = None,
     ) -> None:

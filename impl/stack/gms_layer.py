@@ -17,7 +17,7 @@ over in their order, and JOIN_RSP is made of their state (`welcome`), to leave r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from raincheck.impl.flush.events import Piggyback
 from raincheck.impl.gms.core import Gms, Repairs
@@ -50,7 +50,6 @@ from raincheck.impl.gms.events import (
     Suspended,
 )
 from raincheck.impl.messages import Address, Endpoint, View
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.headers import (
     CONTROL,
     Alive,
@@ -70,6 +69,7 @@ from .gms_bodies import answers_of, arrival, body_of
 from .reports import Suspected as SuspectedReport
 from .state_transfer_layer import StateLayer
 from .timers import Outbox, Protocol
+from .unicast_layer import UnicastLayer
 
 
 class GmsLayer(Protocol):
@@ -80,8 +80,8 @@ class GmsLayer(Protocol):
         me: Address,
         config: StackConfig,
         outbox: Outbox,
-        unicast: Unicast,
-        alive: Callable[[], Alive],
+        unicast: UnicastLayer,
+        alive: Callable[[Collection[Address]], Alive],
         install: Callable[[PlacedView, float], None],
         repairs: Repairs | None = None,
     ) -> None:

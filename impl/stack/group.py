@@ -15,11 +15,9 @@ from collections.abc import Sequence
 from random import Random
 
 from raincheck.impl.messages import Address, Endpoint, View
-from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.recording.sequencer import Tracer
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import Join, JoinRsp, SendJoinRsp
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.headers import (
     CONTROL,
     STATE,
@@ -36,6 +34,7 @@ from .admission import Admission
 from .config import StackConfig
 from .flush_layer import FlushLayer
 from .gms_layer import GmsLayer
+from .nakack_layer import NakackLayer
 from .repairs import LayerRepairs
 from .reports import Report, ViewInstalled
 from .sequencer_layer import Ordering
@@ -43,6 +42,7 @@ from .stable_layer import StableTimer
 from .state_transfer_bodies import StateBody
 from .state_transfer_layer import StateLayer, cut_number
 from .timers import NEVER, Outbox
+from .unicast_layer import UnicastLayer
 
 
 class Group:
@@ -62,8 +62,8 @@ class Group:
         self.sequencer = sequencer
         self.reports: list[Report] = []
         undone = layers or LayerRepairs()
-        self.unicast = unicast = Unicast(me, config, outbox, repairs=undone.unicast)
-        self.nakack = nakack = Nakack(me, config, outbox, repairs=undone.nakack)
+        self.unicast = unicast = UnicastLayer(me, config, outbox, repairs=undone.unicast)
+        self.nakack = nakack = NakackLayer(me, config, outbox, repairs=undone.nakack)
         self.stable = StableTimer(me, config, outbox, nakack, random, repairs=undone.stable)
         self.gms = gms = GmsLayer(
             me, config, outbox, unicast, nakack.alive, self._install, undone.gms
@@ -110,7 +110,7 @@ class Group:
         self._begin_trace(view)
         placed = PlacedView(view, tuple(endpoints))
         self.gms.core.begin(view)
-        self.nakack.install_view(view, now)
+        self.nakack.begin(view, now)
         self.sequencer.found(view)
         self._begin(placed, now)
         self.state.install(view.members, now)

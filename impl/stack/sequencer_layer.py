@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from raincheck.impl.messages import Batch, Run, View
-from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import (
     Data,
@@ -27,15 +26,16 @@ from raincheck.impl.sequencer.events import (
     SendForward,
     SendJoinRsp,
 )
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody
 
 from .bundling import SendBuffer
 from .config import StackConfig
 from .flush_layer import FlushLayer
+from .nakack_layer import NakackLayer
 from .reports import Report
 from .stable_layer import StableTimer
+from .unicast_layer import UnicastLayer
 
 
 class Ordering:
@@ -45,8 +45,8 @@ class Ordering:
         self,
         config: StackConfig,
         sequencer: Sequencer,
-        unicast: Unicast,
-        nakack: Nakack,
+        unicast: UnicastLayer,
+        nakack: NakackLayer,
         stable: StableTimer,
         flush: FlushLayer,
         reports: list[Report],

@@ -257,8 +257,8 @@ class Stack:
         """The protocols' cores by name, to be recorded or looked at."""
         group = self._group
         return {
-            "unicast": group.unicast,
-            "nakack": group.nakack,
+            "unicast": group.unicast.core,
+            "nakack": group.nakack.core,
             "stable": group.stable.core,
             "gms": group.gms.core,
             "flush": group.flush.core,

@@ -64,7 +64,6 @@ from raincheck.impl.state_transfer.events import (
     Take,
     TimeOut,
 )
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import STATE
 
@@ -82,6 +81,7 @@ from .state_transfer_bodies import (
     checksum,
 )
 from .timers import NEVER, Outbox, Protocol
+from .unicast_layer import UnicastLayer
 
 Indication: TypeAlias = GetState | EndState | Begun | HandUp | Failed
 """What the application is told or asked."""
@@ -100,7 +100,7 @@ class StateLayer(Protocol):
         me: Address,
         config: StackConfig,
         outbox: Outbox,
-        unicast: Unicast,
+        unicast: UnicastLayer,
         cut: Callable[[], int],
         repairs: Repairs | None = None,
     ) -> None:

@@ -7,7 +7,8 @@ import pytest
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.timers import Outbox
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.unicast_layer import UnicastLayer
+from raincheck.impl.unicast.events import Peer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import CONTROL, FORWARDS, UnicastAck, UnicastHeader, ViewAckBody
 
@@ -28,7 +29,7 @@ class Pair:
         for me, other in ((A, B), (B, A)):
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints[other] = (other.node, 1)
-            self.ends[me] = Unicast(me, config, outbox)
+            self.ends[me] = UnicastLayer(me, config, outbox)
 
     def send(self, *numbers, lane=FORWARDS):
         for number in numbers:
@@ -203,8 +204,8 @@ def test_only_so_many_closed_connections_are_remembered():
         end.receive(UnicastHeader(source, B, FORWARDS, 1, 1, ViewAckBody(1)), None, 0.0)
         end.forget([source])
 
-    assert len(end._closed) == 4096
-    assert (Address("a", 4999), FORWARDS) in end._closed
+    assert len(end.core.closed) == 4096
+    assert Peer("a", 4999, FORWARDS) in end.core.closed
 
 
 def test_an_acknowledgement_of_what_was_never_sent_changes_nothing():

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import ViewInstalled
 from raincheck.impl.stack.stable_layer import StableTimer
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.unicast_layer import UnicastLayer
 
 ORDER = ["NAKACK", "UNICAST", "STABLE", "FLUSH", "SEQUENCER"]
 
@@ -30,8 +30,8 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
         monkeypatch.setattr(kind, method, watched)
 
-    watch(Nakack, "install_view", "NAKACK")
-    watch(Unicast, "forget", "UNICAST")
+    watch(NakackLayer, "install_view", "NAKACK")
+    watch(UnicastLayer, "forget", "UNICAST")
     watch(StableTimer, "install_view", "STABLE")
     watch(FlushLayer, "install", "FLUSH")
     watch(Sequencer, "_install_view", "SEQUENCER")

@@ -5,18 +5,18 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import InstallView
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import ViewInstalled
 from raincheck.impl.stack.stable_layer import StableTimer
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.unicast_layer import UnicastLayer
 
 LAYERS: list[tuple[type[Any], str, str]] = [
-    (Nakack, "install_view", "NAKACK"),
-    (Unicast, "forget", "UNICAST"),
+    (NakackLayer, "install_view", "NAKACK"),
+    (UnicastLayer, "forget", "UNICAST"),
     (StableTimer, "install_view", "STABLE"),
     (FlushLayer, "install", "FLUSH"),
 ]
