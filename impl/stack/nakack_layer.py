@@ -8,11 +8,13 @@ windows in bytes; and whose turn it is to be delivered.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
+from raincheck.impl.flush.events import FetchStreams
+from raincheck.impl.flush.events import Freeze as Freezing
 from raincheck.impl.messages import Address, Digest, Payloads, View
-from raincheck.impl.nakack.core import Nakack, Repairs
+from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import (
     Acknowledge,
     Alive,
@@ -37,19 +39,14 @@ from raincheck.impl.nakack.events import (
     ReceiveNak,
 )
 from raincheck.impl.sequencer.events import Data as Ordered
+from raincheck.impl.stable.events import Heard
+from raincheck.impl.stable.events import Purge as Stable
 from raincheck.impl.wire import headers
 from raincheck.impl.wire.headers import DataHeader
 
-from .config import StackConfig
-from .timers import NEVER, Backoff, Outbox, Protocol
-
-
-class Bundle(NamedTuple):
-    """A multicast: its header, its contents, and the datagram to send again."""
-
-    header: DataHeader
-    payloads: Payloads
-    raw: bytes
+from .layer import Ground, Layer, Takes
+from .passing import Bundle, Digests, Drain, Fetched, Found, Install, Joined
+from .timers import NEVER, Backoff
 
 
 class _Bytes:
@@ -87,25 +84,84 @@ class _Reading:
         self.unacked_bytes = 0
 
 
-class NakackLayer(Protocol):
+class NakackLayer(Layer):
     """The streams of all members, as one member has them."""
 
-    def __init__(
-        self, me: Address, config: StackConfig, outbox: Outbox, repairs: Repairs | None = None
-    ) -> None:
-        super().__init__(me, config, outbox)
-        window, retain = config.multicast_window, config.retain_window
-        self.core = Nakack(me, window=window, retain=retain, repairs=repairs)
+    name = "nakack"
+    words_count = 1
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        config = ground.config
+        self._core = Nakack(
+            ground.me,
+            window=config.multicast_window,
+            retain=config.retain_window,
+            repairs=ground.repairs.nakack,
+        )
         self._under_way = _Bytes()
         self._retained = _Bytes()
         self._announce = Backoff(config.retransmit_after, config.retransmit_max)
         self._reading: dict[Address, _Reading] = {}
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
+        self._fetches: tuple[headers.Fetch, ...] = ()  # what FLUSH waits for
+        self._announced = 0  # up to where the others have been asked to acknowledge
+
+    @property
+    def core(self) -> Nakack:
+        return self._core
+
+    @property
+    def takes(self) -> Takes:
+        return {
+            DataHeader: self.receive_data,
+            headers.Alive: lambda alive, _, __, now: self.receive_alive(alive, now),
+            headers.Nak: lambda nak, _, __, now: self.receive_nak(nak, now),
+        }
+
+    # ------------------------------------------------------------------ events
+
+    def up(self, event: Any, now: float) -> None:
+        """Views come this way."""
+        match event:
+            case Install(placed):
+                self.install_view(placed.view, now)
+            case Joined(rsp=rsp):
+                self.join(rsp.placed.view, rsp.bundles, now)
+            case Found(placed):
+                self.begin(placed.view, now)
+        self.above.up(event, now)
+
+    def down(self, event: Any, now: float) -> None:
+        """What the layers above know of the streams."""
+        match event:
+            case Stable(digest):
+                self.purge(digest)
+            case Heard(holder, received):
+                self.heard_of(holder, received, now)
+            case Freezing(gone):
+                self.freeze(gone)
+            case FetchStreams(fetches):
+                self.fetch(fetches, now)
+                self._fetches = fetches
+            case Drain():
+                self.drain(now)
+            case _:
+                self.below.down(event, now)
+
+    def step(self, now: float) -> bool:
+        """Pass up what can be delivered, and that all has been fetched."""
+        if self._fetches and self.has(self._fetches):
+            fetched, self._fetches = Fetched(self._fetches), ()
+            self.above.up(fetched, now)
+        if not self.ground.holding:
+            while (bundle := self.deliver()) is not None:
+                self.above.up(bundle, now)
+        return False
 
     # ------------------------------------------------------------------ sending
 
-    @property
-    def open(self) -> bool:
+    def may_multicast(self) -> bool:
         """Whether another multicast is allowed: not too many under way, nor kept."""
         config = self.config
         return (
@@ -119,11 +175,6 @@ class NakackLayer(Protocol):
         """Whether all members have delivered all of this member's multicasts."""
         core = self.core
         return core.stream[self.me].delivered == core.sent == core.lowest
-
-    @property
-    def highest(self) -> int:
-        """The number of this member's latest bundle."""
-        return self.core.sent
 
     def multicast(self, data: Ordered, now: float) -> None:
         """Send a bundle to all members of the view."""
@@ -230,20 +281,19 @@ class NakackLayer(Protocol):
             return bundle
         return None
 
-    @property
     def deliverable(self) -> bool:
         """Whether something that has arrived could be passed up in this view."""
         return any(self.core.next(source) is not None for source in self.core.stream)
 
     # ------------------------------------------------------------------ what is stable
 
-    def delivered_digest(self) -> Digest:
-        """How far each member's stream is delivered here."""
-        return Digest(tuple(sorted((m, s.delivered) for m, s in self.core.stream.items())))
-
-    def received_digest(self) -> Digest:
-        """How far each member's stream is here without a gap."""
-        return Digest(tuple(sorted((m, s.arrived) for m, s in self.core.stream.items())))
+    def digests(self) -> Digests:
+        """How far each member's stream is delivered, and without a gap, here."""
+        streams = sorted(self.core.stream.items())
+        return Digests(
+            Digest(tuple([(member, stream.delivered) for member, stream in streams])),
+            Digest(tuple([(member, stream.arrived) for member, stream in streams])),
+        )
 
     def purge(self, stable: Digest) -> None:
         """STABLE says that all members have delivered so much: forget it."""
@@ -316,7 +366,7 @@ class NakackLayer(Protocol):
 
     # ------------------------------------------------------------------ time
 
-    def alive(self, to: Iterable[Address] = ()) -> headers.Alive:
+    def alive(self, to: Collection[Address]) -> headers.Alive:
         """A sign of life, with all that others need to know of this member's streams."""
         (sign,) = self.core.handle(Beat(tuple(to)))
         assert isinstance(sign, Alive)
@@ -325,14 +375,21 @@ class NakackLayer(Protocol):
     def _header(self, sign: Alive) -> headers.Alive:
         return headers.Alive(self.me, self.core.view, sign.highest, sign.asking, sign.delivered)
 
-    def lagging(self) -> tuple[Address, ...]:
-        """The members that have not acknowledged all of this member's multicasts."""
-        return self.core.lagging()
+    def missing(self, now: float) -> Mapping[Address, str]:
+        del now
+        return dict.fromkeys(self.core.lagging(), "to acknowledge multicasts")
 
-    def buffered(self) -> Iterator[int]:
+    def kept(self) -> Iterator[int]:
         """The number of bundles kept, for each stream."""
         for streams in (self.core.stream, self.core.departed):
             yield from (len(s.buffer) + len(s.retained) for s in streams.values())
+
+    def buffered(self) -> int:
+        return sum(self.kept())
+
+    def settle(self, now: float) -> None:
+        if self.membership.running:
+            self.acknowledge(now)
 
     def deadline(self) -> float:
         due = self._announce.due
@@ -347,6 +404,12 @@ class NakackLayer(Protocol):
             if reading.nak.due <= now:
                 self.ask(source, now)
         self.acknowledge(now)
+
+    def drain(self, now: float) -> None:
+        """Once this member has multicast its last: ask for acknowledgements, once."""
+        if self._announced != self.core.sent and self.core.lagging():
+            self._announced = self.core.sent
+            self.announce(now)
 
     def announce(self, now: float) -> None:
         """Tell those who have not acknowledged everything how far this member's stream goes."""

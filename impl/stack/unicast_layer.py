@@ -7,9 +7,10 @@ answers, the moment at which an acknowledgement is due, and whose turn it is to 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from raincheck.impl.messages import Address, Payloads
-from raincheck.impl.unicast.core import Repairs, Unicast
+from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.unicast.events import (
     Ack,
     Acknowledge,
@@ -27,10 +28,21 @@ from raincheck.impl.unicast.events import (
     Retransmit,
     Send,
 )
-from raincheck.impl.wire.headers import LANES, Body, Lane, UnicastAck, UnicastHeader
+from raincheck.impl.wire.headers import (
+    CONTROL,
+    FORWARDS,
+    LANES,
+    STATE,
+    Body,
+    Lane,
+    UnicastAck,
+    UnicastHeader,
+)
 
-from .config import StackConfig
-from .timers import NEVER, Backoff, Outbox, Protocol
+from .layer import Ground, Layer, Taken, Takes
+from .passing import Found, Install, Joined, Mail, Waits
+from .state_transfer_bodies import StateBody
+from .timers import NEVER, Backoff
 
 
 class _Sending:
@@ -54,22 +66,46 @@ class _Receiving:
         self.unacked = 0
 
 
-class UnicastLayer(Protocol):
+class UnicastLayer(Layer):
     """All connections of one member."""
 
-    def __init__(
-        self, me: Address, config: StackConfig, outbox: Outbox, repairs: Repairs | None = None
-    ) -> None:
-        super().__init__(me, config, outbox)
-        self.core = Unicast(
-            me,
-            window=config.unicast_window,
-            window_bytes=config.unicast_window_bytes,
-            repairs=repairs,
+    name = "unicast"
+    steps_always = True
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._core = Unicast(
+            ground.me,
+            window=self.config.unicast_window,
+            window_bytes=self.config.unicast_window_bytes,
+            repairs=ground.repairs.unicast,
         )
         self._sending: dict[Peer, _Sending] = {}
         self._receiving: dict[Peer, _Receiving] = {}
         self._ready: dict[Lane, dict[Peer, None]] = {lane: {} for lane in LANES}
+        self._members: list[Address] = []  # the others in the view
+
+    @property
+    def core(self) -> Unicast:
+        return self._core
+
+    @property
+    def takes(self) -> Takes:
+        return {
+            UnicastHeader: lambda header, payloads, _, now: self.receive(header, payloads, now),
+            UnicastAck: lambda ack, _, __, now: self.receive_ack(ack, now),
+        }
+
+    def up(self, event: Any, now: float) -> None:
+        """Views come this way."""
+        if isinstance(event, Install):
+            self.forget([who for who in self._members if who not in event.placed.view.members])
+        elif isinstance(event, Joined):
+            self.renew()
+        if isinstance(event, Found | Joined | Install):
+            placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+            self._members = [who for who in placed.view.members if who != self.me]
+        self.above.up(event, now)
 
     # ------------------------------------------------------------------ sending
 
@@ -162,6 +198,8 @@ class UnicastLayer(Protocol):
         if not dropped:
             if receiver.consumed < receiver.arrived:
                 self._ready[header.lane][peer] = None
+                if header.lane == FORWARDS:
+                    self.above.up(Waits(FORWARDS), now)
             self._owe_ack(peer, now)
         elif receiver.owed:
             self._receiving[peer].ack_at = now
@@ -183,7 +221,23 @@ class UnicastLayer(Protocol):
         else:
             receiving.ack_at = min(receiving.ack_at, now + self.config.ack_delay)
 
-    def consume(self, lane: Lane, now: float) -> tuple[UnicastHeader, Payloads | None] | None:
+    def step(self, now: float) -> bool:
+        """Pass up what there is of the lanes that nobody holds up."""
+        passed = self._pass_up(CONTROL, now)
+        if self._ready[STATE] and self.membership.running:
+            passed = self._pass_up(STATE, now) or passed
+        return passed
+
+    def _pass_up(self, lane: Lane, now: float) -> bool:
+        passed = False
+        while (taken := self.pull(lane, now)) is not None:
+            header, _ = taken
+            if isinstance(header.body, StateBody) == (lane == STATE):
+                self.above.up(Mail(header.source, header.body), now)
+            passed = True
+        return passed
+
+    def pull(self, lane: Lane, now: float) -> Taken | None:
         """Return the next datagram of that lane, each sender's in order, or None."""
         ready = self._ready[lane]
         if not ready:
@@ -197,8 +251,8 @@ class UnicastLayer(Protocol):
             ready[peer] = None
         self._owe_ack(peer, now)
         assert isinstance(passed_up, Deliver)
-        datagram: tuple[UnicastHeader, Payloads | None] = passed_up.content
-        return datagram
+        taken: Taken = passed_up.content
+        return taken
 
     # ------------------------------------------------------------------ members and time
 
@@ -223,10 +277,22 @@ class UnicastLayer(Protocol):
         """How many connections lead here."""
         return len(self.core.receivers)
 
-    def buffered(self) -> Iterator[int]:
+    @property
+    def drained(self) -> bool:
+        """FORWARDs and what they become are others' business."""
+        return not any(self.waiting(member, CONTROL) for member in self.membership.members)
+
+    def kept(self) -> Iterator[int]:
         """The number of datagrams kept, for each end of a connection."""
         yield from (len(sender.sent) for sender in self.core.senders.values())
         yield from (len(receiver.buffer) for receiver in self.core.receivers.values())
+
+    def buffered(self) -> int:
+        return sum(self.kept())
+
+    def settle(self, now: float) -> None:
+        if not self.membership.over:
+            self.acknowledge(now)
 
     def deadline(self) -> float:
         timers = min((s.timer.due for s in self._sending.values()), default=NEVER)
