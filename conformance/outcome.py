@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Set
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Any
+from typing import Any, Self
 
 HOLDS = "holds"
 VIOLATED = "violated"
@@ -79,6 +79,13 @@ class Result:
         }
         return entry | {"detail": self.detail} if self.detail else entry
 
+    @classmethod
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
+        """Return the result that `as_json` wrote."""
+        figures = {key: each for key, each in entry.items() if key not in _RESERVED}
+        own = {key: str(each) for key, each in entry.items() if key in _RESERVED}
+        return cls(**own, figures=figures)
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
@@ -87,6 +94,8 @@ class Outcome:
     verb: str
     results: tuple[Result, ...]
     reproduce: str
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of the JSON object, of a run that decides nothing."""
 
     @property
     def verdict(self) -> str:
@@ -108,4 +117,5 @@ class Outcome:
             "verdict": self.verdict,
             "results": [result.as_json() for result in self.results],
             "reproduce": self.reproduce,
+            **self.more,
         }

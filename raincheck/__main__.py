@@ -102,7 +102,8 @@ def _run(verb: str, arguments: list[str], ui: Ui, folder: list[Path]) -> int:
     module = _module_of(verb)
     args = _parser_of(verb, module).parse_args(rest)
     ui.json, ui.quiet = args.json, args.quiet and not args.dry_run
-    undecided = args.dry_run or bool(getattr(args, "write_cfg", ()))
+    only_shows = getattr(args, "list", False) or getattr(args, "write_cfg", ())
+    undecided = args.dry_run or bool(only_shows)
     reserved = args.out is None and not undecided
     if reserved:
         args.out = reserve_folder(verb, Path("runs"))
@@ -143,6 +144,9 @@ def _parser_of(verb: str, module: ModuleType) -> argparse.ArgumentParser:
     common.add_argument("--seed", type=_seed, default=1, metavar="N", help="for all that is random")
     common.add_argument(
         "--out", type=Path, metavar="DIR", help="evidence folder (default: runs/<time>-<verb>)"
+    )
+    common.add_argument(
+        "--cache", type=Path, metavar="DIR", help="earlier results (default: .raincheck-cache)"
     )
     common.add_argument("--no-cache", action="store_true", help="trust no earlier result")
     common.add_argument("--quiet", action="store_true", help="print the verdict only")

@@ -18,25 +18,24 @@ should, it is a few lines:
         channels={"Ping": FIFO, "Pong": DATAGRAM},
     )
 
-The values cross by `shapes.shaped`: addresses and names, tuples and lists, tables and dicts,
+The values cross by `conversion.shaped`: addresses and names, tuples and lists, tables and dicts,
 records of the same fields are converted by the wanted type's annotations. What does not fit that
 way has a function of its own (`local_of`, `event_of`, `output_of`).
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeAlias
+from types import ModuleType
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from raincheck.conformance.errors import UsageError
-from raincheck.model.machine.composed import Handler
+from raincheck.conformance.protocols import registry
+from raincheck.impl.errors import NotEnabled
+from raincheck.model.machine.composed import Composed, Handler
 
 from .conversion import fields_of, named, shaped
-
-_ROOM: Final = "raincheck.conformance.bindings"
 
 FIFO: Final = "fifo"
 """Reliable: each message arrives exactly once and in order, unless an end of it dies."""
@@ -46,10 +45,15 @@ DATAGRAM: Final = "datagram"
 
 
 class Core(Protocol):
-    """A protocol's implementation, as everything here drives it."""
+    """What a protocol's implementation provides: one method, no I/O, no clock, no randomness.
+
+    An event is one action of the specification, with what the action takes; the effects are what
+    is to be sent and handed up, in order. Where the action's guard is false the core raises and
+    stays as it is. Which exception says so is its own choice: `Binding.refusal` names it.
+    """
 
     def handle(self, event: Any) -> Iterable[Any]:
-        """Handle an event; raise NotEnabled, and change nothing, where its guard is false."""
+        """Handle an event and return its effects."""
 
 
 class Numbers(Protocol):
@@ -80,8 +84,19 @@ def _nothing(_rules: Any, _local: Any, _event: Any) -> bool:
     return True
 
 
+def _nowhere(_rules: Any, _local: Any) -> Iterable[Any]:
+    return ()
+
+
 def _itself(who: Any) -> Any:
     return who
+
+
+class World(NamedTuple):
+    """An instance of the model, and what holds in all of its states, by name."""
+
+    system: Composed[Any, Any]
+    promised: Mapping[str, Callable[[Any], bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +118,10 @@ class Binding:
     make_core: MakeCore
     events: Mapping[str, Any]
     """The core's event types by the actions' names; `vars(module)` will do."""
+    refusal: type[Exception] = NotEnabled
+    """What the core raises where a guard is false."""
+    guards_in: tuple[ModuleType, ...] = ()
+    """Modules of the model that have guards, beside those of its handlers."""
     switches: Mapping[str, Any] = field(default_factory=dict)
     """The fields of Rules that the implementation can undo, for tests, and their value then."""
     around: frozenset[str] = frozenset()
@@ -140,9 +159,8 @@ class Binding:
     input_of: Callable[[Any], Any] | None = None
     """core event -> model input, the reverse; only traces ask. By default by the fields' names."""
     output_of: Callable[[Any], Any] | None = None
-    """core effect -> model output, a list of them, or None if the model has none. By default the
-    one of that name; of an effect `Control(to, body)` the one named as the body, with its fields.
-    """
+    """core effect -> model output, a list of them, or None. By default the one of that name;
+    of an effect `Control(to, body)` the one named as the body, with its fields."""
     field_inputs: Mapping[str, type[Any]] = field(default_factory=dict)
     """Inputs of real runs that no instance of the specification has, since there they are fixed
     when it begins. Traces alone have them."""
@@ -160,6 +178,18 @@ class Binding:
     assumes: Callable[[Any, Any, Any], bool] = _nothing
     """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
     leaves out what they could not."""
+    give: Callable[[Any, Any, Any], bool] | None = None
+    """(core, local before, after) -> whether the core could be given what the environment has
+    changed. By default, and where it could not, the node has a new core from then on."""
+    offered: Callable[[Any, Any], Iterable[Any]] = _nowhere
+    """(rules, local) -> inputs that are offered in that state, besides those of the graph, for the
+    core to refuse where the model does."""
+    worlds: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    """Instances for lockstep instead of the catalog's, in groups by name: arguments of `world`."""
+    world: Callable[..., World] | None = None
+    """Makes the instance that such arguments describe, without bounds but its nodes."""
+    seldom: frozenset[str] = frozenset()
+    """Actions that lockstep draws a tenth as often, since they end what goes on."""
     begins: Callable[[Any, Any], bool] | None = None
     """(rules, local) -> whether a node may begin like this; asked of a trace's header."""
 
@@ -200,10 +230,13 @@ class Binding:
         """Return the core's effects as the model's outputs, in order."""
         found: list[Any] = []
         for effect in effects:
-            if type(effect).__name__ not in self.ignored:
-                output = self._output(effect)
-                if output is not None:
-                    found += output if type(output) is list else [output]
+            if type(effect).__name__ in self.ignored:
+                continue
+            output = self._output(effect)
+            if isinstance(output, list):
+                found += output
+            elif output is not None:
+                found.append(output)
         return tuple(found)
 
     def _output(self, effect: Any) -> Any:
@@ -243,25 +276,14 @@ def contents(effect: Any) -> tuple[str, dict[str, Any]]:
 
 
 def binding_of(protocol: str) -> Binding:
-    """Return the protocol's BINDING; raise UsageError if it has none."""
-    try:
-        module = importlib.import_module(f"{_ROOM}.{protocol}.binding")
-    except ModuleNotFoundError as error:
-        if not f"{_ROOM}.{protocol}.binding".startswith(f"{error.name}"):
-            raise
-        raise UsageError(
-            f"There is no binding of {protocol!r}: "
-            f"write conformance/bindings/{protocol}/binding.py."
-        ) from error
-    found = getattr(module, "BINDING", None)
+    """Return the protocol's BINDING; raise UsageError or Inconclusive if it has none."""
+    record = registry.protocol(protocol)
+    found = record.get("binding")
     if not isinstance(found, Binding):
-        raise UsageError(f"conformance/bindings/{protocol}/binding.py has no BINDING: write it.")
+        raise UsageError(f"{record.where}: BINDING in {record.binding} is no Binding.")
     return found
 
 
 def bound_protocols() -> tuple[str, ...]:
-    """Return the protocols that have BINDING, in the order of their names."""
-    folder = importlib.import_module(_ROOM)
-    names = [each.name for each in pkgutil.iter_modules(folder.__path__) if each.ispkg]
-    # SEQUENCER's traces are followed by modules of its own.
-    return tuple(name for name in names if name != "sequencer")
+    """Return the protocols that have a binding."""
+    return tuple(each.name for each in registry.offering("binding"))

@@ -36,6 +36,8 @@ class Case:
     """The rules of the seed that it speaks to, such as "R6, R7"."""
     flaw: str = ""
     note: str = ""
+    mirrored: str = ""
+    """The tier in which `mirror` compares it, where that is not its own."""
     distinct: int | None = None
     depth: int | None = None
     made_of: tuple[str, ...] = ()
@@ -53,6 +55,8 @@ class Case:
     """What is assumed of what is around the protocol, as it is granted."""
     table: str = ""
     """Where it stands: the table's file and the case."""
+    deadlock: bool = False
+    """Whether a state without a step is a violation."""
 
     @property
     def as_implemented(self) -> bool:

@@ -21,7 +21,9 @@ _TOP: Final = frozenset({"module", "specification", "made_of", "temporal"})
 _SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"})
 _NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
 
-_SAID: Final = frozenset({"words", "ask", "holds", "breaks", "rule", "flaw", "tier", "note"})
+_SAID: Final = frozenset(
+    {"words", "ask", "holds", "breaks", "rule", "flaw", "tier", "note", "mirror"}
+)
 _SET_UP: Final = frozenset({"world", "rules", "undone", "with", "differs"})
 _KEYS: Final = _SAID | _SET_UP | {"like"}
 _PER_CASE: Final = frozenset({"ask", "holds", "breaks", "note"})
@@ -78,9 +80,10 @@ class CaseTable:
 
     @property
     def module(self) -> Path:
-        """The module of all its cases: in the folder above that of the tables."""
-        name = str(self.content["module"])
-        return self.path.parent.parent / f"{name.removesuffix('.tla')}.tla"
+        """The module of all its cases: beside the table, or in the folder above."""
+        name = f"{str(self.content['module']).removesuffix('.tla')}.tla"
+        beside = self.path.parent / name
+        return beside if beside.is_file() else self.path.parent.parent / name
 
     def cases(self) -> list[Case]:
         """Return the cases; raise UsageError if the table contradicts itself."""
@@ -123,6 +126,7 @@ class CaseTable:
             rule=said["rule"],
             flaw=said.get("flaw", ""),
             note=said.get("note", ""),
+            mirrored=said.get("mirror", said["tier"]),
             distinct=pinned.get("distinct"),
             depth=pinned.get("depth"),
             made_of=tuple(self.content.get("made_of", ())),
@@ -158,8 +162,9 @@ class CaseTable:
         for key in ("flaw", "note", "differs", "breaks"):
             if not isinstance(said.get(key, ""), str):
                 raise UsageError(f"{where}: {key} must be a text.")
-        if said["tier"] not in TIERS:
-            raise UsageError(f"{where}: tier must be one of {', '.join(TIERS)}.")
+        for key in ("tier", "mirror"):
+            if said.get(key, said["tier"]) not in TIERS:
+                raise UsageError(f"{where}: {key} must be one of {', '.join(TIERS)}.")
         return said
 
     def _answer(

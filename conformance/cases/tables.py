@@ -1,15 +1,17 @@
-"""spec/cases: the tables of what must hold, and of what must not; one per protocol.
+"""The tables of what must hold, and of what must not; one per protocol.
 
 Law of this file: all tables are read, or none; no two cases have one name.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from importlib.resources import files
 from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.protocols.registry import protocols
 
 from .case import HOLDS, TIERS, Assumption, Case
+from .names import meant
 from .table import CaseTable
 
 __all__ = [
@@ -17,8 +19,10 @@ __all__ = [
     "TIERS",
     "Assumption",
     "Case",
+    "by_protocol",
     "load_assumptions",
     "load_cases",
+    "protocols_in",
     "select",
     "spec_folder",
     "tables_of",
@@ -34,7 +38,7 @@ def spec_folder() -> Path:
 
 
 def load_cases(path: Path | None = None) -> tuple[Case, ...]:
-    """Return the cases of all tables, ours unless a table or a folder of them is named."""
+    """Return the cases of the named table or folder of tables, else of all known protocols."""
     cases: dict[str, Case] = {}
     for table in _tables(path):
         for case in table.cases():
@@ -45,12 +49,14 @@ def load_cases(path: Path | None = None) -> tuple[Case, ...]:
 
 
 def load_assumptions(path: Path | None = None) -> tuple[Assumption, ...]:
-    """Return the assumptions that the tables list, ours unless others are named."""
+    """Return the assumptions that the tables list, as `load_cases` does the cases."""
     return tuple(each for table in _tables(path) for each in table.assumptions())
 
 
 def _tables(path: Path | None) -> list[CaseTable]:
-    return [CaseTable(each) for each in tables_of(path or spec_folder() / "cases")]
+    if path is None:
+        return [CaseTable(each.cases) for each in protocols().values()]
+    return [CaseTable(each) for each in tables_of(path)]
 
 
 def tables_of(path: Path) -> list[Path]:
@@ -65,36 +71,39 @@ def select(
     cases: Iterable[Case],
     *,
     names: Iterable[str] = (),
-    protocol: str = "",
     tier: str = "quick",
     modelled: bool = False,
 ) -> tuple[Case, ...]:
-    """Return the named cases, or those of the tier and the tiers within it, of one protocol.
+    """Return the cases that the names mean, all of the tier and the tiers within it if none do.
 
+    A case's name means it whatever its tier, a protocol's or a glob those of the tier.
     `modelled`: only those that have a model.
     """
-    if modelled:
-        cases = [case for case in cases if not case.made_of]
-    known = {case.name: case for case in cases}
-    if protocol and protocol not in {case.protocol for case in known.values()}:
-        have = ", ".join(sorted({case.protocol for case in known.values()}))
-        raise UsageError(f"The catalog has no protocol {protocol}: it has {have}.")
-    if wanted := tuple(dict.fromkeys(names)):
-        for name in wanted:
-            if name not in known:
-                raise UsageError(f"The catalog has no case {name}: {_nearest(name, known)}")
-        found = tuple(known[name] for name in wanted)
-    else:
-        within = TIERS[: TIERS.index(tier) + 1]
-        found = tuple(case for case in known.values() if case.tier in within)
-    found = tuple(case for case in found if not protocol or case.protocol == protocol)
+    known = {case.name: case for case in cases if not (modelled and case.made_of)}
+    within = TIERS[: TIERS.index(tier) + 1]
+    if wanted := tuple(names):
+        return meant(
+            wanted,
+            known,
+            by_protocol(known.values()),
+            usual=lambda case: case.tier in within,
+            unusual="choose another --tier",
+        )
+    found = tuple(case for case in known.values() if case.tier in within)
     if not found:
-        raise UsageError(f"No case of {protocol or 'the catalog'} is meant: choose another tier.")
+        raise UsageError(f"No case is of the tier {tier}: choose another --tier.")
     return found
 
 
-def _nearest(name: str, known: Mapping[str, Case]) -> str:
-    import difflib
+def protocols_in(words: Iterable[str], cases: Iterable[Case]) -> tuple[str, ...]:
+    """Return the protocols among the words."""
+    known = by_protocol(cases)
+    return tuple(name for word in words if (name := word.replace("-", "_")) in known)
 
-    close = difflib.get_close_matches(name, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(known)}."
+
+def by_protocol(cases: Iterable[Case]) -> dict[str, list[str]]:
+    """Return the names of each protocol's cases."""
+    found: dict[str, list[str]] = {}
+    for case in cases:
+        found.setdefault(case.protocol, []).append(case.name)
+    return found

@@ -17,12 +17,17 @@ from raincheck.conformance.outcome import Outcome, Result, plain
 from raincheck.conformance.report.pages import junit_xml, report_html
 from raincheck.conformance.ui import Ui
 
-__all__ = ["Evidence", "Outcome", "Result", "Ui", "reserve_folder"]
+__all__ = ["Evidence", "Outcome", "Result", "Ui", "as_json_text", "reserve_folder"]
 
 INCOMPLETE = "INCOMPLETE"
 SUMMARY = "summary.json"
 RUNS = "runs"
 LATEST = "latest"
+
+
+def as_json_text(obj: object) -> str:
+    """Return a value as JSON, indented, so that people can read and compare it."""
+    return json.dumps(plain(obj), indent=2, ensure_ascii=False) + "\n"
 
 
 def reserve_folder(verb: str, runs: Path) -> Path:
@@ -67,7 +72,7 @@ class Evidence:
 
     def write_json(self, name: str, obj: object) -> Path:
         """Write a value as JSON, indented, so that people can read and compare it."""
-        return self.write_text(name, json.dumps(plain(obj), indent=2, ensure_ascii=False) + "\n")
+        return self.write_text(name, as_json_text(obj))
 
     def finish(self, outcome: Outcome) -> Path:
         """Write junit.xml, report.html and at last summary.json; point `runs/latest` here."""

@@ -1,4 +1,4 @@
-"""Damaged implementations of a protocol that has `Binding`: a source with an edit, a repair undone.
+"""Damaged implementations of a protocol: a source with an edit, a repair undone.
 
 Law of this file: the damage lives in modules of its own. Nobody else ever imports them, and what
 was imported before is there again afterwards.
@@ -21,20 +21,20 @@ from typing import Any
 from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
 from raincheck.conformance.bindings.conversion import fields_of
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.protocols import registry
 
 from .mutants import Mutant, damaged
 
 
-def damaged_faces(protocol: str, mutant: Mutant) -> Binding:
+def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
     """Return the protocol's binding over its implementation with the mutant's edits."""
     binding_of(protocol)  # imports all that is to be imported anew
-    target = f"raincheck.{mutant.file.removesuffix('.py').replace('/', '.')}"
-    if not mutant.file.startswith("impl/") or target not in sys.modules:
+    record = registry.protocol(protocol)
+    target = _module_in(record.home / mutant.file)
+    if target is None:
         raise UsageError(f"mutant {mutant.name}: {protocol} does not use {mutant.file}.")
-    prefixes = (f"raincheck.impl.{protocol}.", f"raincheck.conformance.bindings.{protocol}.")
-    names = [name for name in sys.modules if name.startswith(prefixes) or name == target]
     sources = {}
-    for name in names:
+    for name in _that_use(target, record.binding):
         path = Path(str(sys.modules[name].__file__))
         text = path.read_text(encoding="utf-8")
         sources[name] = (path, damaged(text, mutant) if name == target else text)
@@ -47,6 +47,30 @@ def damaged_faces(protocol: str, mutant: Mutant) -> Binding:
         for name in made.inputs.keys() & made.events.keys():
             fields_of(made.events[name])
     return made
+
+
+def _module_in(path: Path) -> str | None:
+    """Return the name of the imported module that the file holds."""
+    wanted = path.resolve()
+    found = ((name, getattr(each, "__file__", None)) for name, each in sys.modules.items())
+    return next((name for name, file in found if file and Path(file).resolve() == wanted), None)
+
+
+def _that_use(target: str, binding: str) -> list[str]:
+    """Return the module and those of its package, and of the binding's, that use it."""
+    packages = tuple(f"{name.rpartition('.')[0]}." for name in (target, binding))
+    near = [name for name in sys.modules if name.startswith(packages)]
+    found = [target]
+    for user in found:
+        found += [name for name in near if name not in found and _uses(sys.modules[name], user)]
+    return found
+
+
+def _uses(module: ModuleType, other: str) -> bool:
+    return any(
+        other in (getattr(each, "__module__", None), getattr(each, "__name__", None))
+        for each in vars(module).values()
+    )
 
 
 @contextmanager

@@ -1,257 +1,329 @@
-"""Model and real cores in lockstep, driven by Hypothesis: a rule per action, both compared always.
+"""Model and real cores in lockstep, beyond the graphs that are replayed whole.
 
-Nothing is bounded but the length: any number of members fail, join, leave and come back, and runs
-of several messages travel. A difference is shrunk to a short schedule, printed with the command
-that replays it.
+Two kinds of runs take turns. In the one a whole instance goes where the model's moves lead, however
+large it is. In the other a single node is handed inputs in any order, some of them mixtures that no
+small instance has; the model's handler says what must come of each. A run depends only on the seed
+and its number. What goes wrong is shortened to the steps that it takes.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from random import Random
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-from hypothesis import HealthCheck, Phase, Verbosity, seed, settings
-from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    precondition,
-    rule,
-    run_state_machine_as_test,
-)
+from raincheck.conformance.bindings.binding import Binding, MakeCore
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.machine import Refused
 
-from raincheck.model.sequencer.system import SequencerSystem
+from .probes import Probes, refuses
+from .replay import Cores, Mismatch, Problem, probe
+from .steps import find_move, step_of
 
-from .group import MakeCore
-from .moves import Move
-from .pair import Differs, Pair, instance, shortened
-from .replay import Mismatch
+LENGTH: Final = 60
+"""Most steps of a run."""
 
-LONGEST_RUN = 4
-FOUNDERS = ("ab", "abc", "abcd")
+DRAWS: Final = 8
+"""So many inputs are drawn until one is found that the model accepts; the last one is taken."""
 
-run_size = st.integers(1, LONGEST_RUN)
-which = st.integers(0, 11)
+
+class Instance(NamedTuple):
+    """An instance, the inputs known of it, and what is asked of each of its states."""
+
+    name: str
+    system: Composed[Any, Any]
+    probes: Probes
+    promised: Mapping[str, Callable[[Any], bool]] = MappingProxyType({})
+    given: Mapping[str, Any] | None = None
+    """The arguments of `Binding.world` that make it; None if it is a case's."""
 
 
 @dataclass(slots=True)
 class Walked:
-    """What a run of lockstep came to."""
+    """What a number of runs came to."""
 
     seed: int
-    examples: int = 0
+    runs: int = 0
     steps: int = 0
-    """Single steps of the specification."""
-    moves: int = 0
+    refusals: int = 0
     actions: Counter[str] = field(default_factory=Counter)
-    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How often each conjunct of a guard was false for what was offered."""
     mismatch: Mismatch | None = None
-    schedule: dict[str, Any] | None = None
-    system: SequencerSystem | None = None
-    """The instance in which the mismatch was found."""
+    """Found in the last of the runs."""
 
     def figures(self) -> dict[str, object]:
-        """Return the figures of a result: how far it went, and what it reached."""
+        """Return the figures of a result."""
         return {
             "seed": self.seed,
-            "examples": self.examples,
+            "examples": self.runs,
             "steps": self.steps,
-            "moves": self.moves,
-            "actions": len(self.actions),
-            "refusals": self.refused.total(),
+            "refusals": self.refusals,
             "steps_by_action": dict(sorted(self.actions.items())),
         }
 
     def text(self) -> str:
-        """Return the shrunk mismatch with its schedule, ready to be saved; "" if there is none."""
+        """Return the mismatch and how to see it again; "" if there is none."""
         if self.mismatch is None:
             return ""
-        lines = [
-            f"seed {self.seed}: {self.mismatch.text()}",
-            "save the next line as lockstep.jsonl, then:"
-            " raincheck generate --schedule lockstep.jsonl",
-            json.dumps(self.schedule),
-        ]
+        lines = [self.mismatch.text()]
+        if self.mismatch.schedule is not None:
+            lines += [
+                "save the next line as lockstep.jsonl, then:"
+                " raincheck generate --schedule lockstep.jsonl",
+                json.dumps(self.mismatch.schedule),
+            ]
         return "\n".join(lines)
 
 
-def able(*actions: str) -> Callable[[Lockstep], bool]:
-    """Return the precondition that the model allows one of the actions."""
-    return lambda self: any(self.pair.possible(action) for action in actions)
-
-
-class Lockstep(RuleBasedStateMachine):
-    """The rules: each makes one of the moves that the model allows, or several of a kind.
-
-    What is never allowed is offered to the cores by `Probes` after each move.
-    """
-
-    virtual_synchrony = True
-    make: MakeCore | None = None
-    walked = Walked(0)
-    pair: Pair
-
-    @initialize(founders=st.sampled_from(FOUNDERS))
-    def begin(self, founders: str) -> None:
-        """Choose who is there from the start."""
-        system = instance(founders=founders, virtual_synchrony=self.virtual_synchrony)
-        self.pair = Pair(system, type(self).make)
-        self.walked.examples += 1
-
-    @precondition(able("Send"))
-    @rule(i=which, k=run_size)
-    def send(self, i: int, k: int) -> None:
-        """An application multicasts k messages."""
-        self._one_of("Send", i, run=k)
-
-    @precondition(able("ReceiveForward"))
-    @rule(i=which)
-    def receive_forward(self, i: int) -> None:
-        """A FORWARD arrives."""
-        self._one_of("ReceiveForward", i)
-
-    @precondition(able("ReceiveData"))
-    @rule(i=which)
-    def receive_data(self, i: int) -> None:
-        """A DATA arrives."""
-        self._one_of("ReceiveData", i)
-
-    @precondition(able("ReceiveData"))
-    @rule(i=which, k=st.integers(1, 12))
-    def receive_much(self, i: int, k: int) -> None:
-        """Several DATA arrive, as it were at once."""
-        for _ in range(k):
-            self._one_of("ReceiveData", i)
-
-    @precondition(able("InstallView"))
-    @rule(i=which)
-    def install_view(self, i: int) -> None:
-        """A member installs the next view."""
-        self._one_of("InstallView", i)
-
-    @precondition(able("Join"))
-    @rule(i=which)
-    def join(self, i: int) -> None:
-        """JOIN_RSP arrives."""
-        self._one_of("Join", i)
-
-    @precondition(able("Resend"))
-    @rule(i=which, k=run_size)
-    def resend(self, i: int, k: int) -> None:
-        """A member resends its next messages."""
-        moves = self.pair.possible("Resend")
-        core = self.pair.group.cores[self.pair.system.index[moves[i % len(moves)].args[0]]]
-        # A core resends run by run, as they were sent.
-        self._one_of("Resend", i, run=min(k, core.resend[0].run.size) if core.resend else 1)
-
-    @precondition(able("ViewChange"))
-    @rule(i=which)
-    def view_change(self, i: int) -> None:
-        """The membership decides a view: who is gone leaves, some that ask may join."""
-        self._one_of("ViewChange", i)
-
-    @precondition(able("ViewChange", "Demote", "InstallView", "Join"))
-    @rule(action=st.sampled_from(["ViewChange", "Demote"]), i=which)
-    def new_view(self, action: str, i: int) -> None:
-        """A view is decided and installed by all who can, what is under way staying so."""
-        self._one_of(action, i)
-        for step in ("InstallView", "Join"):
-            for _ in self.pair.system.constants.nodes:
-                self._one_of(step, 0)
-
-    @precondition(able("ReceiveForward"))
-    @rule()
-    def receive_forwards(self) -> None:
-        """All FORWARDs arrive."""
-        for _ in range(8):
-            self._one_of("ReceiveForward", 0)
-
-    @precondition(able("Stop"))
-    @rule(i=which)
-    def stop(self, i: int) -> None:
-        """leave() returns."""
-        self._one_of("Stop", i)
-
-    @precondition(able("Crash", "Leave", "Restart", "Demote"))
-    @rule(action=st.sampled_from(["Demote", "Restart", "Crash", "Leave"]), i=which)
-    def disturb(self, action: str, i: int) -> None:
-        """A member crashes, leaves, comes back or loses its role."""
-        self._one_of(action, i)
-
-    @precondition(lambda self: not self.pair.possible(""))
-    @rule()
-    def rest(self) -> None:
-        """Nothing is possible any more: everybody has gone."""
-
-    def _one_of(self, action: str, i: int, run: int = 1) -> None:
-        moves = self.pair.possible(action)
-        if moves:
-            move = moves[i % len(moves)]
-            self._play(move if run == 1 else dataclasses.replace(move, count=run))
-
-    def _play(self, move: Move) -> None:
-        try:
-            self.walked.steps += self.pair.play(move)
-        except Differs as parted:
-            # Shrinking comes here again and again; the last time is the shortest.
-            self.walked.mismatch = parted.mismatch
-            self.walked.schedule = self.pair.schedule()
-            self.walked.system = self.pair.system
-            raise
-
-    def teardown(self) -> None:
-        """Count what the example has done."""
-        if hasattr(self, "pair"):
-            self.walked.actions.update(self.pair.actions)
-            self.walked.moves += len(self.pair.moves)
-            self.walked.refused.update(self.pair.probes.refused)
-
-
 def lockstep(
+    binding: Binding,
+    instances: Sequence[Instance],
     *,
-    seed_: int,
-    examples: int,
-    moves: int = 60,
-    virtual_synchrony: bool = True,
+    seed: int,
+    runs: int,
+    first: int = 1,
     make: MakeCore | None = None,
     shrink: bool = True,
 ) -> Walked:
-    """Run so many examples of at most so many rules; the same seed gives the same ones.
+    """Make the runs `first` .. `runs` until the first mismatch."""
+    found = Walked(seed)
+    for number in range(first, runs + 1):
+        random = Random(f"{seed}/{number}")
+        instance = random.choice(instances)
+        alone = number % 2 == 0
+        where = f"seed {seed}, run {number} ({instance.name}{', one node' if alone else ''})"
+        run = (_Alone if alone else _Whole)(binding, instance, make, where)
+        found.runs += 1
+        run.go(random)
+        found.refusals += run.refusals
+        for move in run.moves:
+            size = instance.system.size(move)
+            found.steps += size
+            found.actions[move.action] += size
+        if run.mismatch is not None:
+            found.mismatch = run.shortened() if shrink else run.mismatch
+            break
+    return found
 
-    The result carries the mismatch, shrunk unless that is not wanted; nothing is raised for it.
-    """
-    walked = Walked(seed_)
 
-    class Machine(Lockstep):
-        pass
+class _Run:
+    """One run: the moves made so far, and what went wrong with the last of them."""
 
-    Machine.virtual_synchrony = virtual_synchrony
-    Machine.make = None if make is None else staticmethod(make)
-    Machine.walked = walked
-    chosen = settings(
-        max_examples=examples,
-        stateful_step_count=moves,
-        database=None,
-        deadline=None,
-        derandomize=False,
-        print_blob=False,
-        report_multiple_bugs=False,
-        verbosity=Verbosity.quiet,
-        phases=(Phase.generate, Phase.shrink) if shrink else (Phase.generate,),
-        suppress_health_check=list(HealthCheck),
-    )
-    try:
-        run_state_machine_as_test(seed(seed_)(Machine), settings=chosen)
-    except Differs as parted:
-        walked.mismatch = parted.mismatch
-    if shrink and walked.mismatch is not None and walked.system is not None:
-        # Hypothesis leaves out rules, and some rules make several moves.
-        pair = shortened(walked.system, make, walked.mismatch.moves)
-        if pair is not None:
-            walked.mismatch, walked.schedule = pair.parted, pair.schedule()
-    return walked
+    def __init__(
+        self, binding: Binding, instance: Instance, make: MakeCore | None, where: str
+    ) -> None:
+        self.binding, self.instance, self.make, self.where = binding, instance, make, where
+        self.moves: list[Move[Any]] = []
+        self.refusals = 0
+        self.mismatch: Mismatch | None = None
+        self.cores = Cores(binding, instance.system, make)
+
+    def go(self, random: Random) -> None:
+        """Make random steps."""
+        try:
+            self.begin(random)
+            for _ in range(LENGTH):
+                if not self.step(random):
+                    break
+        except Problem as problem:
+            self.fail(problem)
+
+    def again(self, items: Sequence[Any]) -> _Run:
+        """Return a run of these items, as far as they are possible."""
+        # What was offered in a state before has to be offered again.
+        instance = self.instance._replace(probes=self.instance.probes.afresh())
+        run = type(self)(self.binding, instance, self.make, self.where)
+        try:
+            run.begin_like(self)
+            for item in items:
+                run.repeat(item)
+        except Problem as problem:
+            run.fail(problem)
+        return run
+
+    def fail(self, problem: Problem) -> None:
+        self.mismatch = Mismatch(
+            self.where,
+            tuple(self.moves),
+            problem.problem,
+            problem.differences,
+            self.schedule(),
+        )
+
+    def schedule(self) -> dict[str, Any] | None:
+        """Return the moves as one record of a file of schedules, None if they fit into none."""
+        return None
+
+    def shortened(self) -> Mismatch:
+        """Return the mismatch with fewer moves: to leave one more of them out makes it none."""
+        best, size = self, max(len(self.moves) // 2, 1)
+        while size:
+            place = len(best.moves) - size
+            while place >= 0:
+                items = best.items()
+                less = best.again([*items[:place], *items[place + size :]])
+                if less.mismatch is not None and len(less.moves) < len(best.moves):
+                    best = less
+                    place = min(place, len(best.moves)) if size > 1 else len(best.moves)
+                place -= size
+            size //= 2
+        assert best.mismatch is not None
+        return best.mismatch
+
+    def begin(self, random: Random) -> None:
+        raise NotImplementedError
+
+    def begin_like(self, other: Any) -> None:
+        raise NotImplementedError
+
+    def step(self, random: Random) -> bool:
+        raise NotImplementedError
+
+    def items(self) -> list[Any]:
+        """Return what `repeat` takes to make the moves again."""
+        raise NotImplementedError
+
+    def repeat(self, item: Any) -> None:
+        raise NotImplementedError
+
+
+class _Whole(_Run):
+    """All nodes and the network: the model's moves, drawn by action first."""
+
+    state: Any = None
+
+    def begin(self, random: Random) -> None:
+        self._start(random.choice(list(self.instance.system.initial())))
+
+    def begin_like(self, other: _Whole) -> None:
+        self._start(other.first)
+
+    def _start(self, state: Any) -> None:
+        self.first = self.state = state
+        self.cores.begin(state)
+
+    def step(self, random: Random) -> bool:
+        move = drawn(self.instance.system, self.state, random, self.binding.seldom)
+        if move is not None:
+            self._make(move)
+        return move is not None
+
+    def items(self) -> list[dict[str, Any]]:
+        """Return the moves as the steps of a schedule."""
+        before = [self.first, *(move.target for move in self.moves)]
+        system = self.instance.system
+        pairs = zip(before, self.moves, strict=False)
+        return [step_of(system, state, move) for state, move in pairs]
+
+    def repeat(self, item: Mapping[str, Any]) -> None:
+        move = find_move(self.instance.system, self.state, item)
+        if move is not None:
+            self._make(move)
+
+    def schedule(self) -> dict[str, Any] | None:
+        """Return the moves as a record: of the case, or of the instance that it brings along."""
+        instance = self.instance
+        if self.first != next(iter(instance.system.initial())):
+            return None
+        record: dict[str, Any] = {"protocol": self.binding.protocol, "case": instance.name}
+        if instance.given is not None:
+            record["instance"] = dict(instance.given)
+        return {**record, "steps": self.items()}
+
+    def _make(self, move: Move[Any]) -> None:
+        self.moves.append(move)
+        self.cores.perform(move)
+        self.state = move.target
+        for name, holds in self.instance.promised.items():
+            if not holds(self.state):
+                raise Problem(f"{name} is violated")
+        if move.node is not None:
+            probes = self.instance.probes
+            before = probes.refused.total()
+            try:
+                probe(self.cores, probes, self.state, (move.node,))
+            finally:
+                self.refusals += probes.refused.total() - before
+
+
+def drawn(
+    system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
+) -> Move[Any] | None:
+    """Return one of the moves that the model has now, or None: drawn by its action first."""
+    by_action: dict[str, list[Move[Any]]] = {}
+    for move in system.moves(state):
+        by_action.setdefault(move.action, []).append(move)
+    actions = list(by_action)
+    if seldom and random.random() < 0.9:
+        actions = [action for action in actions if action not in seldom] or actions
+    if not actions:
+        return None
+    move = random.choice(by_action[random.choice(actions)])
+    return move if system.batch == 1 else system.together(move, random.randint(1, system.batch))
+
+
+class _Alone(_Run):
+    """One node and inputs in any order. A move's target is the node's next local state."""
+
+    def begin(self, random: Random) -> None:
+        system = self.instance.system
+        self._start(random.choice(list(system.initial())), random.choice(system.nodes))
+
+    def begin_like(self, other: _Alone) -> None:
+        self._start(other.first, other.node)
+
+    def _start(self, state: Any, node: str) -> None:
+        self.first, self.node = state, node
+        self.cores.begin(state)
+
+    @property
+    def local(self) -> Any:
+        return self.cores.locals[self.node]
+
+    def step(self, random: Random) -> bool:
+        probes, rules = self.instance.probes, self.instance.system.rules
+        if not probes.by_action:
+            return False
+        chosen = None
+        for _ in range(DRAWS):
+            event = probes.draw(random)
+            if self.binding.assumes(rules, self.local, event):
+                chosen = event
+                if not isinstance(self._answer(event), Refused):
+                    break
+        if chosen is not None:
+            self._make(chosen)
+        return True
+
+    def items(self) -> list[Any]:
+        """Return the inputs."""
+        return [move.event for move in self.moves]
+
+    def repeat(self, item: Any) -> None:
+        self._make(item)
+
+    def _answer(self, event: Any) -> Any:
+        try:
+            return self.instance.probes.answer(self.local, event)
+        except Exception as error:
+            raised = f"{type(error).__name__}: {error}"
+            raise Problem(f"the model cannot answer {event!r}: {raised}") from error
+
+    def _make(self, event: Any) -> None:
+        answer = self._answer(event)
+        refused = isinstance(answer, Refused)
+        local = self.local if refused else answer.local
+        outputs = () if refused else answer.outputs
+        action = type(event).__name__
+        move = Move(action, (self.node, *event), local, self.node, event, outputs)
+        self.moves.append(move)
+        if refused:
+            self.refusals += 1
+            mistake = refuses(self.binding, self.cores.cores[self.node], self.local, event)
+            if mistake:
+                raise Problem(f"{self.node} {mistake}")
+        else:
+            self.cores.handle(move, local)

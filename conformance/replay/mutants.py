@@ -6,23 +6,17 @@ themselves; and an edit that no longer fits its file is an error, never a mutant
 
 from __future__ import annotations
 
-import inspect
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
 from raincheck.conformance.cases.table import read_table
-from raincheck.conformance.cases.tables import spec_folder, tables_of
+from raincheck.conformance.cases.tables import tables_of
 from raincheck.conformance.errors import UsageError
-from raincheck.impl.messages import Address
-from raincheck.impl.sequencer import core as implementation
-from raincheck.impl.sequencer.core import Repairs, Sequencer
+from raincheck.conformance.protocols.registry import protocols
 
-from .group import MakeCore
-from .moves import Move
+from .steps import check_step
 
 _KEYS: Final = frozenset(
     {
@@ -36,6 +30,7 @@ _KEYS: Final = frozenset(
         "quick",
         "shows",
         "schedule",
+        "instance",
     }
 )
 
@@ -55,8 +50,10 @@ class Mutant:
     breaks: str = ""
     """The property that TLC must find violated, of a mutant of the specification."""
     quick: bool = False
-    schedule: tuple[Move, ...] = ()
-    """Moves that show it, for what lockstep meets too rarely."""
+    schedule: tuple[Mapping[str, Any], ...] = ()
+    """Steps that show it, for what lockstep meets too rarely, in `instance`."""
+    instance: Mapping[str, Any] | None = None
+    """The arguments of `Binding.world` that make the schedule's instance."""
 
     @property
     def of_spec(self) -> bool:
@@ -65,9 +62,10 @@ class Mutant:
 
 
 def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
-    """Return the mutants of all tables, ours unless a table or a folder of them is named."""
+    """Return the mutants of the named table or folder of tables, else of all known protocols."""
     mutants: dict[str, Mutant] = {}
-    for table in tables_of(path or spec_folder() / "mutants"):
+    known = [each.mutants for each in protocols().values() if each.mutants is not None]
+    for table in known if path is None else tables_of(path):
         content = read_table(table)
         if content.keys() != {"mutant"} or not isinstance(content["mutant"], dict):
             raise UsageError(f"{table} is no table of mutants: it has [mutant.…] and nothing else.")
@@ -98,12 +96,17 @@ def _mutant(name: str, table: Any, path: Path) -> Mutant:
             tuple(table["cases"]),
             table.get("property", ""),
             table.get("quick", False),
-            tuple(map(Move.from_json, table.get("schedule", ()))),
+            tuple(table.get("schedule", ())),
+            table.get("instance"),
         )
+        for step in mutant.schedule:
+            check_step(step)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{where}: {error} is missing or wrong.") from error
     if bool(mutant.edits) == bool(mutant.undo) or bool(mutant.edits) != bool(mutant.file):
         raise UsageError(f"{where}: it needs either undo, or file with find and replace.")
+    if bool(mutant.schedule) != (mutant.instance is not None):
+        raise UsageError(f"{where}: a schedule needs the instance that it is one of.")
     if mutant.of_spec != bool(mutant.breaks) or (mutant.of_spec and not mutant.cases):
         raise UsageError(f"{where}: a .tla needs cases and a property, nothing else has one.")
     return mutant
@@ -121,47 +124,12 @@ def damaged(text: str, mutant: Mutant) -> str:
     return text
 
 
-def write_spec(mutant: Mutant, folder: Path) -> None:
-    """Write all specifications into the folder, the mutant's file damaged."""
-    for path in spec_folder().glob("*.tla"):
+def write_spec(mutant: Mutant, source: Path, folder: Path) -> None:
+    """Write all specifications of the source into the folder, the mutant's file damaged."""
+    for path in source.glob("*.tla"):
         text = path.read_text(encoding="utf-8")
         if path.name == mutant.file:
             text = damaged(text, mutant)
         (folder / path.name).write_text(text, encoding="utf-8")
     if not (folder / mutant.file).is_file():
         raise UsageError(f"mutant {mutant.name}: there is no specification {mutant.file}.")
-
-
-def core_maker(mutant: Mutant) -> MakeCore:
-    """Return the maker of the mutant's cores: the implemented protocol, but for the damage."""
-    if mutant.undo is not None:
-        try:
-            repairs = Repairs(**mutant.undo)
-        except TypeError as error:
-            raise UsageError(f"mutant {mutant.name}: {error}.") from error
-        return lambda who: Sequencer(who, repairs=repairs)
-    core = mutated_module(mutant).Sequencer
-
-    def make(who: Address) -> Sequencer:
-        made: Sequencer = core(who)
-        return made
-
-    return make
-
-
-def mutated_module(mutant: Mutant) -> ModuleType:
-    """Return `impl/sequencer/core.py` as a module of its own, damaged."""
-    if mutant.file != "impl/sequencer/core.py":
-        raise UsageError(f"mutant {mutant.name}: only impl/sequencer/core.py can be damaged.")
-    source = damaged(inspect.getsource(implementation), mutant)
-    module = ModuleType(f"{implementation.__name__}_{mutant.name.replace('-', '_')}")
-    module.__package__ = implementation.__package__
-    # A dataclass looks its module up while it is being made.
-    sys.modules[module.__name__] = module
-    try:
-        exec(compile(source, f"<{mutant.name}>", "exec"), module.__dict__)
-    except SyntaxError as error:
-        raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
-    finally:
-        del sys.modules[module.__name__]
-    return module

@@ -1,152 +1,114 @@
-"""What must be refused: inputs whose guard is false in the model, offered to the real core.
+"""Inputs that are worth offering to a node: those that a model's graph has, and mixtures of them.
 
-A walk shows only what is enabled. Here, in each local state, every input that the model's handler
-refuses is offered too: the core must raise NotEnabled and stay as it is. Which conjunct of which
-guard was false is counted, so that a guard that was never tried shows.
+What the model's handler refuses, the core must refuse as well and stay as it is. Which conjunct of
+a guard was false is counted, so that one that was never tried shows.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterable, Iterator
+from copy import copy
+from random import Random
+from typing import Any, Final
 
-from raincheck.conformance.bindings.sequencer import binding as mapping
-from raincheck.impl import messages as wire
-from raincheck.impl.errors import NotEnabled
-from raincheck.impl.sequencer import events as impl
-from raincheck.model.machine.machine import Conjunct, Refused
-from raincheck.model.machine.runs import Address, Run
-from raincheck.model.sequencer import handlers as model
-from raincheck.model.sequencer.handlers import Local
+from raincheck.conformance.bindings.binding import Binding, Core
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.model.machine.composed import Move
+from raincheck.model.machine.machine import Accepted, Refused
 
-from .group import Group
-
-DRAINED: Final = "DrainOnLeave => position[p][n] = Len(stream[n])"
-"""What the network knows and tells the core with the event."""
-
-GUARDS: Final = {
-    "Send": ('status[n] = "member"', "HoldSends => resend[n] = <<>>"),
-    "ReceiveForward": ("Running(n)",),
-    "ReceiveData": (
-        "Running(n)",
-        "c \\in NodesOf(CurrentView(n))",
-        "ViewTag => d.view <= view[n]",
-        "ExactNext => IsNext(n, m)",
-    ),
-    "InstallView": ("Running(n)", "v = view[n] + 1", "Address(n) \\in Members(new)"),
-    "Join": ('status[n] = "joining"',),
-    "Resend": ("Running(n)", "resend[n] # <<>>"),
-    "Leave": ('status[n] = "member"',),
-    "Stop": ('status[n] = "leaving"', "DrainOnLeave => forwardTable[n] = {}", DRAINED),
-}
-"""The conjuncts of each handler's guard that speak of the node alone, as the model names them."""
-
-
-class Offer(NamedTuple):
-    """An input as the core takes it, and the model's answer to it."""
-
-    action: str
-    event: impl.Event
-    answer: model.Answer
-
-
-class Mistake(NamedTuple):
-    """A core took what it had to refuse, was changed by what it refused, or failed at it."""
-
-    node: str
-    action: str
-    problem: str
-    conjuncts: tuple[str, ...]
+FEW: Final = 6
+"""So many inputs of each action are offered to a node in each of its local states."""
 
 
 class Probes:
-    """Offers each refusable input once per local state, and counts the guards' outcomes."""
+    """The inputs of one instance, by action, and what came of offering them."""
 
-    def __init__(self) -> None:
-        self.refused: Counter[tuple[str, str]] = Counter()
-        self._done: set[object] = set()
+    def __init__(self, binding: Binding, rules: Any, moves: Iterable[Move[Any]]) -> None:
+        """Learn from every move which inputs there are."""
+        self.binding, self.rules = binding, rules
+        self.refused: Counter[str] = Counter()
+        """How often each conjunct of a guard was false, by its text."""
+        self.by_action: dict[str, dict[Any, None]] = {}
+        self._values: dict[tuple[str, int], dict[Any, None]] = {}
+        self._probed: set[tuple[Any, ...]] = set()
+        for action, kind in binding.inputs.items():
+            # Without fields an input is known even where nothing leads to it.
+            if not kind._fields and action not in binding.unhandled and action in binding.events:
+                self.by_action[action] = {kind(): None}
+        for move in moves:
+            if move.node is not None and move.action not in binding.unhandled:
+                known = self.by_action.setdefault(move.action, {})
+                if move.event not in known:
+                    known[move.event] = None
+                    for place, value in enumerate(move.event):
+                        self._values.setdefault((move.action, place), {})[value] = None
+        self._lists = {action: list(known) for action, known in self.by_action.items()}
+        self._fields = {key: list(known) for key, known in self._values.items()}
 
-    def offer(self, group: Group) -> Mistake | None:
-        """Offer to every core what its present state must refuse; return the first mistake."""
-        for i, gone in enumerate(group.gone):
-            if gone is None:
-                me = group.local(i)
-                heads = tuple(
-                    parcel.tagged if (parcel := group.unread(i, j)) else None
-                    for j in range(len(group.cores))
-                )
-                key = (group.constants.rules, me, heads, len(group.views))
-                if key not in self._done:
-                    self._done.add(key)
-                    mistake = self._offer_to(group, i, me)
-                    if mistake is not None:
-                        return mistake
-        return None
+    def afresh(self) -> Probes:
+        """Return the same inputs, none of which has been offered yet."""
+        made = copy(self)
+        made.refused, made._probed = Counter(), set()
+        return made
 
-    def _offer_to(self, group: Group, i: int, me: Local) -> Mistake | None:
-        core = group.cores[i]
-        for action, event, answer in _offers(group, i, me):
-            if not isinstance(answer, Refused):
+    def answer(self, local: Any, event: Any) -> Accepted[Any, Any] | Refused:
+        """Return the model's answer, and count the conjuncts that are false."""
+        answer = self.binding.handlers[type(event).__name__](self.rules, local, event)
+        if isinstance(answer, Refused):
+            self.refused.update(conjunct.text for conjunct in answer.conjuncts)
+        return answer
+
+    def offer(self, node: str, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
+        """Offer what must be refused, once per local state; return what is wrong, or "".
+
+        `arriving` is what the network has for the node there.
+        """
+        key = (node, local, arriving)
+        if key in self._probed:
+            return ""
+        self._probed.add(key)
+        # Drawn by the number of states so far: over all states every input has its turn.
+        random = Random(len(self._probed))
+        for event in (*self._some(random), *self.binding.offered(self.rules, local), *arriving):
+            if not self.binding.assumes(self.rules, local, event):
                 continue
-            false = tuple(conjunct.text for conjunct in answer.conjuncts)
-            self.refused.update((action, text) for text in false)
             try:
-                core.handle(event)
-            except NotEnabled:
-                if group.local(i) != me:
-                    return Mistake(me.node, action, "refuses, but changes its state", false)
-            except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
-                return Mistake(me.node, action, f"raises {type(error).__name__}: {error}", false)
-            else:
-                return Mistake(me.node, action, "accepts what its guard forbids", false)
-        return None
+                answer = self.answer(local, event)
+            except Exception as error:  # noqa: BLE001 - traces ask handlers about anything
+                raised = f"{type(error).__name__}: {error}"
+                return f"is asked what the model cannot answer: {event!r}: {raised}"
+            if isinstance(answer, Refused):
+                mistake = refuses(self.binding, core, local, event)
+                if mistake:
+                    false = "; ".join(conjunct.text for conjunct in answer.conjuncts)
+                    return f"{mistake}: {event!r}: {false}"
+        return ""
 
-    def untried(self) -> list[str]:
-        """Return the guard conjuncts that were never false, as `Action: conjunct`."""
-        return [
-            f"{action}: {text}"
-            for action, texts in GUARDS.items()
-            for text in texts
-            if (action, text) not in self.refused
-        ]
+    def _some(self, random: Random) -> Iterator[Any]:
+        for events in self._lists.values():
+            yield from events if len(events) <= FEW else random.sample(events, FEW)
 
-
-def _offers(group: Group, i: int, me: Local) -> Iterator[Offer]:
-    """Inputs for the node, each with what the model's handler says of it."""
-    rules, mine = group.constants.rules, wire.Address(*model.address(group.constants.rules, me))
-    one = mapping.payloads(me.node, me.said + 1, 1)
-    yield Offer("Send", impl.Send(one), model.send(rules, me))
-    yield Offer("Resend", impl.Resend(1), model.resend(rules, me))
-    yield Offer("Leave", impl.Leave(), model.leave(me))
-    yield Offer("Stop", impl.Stop(drained=True), model.stop(rules, me))
-    if rules.drain_on_leave:
-        undrained = Refused((Conjunct(DRAINED, {}),))
-        yield Offer("Stop", impl.Stop(drained=False), undrained)
-    if not model.running(me):
-        run = Run(Address(*mine), 1, 1, 1)
-        forward = impl.Forward(wire.Run(mine, 1, 1), 1, mapping.payloads(me.node, 1, 1), 1, 0)
-        answer = model.receive_forward(rules, me, model.Forward(run, 1, Address(*mine)))
-        yield Offer("ReceiveForward", impl.ReceiveForward(mine, forward), answer)
-    last = group.wire_view(len(group.views))
-    rsp = impl.JoinRsp(last, (), wire.Digest(), 0)
-    members = mapping.addresses(last.members)
-    yield Offer("Join", impl.Join(last.coordinator, rsp), model.join(me, 1, members, ()))
-    for number in (me.view, me.view + 1, me.view + 2):
-        others = tuple(who for who in members if who.node != me.node)
-        for inside in (members, others):
-            if inside and number:
-                yield _install(rules, me, number, inside)
-    for j, node in enumerate(group.constants.nodes):
-        parcel = group.unread(i, j)
-        if parcel is not None and len(parcel.tagged) == 1:
-            messages, view = parcel.tagged[0]
-            answer = model.receive_data(rules, me, node, model.Data(messages, view))
-            yield Offer("ReceiveData", group.data_event(i, j), answer)
+    def draw(self, random: Random) -> Any:
+        """Return an input: one of the graph's, or one with its fields drawn one by one."""
+        action = random.choice(list(self._lists))
+        event = random.choice(self._lists[action])
+        if random.random() < 0.5:
+            return event
+        fields = (random.choice(self._fields[action, place]) for place in range(len(event)))
+        return type(event)(*fields)
 
 
-def _install(rules: model.Rules, me: Local, number: int, members: tuple[Address, ...]) -> Offer:
-    inside = tuple(wire.Address(*member) for member in members)
-    view = wire.View(wire.ViewId(number, inside[0]), inside)
-    answer = model.install_view(rules, me, number, members)
-    return Offer("InstallView", impl.InstallView(view), answer)
+def refuses(binding: Binding, core: Core, local: Any, event: Any) -> str:
+    """Return "" if the core refuses the input and stays as it is, else what it does instead."""
+    try:
+        core.handle(binding.core_event(event))
+    except binding.refusal:
+        try:
+            same = binding.compared(binding.core_local(core)) == binding.compared(local)
+        except ShapeError:
+            same = False
+        return "" if same else "refuses, but changes its state"
+    except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
+        return f"raises {type(error).__name__}: {error}"
+    return "accepts what its guard forbids"

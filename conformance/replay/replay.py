@@ -1,60 +1,55 @@
-"""Replaying walks through a model's graph on the real cores, compared after every step.
+"""Replaying a model's graph on the real cores, one per node, compared after every step.
 
-Each walk starts with a fresh group of cores. After each step everything that the specification
-speaks of, every member's state and every message under way, is read as the model's state and must
-be the one that the graph has; in each new state, what the model refuses must be refused too.
+The protocol's `Binding` says how the two name the same things. A node's move is made by its core:
+its state and what it puts out must be the model's. Where the environment sets a node's state (a
+crash, a restart), the node has a new core from then on. The network is the model's alone.
 """
 
 from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
-from raincheck.conformance.bindings.sequencer.binding import repairs_of
-from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import Address
-from raincheck.impl.sequencer.core import Sequencer
+from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
-from raincheck.model.machine.tlavalue import format as render
-from raincheck.model.machine.values import Value, items
-from raincheck.model.sequencer.state import State
-from raincheck.model.sequencer.system import SequencerSystem
 
-from .group import Group, Impossible, MakeCore
-from .moves import Move, move_of, printed
 from .probes import Probes
+from .steps import step_of
 from .walks import EdgeIndex, Walk, covering_walks
 
 LIMIT = 60_000
 """A graph with more states than these is not replayed whole."""
 
+PART_STEPS: Final = 50_000
+"""So many steps are replayed of a graph that is not whole."""
+
 
 class Difference(NamedTuple):
-    """A variable of the spec whose values differ, at one node where it is a function of nodes."""
+    """What the model has, and what the implementation has instead."""
 
-    variable: str
-    node: str
-    expected: str
-    actual: str
+    what: str
+    expected: Any
+    actual: Any
 
     def __str__(self) -> str:
-        where = f"{self.variable}[{self.node}]" if self.node else self.variable
-        return f"{where}: expected {self.expected}, is {self.actual}"
+        return f"{self.what}: expected {self.expected!r}, is {self.actual!r}"
 
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Where the implementation is not the model: the walk, the step, and what differs."""
+    """Where the implementation is not the model: the moves up to there, and what differs."""
 
-    case: str
-    walk: int
-    moves: tuple[Move, ...]
-    """Up to and with the step that went wrong."""
+    where: str
+    moves: tuple[Move[Any], ...]
     problem: str
     differences: tuple[Difference, ...] = ()
+    schedule: Mapping[str, Any] | None = None
+    """The moves as one record of a file of schedules, where they are those of an instance."""
 
     @property
     def step(self) -> int:
@@ -62,11 +57,130 @@ class Mismatch:
         return len(self.moves)
 
     def text(self) -> str:
-        """Return the mismatch for people, with the schedule that leads to it."""
-        at = f"{self.moves[-1]}" if self.moves else "the initial state"
-        head = f"{self.case}, walk {self.walk}, step {self.step}, {at}: {self.problem}"
-        parts = [head, *(f"  {difference}" for difference in self.differences)]
-        return "\n".join([*parts, "schedule:", printed(self.moves)])
+        """Return the mismatch for people, with the moves that lead to it."""
+        words = printed(self.moves, self.schedule)
+        at = words[-1] if words else "the initial state"
+        lines = [f"{self.where}, step {self.step}, {at}: {self.problem}"]
+        lines += [f"  {difference}" for difference in self.differences]
+        lines += ["moves:", *(f"{n:4}  {each}" for n, each in enumerate(words, 1))]
+        return "\n".join(lines)
+
+
+def printed(moves: Sequence[Move[Any]], schedule: Mapping[str, Any] | None = None) -> list[str]:
+    """Return each move in words, with what its step in the schedule says beside the arguments."""
+    steps = ({},) * len(moves) if schedule is None else schedule["steps"]
+    return [_in_words(move, step) for move, step in zip(moves, steps, strict=True)]
+
+
+def _in_words(move: Move[Any], step: Mapping[str, Any]) -> str:
+    text = f"{move.action}({', '.join(map(str, move.args))})"
+    chosen = [f"{key} {value}" for key, value in step.items() if key not in ("action", "args")]
+    text += f" [{', '.join(chosen)}]" if chosen else ""
+    return text if move.node is None else f"{text} by {move.node} of {move.event!r}"
+
+
+class Problem(Exception):
+    """The implementation parts from the model."""
+
+    def __init__(self, problem: str, differences: Sequence[Difference] = ()) -> None:
+        self.problem = problem
+        self.differences = tuple(differences)
+        super().__init__(problem)
+
+
+class Cores:
+    """The cores of one instance, in the states that the model's nodes are in."""
+
+    def __init__(
+        self, binding: Binding, system: Composed[Any, Any], make: MakeCore | None = None
+    ) -> None:
+        """`make` makes damaged cores; by default they are the implementation's own."""
+        self.binding = binding
+        self.system = system
+        self.make = make or binding.make_core
+        self.cores: dict[str, Core] = {}
+        self.locals: dict[str, Any] = {}
+
+    def begin(self, state: Any) -> None:
+        """Start from an initial state of the model, with new cores."""
+        for node in self.system.nodes:
+            self._made(node, self.system.local(state, node))
+
+    def perform(self, move: Move[Any]) -> None:
+        """Make the move, compare; raise Problem where the implementation parts from the model."""
+        for node in self.system.nodes:
+            local = self.system.local(move.target, node)
+            if node == move.node and move.action not in self.binding.unhandled:
+                self.handle(move, local)
+            elif local != self.locals[node]:
+                self._changed(node, local)
+
+    def _changed(self, node: str, local: Any) -> None:
+        """The environment has set a node's state: its core is given it, or is another one now."""
+        give = self.binding.give
+        if give is None or not give(self.cores[node], self.locals[node], local):
+            self._made(node, local)
+            return
+        self.locals[node] = local
+        self.compare(node, "the environment's change leaves it otherwise")
+
+    def _made(self, node: str, local: Any) -> None:
+        self.locals[node] = local
+        try:
+            self.cores[node] = self.make(self.system.rules, local)
+        except Exception as error:
+            raise Problem(f"no core can be made at {node}: {_raised(error)}") from error
+        self.compare(node, "begins otherwise")
+
+    def handle(self, move: Move[Any], local: Any) -> None:
+        """Let the core of the move's node make it, and compare with that local state."""
+        node = cast("str", move.node)
+        effects = handled(self.binding, self.cores[node], move.event)
+        self.locals[node] = local
+        self.compare(node, "the states differ")
+        # Named tuples of two kinds with equal fields are equal: Block() is Unblock() to them.
+        if effects != move.outputs or [*map(type, effects)] != [*map(type, move.outputs)]:
+            differs = Difference("outputs", move.outputs, effects)
+            raise Problem("the outputs differ", [differs])
+
+    def compare(self, node: str, problem: str) -> None:
+        """Raise Problem unless the node's core is in the model's local state."""
+        actual = read(self.binding, self.cores[node])
+        expected = self.binding.compared(self.locals[node])
+        if actual != expected:
+            found = [
+                Difference(f"{name}[{node}]", mine, theirs)
+                for name, mine, theirs in zip(expected._fields, expected, actual, strict=True)
+                if mine != theirs
+            ]
+            raise Problem(problem, found)
+
+
+def handled(binding: Binding, core: Core, event: Any) -> tuple[Any, ...]:
+    """Let the core handle a model's input, and return what it puts out as the model's outputs."""
+    try:
+        return binding.model_outputs(core.handle(binding.core_event(event)))
+    except binding.refusal as refused:
+        raise Problem(f"the implementation refuses: {refused}") from refused
+    except ShapeError as error:
+        raise Problem(f"an output does not fit the model: {error}") from error
+    except Exception as error:
+        raise Problem(f"the implementation raises {_raised(error)}") from error
+
+
+def read(binding: Binding, core: Core) -> Any:
+    """Return the core's state as the model's."""
+    try:
+        return binding.compared(binding.core_local(core))
+    except ShapeError as error:
+        raise Problem(f"the state does not fit the model: {error}") from error
+
+
+def _raised(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+# ---------------------------------------------------------------------- replay
 
 
 @dataclass(slots=True)
@@ -79,54 +193,57 @@ class Replay:
     covered: int = 0
     walks: int = 0
     steps: int = 0
+    refusals: int = 0
     seconds: float = 0.0
     actions: Counter[str] = field(default_factory=Counter)
     """Edges that were replayed, by action."""
     missing: list[str] = field(default_factory=list)
-    refusals: int = 0
-    mismatches: list[Mismatch] = field(default_factory=list)
+    mismatch: Mismatch | None = None
+    walk: int = 0
+    """The walk of the mismatch."""
 
 
 class Prepared:
-    """A case's graph with its walks, found once and in the same order every time."""
+    """A case's graph with its walks and its moves, found once and in the same order every time."""
 
-    def __init__(self, name: str, system: SequencerSystem, limit: int = LIMIT) -> None:
+    def __init__(
+        self, name: str, binding: Binding, system: Composed[Any, Any], limit: int = LIMIT
+    ) -> None:
         found = explore(system, limit=limit, invariants={})
-        self.name = name
-        self.system = system
+        self.name, self.binding, self.system = name, binding, system
         self.complete = found.complete
-        self.index: EdgeIndex[State] = EdgeIndex(found.graph)
+        self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
         self.walks = list(covering_walks(self.index))
-        self._moves: list[Move | None] = [None] * len(self.index)
+        self._moves: dict[int, list[Move[Any]]] = {}
 
-    def move(self, edge: int) -> Move:
-        """Return the move along an edge."""
-        move = self._moves[edge]
-        if move is None:
-            index = self.index
-            states = index.graph.states
-            (step,) = index.graph.as_steps([(index.label[edge], index.target[edge])])
-            move = self._moves[edge] = move_of(self.system, states[index.source[edge]], step)
-        return move
+    def move(self, edge: int) -> Move[Any]:
+        """Return the move along an edge: the graph keeps the moves of a state in their order."""
+        source = self.index.source[edge]
+        if source not in self._moves:
+            self._moves[source] = list(self.system.moves(self.index.graph.states[source]))
+        return self._moves[source][edge - self.index.first[source]]
 
-    def moves(self, walk: Walk) -> tuple[Move, ...]:
-        """Return the walk as a schedule."""
+    def moves(self, walk: Walk) -> tuple[Move[Any], ...]:
+        """Return the walk as moves."""
         return tuple(map(self.move, walk.edges))
 
-    def schedule(self, number: int) -> dict[str, Any]:
-        """Return a walk as one record of a file of schedules; walks count from 1."""
-        steps = [move.as_json() for move in self.moves(self.walks[number - 1])]
-        return {"case": self.name, "walk": number, "steps": steps}
+    def schedule(self, number: int, length: int | None = None) -> dict[str, Any]:
+        """Return a walk, or its first steps, as one record of a file of schedules.
 
+        Walks count from 1.
+        """
+        index, states = self.index, self.index.graph.states
+        steps = [
+            step_of(self.system, states[index.source[edge]], self.move(edge))
+            for edge in self.walks[number - 1].edges[:length]
+        ]
+        protocol = self.binding.protocol
+        return {"protocol": protocol, "case": self.name, "walk": number, "steps": steps}
 
-def plain_core(system: SequencerSystem) -> MakeCore:
-    """Return the maker of the implementation's own cores under the case's rules."""
-    repairs = repairs_of(system.rules)
-
-    def make(who: Address) -> Sequencer:
-        return Sequencer(who, repairs=repairs)
-
-    return make
+    def probes(self) -> Probes:
+        """Return the inputs that its nodes handle anywhere in the graph."""
+        every = (self.move(edge) for edge in range(len(self.index)))
+        return Probes(self.binding, self.system.rules, every)
 
 
 def replay(
@@ -135,27 +252,33 @@ def replay(
     make: MakeCore | None = None,
     walks: Iterable[int] | None = None,
     probes: Probes | None = None,
-    most_mismatches: int = 1,
-    progress: Callable[[int], None] | None = None,
+    most_steps: int | None = None,
 ) -> Replay:
-    """Replay the walks (all, or those numbered from 1) until so many mismatches are found."""
+    """Replay the walks (all, or those numbered from 1) until the first mismatch.
+
+    In each local state that is new, what the model refuses is offered to the core. After so many
+    steps no other walk is begun.
+    """
     started = time.perf_counter()
-    index, probes = prepared.index, probes or Probes()
+    index = prepared.index
+    probes = probes or prepared.probes()
     before = probes.refused.total()
-    make = make or plain_core(prepared.system)
     found = Replay(prepared.name, len(index.graph), len(index))
-    covered, probed = bytearray(len(index)), bytearray(len(index.graph))
+    covered = bytearray(len(index))
     for number in walks if walks is not None else range(1, len(prepared.walks) + 1):
         walk = prepared.walks[number - 1]
-        steps, mismatch = _replay_walk(prepared, number, walk, make, covered, (probes, probed))
+        done, problem = _replay_walk(prepared, walk, make, covered, probes)
         found.walks += 1
-        found.steps += steps
-        if progress is not None:
-            progress(number)
-        if mismatch is not None:
-            found.mismatches.append(mismatch)
-            if len(found.mismatches) >= most_mismatches:
-                break
+        found.steps += done
+        if most_steps is not None and found.steps >= most_steps and problem is None:
+            break
+        if problem is not None:
+            moves = prepared.moves(Walk(walk.start, walk.edges[:done]))
+            where = f"{prepared.name}, walk {number}"
+            record = prepared.schedule(number, done)
+            found.mismatch = Mismatch(where, moves, problem.problem, problem.differences, record)
+            found.walk = number
+            break
     for edge, taken in enumerate(covered):
         if taken:
             found.covered += 1
@@ -168,82 +291,30 @@ def replay(
 
 
 def _replay_walk(
-    prepared: Prepared,
-    number: int,
-    walk: Walk,
-    make: MakeCore,
-    covered: bytearray,
-    probing: tuple[Probes, bytearray],
-) -> tuple[int, Mismatch | None]:
-    index = prepared.index
-    probes, probed = probing
-    group = Group(prepared.system.constants, make)
-
-    def wrong(steps: int, problem: str, *differences: Difference) -> tuple[int, Mismatch]:
-        moves = prepared.moves(Walk(walk.start, walk.edges[:steps]))
-        return steps, Mismatch(prepared.name, number, moves, problem, differences)
-
-    for step in range(len(walk.edges) + 1):
-        if step:
-            move = prepared.move(walk.edges[step - 1])
-            problem = perform(group, move)
-            if problem:
-                return wrong(step, problem)
-        at = index.target[walk.edges[step - 1]] if step else walk.start
-        expected, actual = index.graph.states[at], group.state()
-        if actual != expected:
-            found = differences(prepared.system, expected, actual)
-            return wrong(step, "the states differ", *found)
-        if step:
-            covered[walk.edges[step - 1]] = 1
-        if not probed[at]:
-            probed[at] = 1
-            mistake = probes.offer(group)
-            if mistake is not None:
-                return wrong(
-                    step,
-                    f"then {mistake.node} {mistake.problem}: {mistake.action}: "
-                    + "; ".join(mistake.conjuncts),
-                )
-    return len(walk.edges), None
-
-
-def perform(group: Group, move: Move) -> str:
-    """Make the move; return "" or why the implementation cannot make it."""
+    prepared: Prepared, walk: Walk, make: MakeCore | None, covered: bytearray, probes: Probes
+) -> tuple[int, Problem | None]:
+    cores = Cores(prepared.binding, prepared.system, make)
+    state, nodes = prepared.index.graph.states[walk.start], prepared.system.nodes
+    done = 0
     try:
-        group.perform(move)
-    except NotEnabled as refused:
-        return f"the implementation refuses: {refused}"
-    except Impossible as nothing:
-        return f"the network has nothing for it: {nothing}"
-    except Exception as error:  # noqa: BLE001 - whatever a damaged core raises is a finding
-        return f"the implementation raises {type(error).__name__}: {error}"
-    return ""
+        cores.begin(state)
+        probe(cores, probes, state, nodes)
+        for edge in walk.edges:
+            done += 1
+            move = prepared.move(edge)
+            cores.perform(move)
+            covered[edge] = 1
+            probe(cores, probes, move.target, nodes if move.node is None else (move.node,))
+    except Problem as problem:
+        return done, problem
+    return done, None
 
 
-def differences(system: SequencerSystem, expected: State, actual: State) -> tuple[Difference, ...]:
-    """Return what differs, in the spec's variables, node by node."""
-    found: list[Difference] = []
-    theirs = system.variables(actual)
-    for variable, value in system.variables(expected).items():
-        other = theirs[variable]
-        if value == other:
-            continue
-        nodes = _by_node(value), _by_node(other)
-        if nodes[0].keys() != nodes[1].keys() or not nodes[0]:
-            found.append(Difference(variable, "", render(value), render(other)))
-            continue
-        found += [
-            Difference(variable, str(node), render(nodes[0][node]), render(nodes[1][node]))
-            for node in nodes[0]
-            if nodes[0][node] != nodes[1][node]
-        ]
-    # What the spec leaves out, such as whom a member takes for the view's members, differs alone.
-    return tuple(found) or (Difference("local", "", repr(expected.locals), repr(actual.locals)),)
-
-
-def _by_node(value: Value) -> dict[Value, Value]:
-    try:
-        return items(value)
-    except TypeError:
-        return {}
+def probe(cores: Cores, probes: Probes, state: Any, nodes: Collection[str]) -> None:
+    """Offer what must be refused to these nodes, and to those for which something arrives."""
+    for node in cores.system.nodes:
+        arriving = cores.system.arriving(state, node)
+        if arriving or node in nodes:
+            mistake = probes.offer(node, cores.locals[node], cores.cores[node], arriving)
+            if mistake:
+                raise Problem(f"then {node} {mistake}")

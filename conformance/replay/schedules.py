@@ -8,15 +8,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
 from raincheck.conformance.cases.tables import Case
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
-from raincheck.model.sequencer.system import SequencerSystem
+from raincheck.model.machine.composed import Composed
 
-from . import protocol as verticals
-from .moves import Move
-from .pair import Differs, Pair
+from .replay import Cores, Mismatch, Problem
+from .replayable import instance_of, system_for
+from .steps import check_step, find_move
 
 
 class Schedules:
@@ -56,37 +56,55 @@ class Schedules:
             self.draft.unlink(missing_ok=True)
 
 
-def play(system: SequencerSystem, name: str, moves: Sequence[Move], where: str) -> Result:
-    """Play a schedule on the model and on the real cores side by side."""
-    pair = Pair(system, name=name)
+def play(
+    binding: Binding,
+    instance: tuple[str, Composed[Any, Any]],
+    steps: Sequence[Mapping[str, Any]],
+    make: MakeCore | None = None,
+) -> Mismatch | None:
+    """Play a schedule on the model and on the real cores; raise UsageError if it does not fit."""
+    name, system = instance
+    cores = Cores(binding, system, make)
+    (state, *_) = system.initial()
+    moves = []
     try:
-        for move in moves:
-            pair.play(move)
-    except Differs as parted:
-        figures: dict[str, object] = {"steps": len(pair.moves)}
-        text = parted.mismatch.text()
-        return Result(name, "sequencer", VIOLATED, figures=figures, detail=text)
-    except (ValueError, KeyError) as error:
-        raise UsageError(f"{where}: {error}; the schedule is not one of this instance.") from error
-    return Result(name, "sequencer", HOLDS, figures={"steps": len(pair.moves)})
+        cores.begin(state)
+        for number, step in enumerate(steps, 1):
+            move = find_move(system, state, step)
+            if move is None:
+                raise UsageError(f"step {number}, {step['action']}, is not possible in {name}.")
+            moves.append(move)
+            cores.perform(move)
+            state = move.target
+    except Problem as problem:
+        record = {"steps": steps[: len(moves)]}
+        return Mismatch(name, tuple(moves), problem.problem, problem.differences, record)
+    return None
 
 
-def play_faces(
-    protocol: str, case: Case, name: str, record: Mapping[str, Any], where: str
-) -> Result:
-    """Play a schedule of a protocol that has Binding."""
+def play_record(record: Mapping[str, Any], cases: Mapping[str, Case], where: str) -> Result:
+    """Play one record of a file of schedules: of a case, or of an instance that it brings along."""
+    protocol, case = record.get("protocol", "sequencer"), str(record.get("case", ""))
     try:
-        found = verticals.play(binding_of(protocol), case, record["steps"])
-    except (KeyError, TypeError, UsageError) as error:
+        binding = binding_of(protocol)
+        if "instance" in record:
+            system = instance_of(binding, record["instance"], case).system
+        elif case not in cases:
+            raise UsageError(f"the catalog has no case {case!r}.")
+        else:
+            system = system_for(cases[case])
+        found = play(binding, (case, system), record["steps"])
+    except (KeyError, TypeError, ValueError, UsageError) as error:
         raise UsageError(f"{where}: {error}") from error
     figures: dict[str, object] = {"steps": len(record["steps"])}
+    name = f"{case or 'schedule'}:{where.rpartition(':')[2]}"
     if found is None:
         return Result(name, protocol, HOLDS, figures=figures)
     return Result(name, protocol, VIOLATED, figures=figures, detail=found.text())
 
 
-def read_schedules(path: Path) -> Iterator[tuple[dict[str, Any], list[Move]]]:
-    """Yield each record of a file of schedules with its moves; raise UsageError if one is bad."""
+def read_schedules(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield each record of a file of schedules; raise UsageError if one is bad."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -96,9 +114,8 @@ def read_schedules(path: Path) -> Iterator[tuple[dict[str, Any], list[Move]]]:
     for number, line in enumerate(lines, 1):
         try:
             record = json.loads(line)
-            if record.get("protocol", "sequencer") != "sequencer":
-                yield record, []
-                continue
-            yield record, [Move.from_json(step) for step in record["steps"]]
+            for step in record["steps"]:
+                check_step(step)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise UsageError(f"{path}:{number} is no schedule: {error}.") from error
+        yield record

@@ -8,10 +8,14 @@ from typing import Final
 
 from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.store import Store, code_key, files_key, key_of
 
 from . import tlc
 from .dotgraph import read_dot
+from .spec import files_of
 from .stategraph import StateGraph
+
+KIND: Final = "graph"
 
 # The graphs are as large as a mirror can be.
 _OPTIONS: Final = tlc.Options(heap="2g")
@@ -41,17 +45,69 @@ def dump_graph(module: Path, cfg: Path | Configuration, workdir: Path) -> Dump:
     workdir.mkdir(parents=True, exist_ok=True)
     target = workdir / tlc.DUMP
     result = tlc.dump_graph(module, asking_nothing, target, workdir=workdir, options=_OPTIONS)
+    return _whole(target, result.distinct_states, asked)
+
+
+def _whole(file: Path, states: int, asked: Configuration) -> Dump:
+    """Return the graph in the file, which is then gone; it has so many states, says TLC."""
     try:
-        graph = read_dot(target)
+        graph = read_dot(file)
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"TLC's graph of {asked.path.name} cannot be read: {error}; is there room in {workdir}?"
+            f"TLC's graph of {asked.path.name} cannot be read: {error}; "
+            f"is there room in {file.parent}?"
         ) from error
     finally:
-        target.unlink(missing_ok=True)
-    if result.distinct_states != len(graph.graph):
+        file.unlink(missing_ok=True)
+    if states != len(graph.graph):
         raise UsageError(
-            f"TLC found {result.distinct_states} states of {asked.path.name} but dumped "
-            f"{len(graph.graph)}: run it again; if that does not help, check {workdir} for room."
+            f"TLC found {states} states of {asked.path.name} but dumped {len(graph.graph)}: "
+            f"run it again; if that does not help, check {file.parent} for room."
         )
-    return Dump(graph, result.distinct_states)
+    return Dump(graph, states)
+
+
+def graph_key(module: Path, asked: Configuration, jar_hash: str, java_major: int) -> str:
+    """Return the key of the state graph of a module under a configuration."""
+    return key_of(
+        files=files_key(files_of(module)),
+        cfg=asked.behaviour_only(),
+        jar=jar_hash,
+        java=java_major,
+        code=code_key(__name__),
+    )
+
+
+def comes_with_the_answer(asked: Configuration) -> bool:
+    """Tell whether a run that answers the questions also shows the whole graph, if all hold.
+
+    Temporal questions are the exception: TLC then draws what it adds for itself too.
+    """
+    return not asked.names("PROPERTY")
+
+
+@dataclass(frozen=True, slots=True)
+class KeptGraph:
+    """The place in a store of a graph that a check has dumped, until it is taken."""
+
+    store: Store
+    key: str
+
+    @property
+    def file(self) -> Path:
+        """The dump."""
+        return self.store.file(KIND, self.key, "dot")
+
+    def keep(self, result: tlc.TlcResult) -> None:
+        """Note that the dump of the run is whole, or remove it."""
+        if result.verdict == tlc.HOLDS:
+            self.store.put(KIND, self.key, {"states": result.distinct_states})
+        else:
+            self.file.unlink(missing_ok=True)
+
+    def take(self, asked: Configuration) -> Dump | None:
+        """Return the graph, which is then gone; None if no check has left it."""
+        entry = self.store.get(KIND, self.key)
+        if not isinstance(entry, dict) or not self.file.is_file():
+            return None
+        return _whole(self.file, entry["states"], asked)

@@ -12,10 +12,6 @@ from typing import Final
 
 from raincheck.model.machine.tlavalue import Value, parse
 
-READER_VERSION: Final = 1
-"""Raised whenever this file reads something else out of the same output: earlier results are
-then not trusted any more."""
-
 _MARK: Final = re.compile(r"@!@!@(START|END)MSG (\d+)(?::(\d+))? @!@!@[ \t]*\n?")
 _STATE: Final = re.compile(r"\s*(?:State )?(\d+): (?:<(.*?)>[ \t]*(?:\n|\Z))?", re.DOTALL)
 _ACTION: Final = re.compile(

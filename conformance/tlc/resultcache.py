@@ -1,76 +1,51 @@
 """What TLC said earlier about exactly the same question, so that it need not be asked again.
 
-Law of this file: the key covers everything that the answer depends on; an entry that cannot be
-read is no entry; only answers are kept, never failures to answer.
+Law of this file: only answers are kept, never failures to answer.
 """
 
-import json
-import os
-from collections.abc import Iterable
-from contextlib import suppress
-from dataclasses import dataclass
-from hashlib import sha256
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from .output import READER_VERSION, ActionCoverage, TlcState
+from raincheck.conformance.evidence.store import Store, code_key, files_key, key_of
+
+from .output import ActionCoverage, TlcState
 from .tlc import ERROR, Options, TlcResult
 
-FOLDER: Final = Path(".raincheck-cache")
-
-_FORMAT: Final = 1
+KIND: Final = "tlc"
 
 
-def hash_of(path: Path) -> str:
-    """Return the SHA-256 of a file's contents."""
-    return sha256(path.read_bytes()).hexdigest()
-
-
-def key_of(
-    files: Iterable[Path], cfg: str, jar_hash: str, java_major: int, options: Options
+def question_key(
+    files: Sequence[Path], cfg: str, jar_hash: str, java_major: int, options: Options
 ) -> str:
     """Return the key of a question: the configuration's text, the files that the module stands on,
     and all that reads them.
 
     Neither times nor places count: the same specifications in another folder give the same key.
     """
-    parts = [str(_FORMAT), str(READER_VERSION), jar_hash, str(java_major)]
-    parts += [sha256(cfg.encode()).hexdigest()]
-    parts += [f"{options.workers} {options.seed} {options.fingerprint} {options.coverage}"]
-    parts += [str(options.check_deadlock)]
-    parts += [f"{path.name} {hash_of(path)}" for path in sorted(files, key=lambda each: each.name)]
-    return sha256("\n".join(parts).encode()).hexdigest()
+    how = (options.workers, options.seed, options.fingerprint, options.coverage)
+    return key_of(
+        files=files_key(files),
+        cfg=cfg,
+        jar=jar_hash,
+        java=java_major,
+        options=(*how, options.check_deadlock),
+        code=code_key(__name__),
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class ResultCache:
-    """A folder of answers, one file each, named by their keys."""
+def known_answer(store: Store, key: str) -> TlcResult | None:
+    """Return the answer kept under the key, or None."""
+    try:
+        return result_from(store.get(KIND, key))
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
 
-    folder: Path = FOLDER
 
-    def get(self, key: str) -> TlcResult | None:
-        """Return the answer kept under the key, or None."""
-        try:
-            return result_from(json.loads(self._path(key).read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
-            return None
-
-    def put(self, key: str, result: TlcResult) -> None:
-        """Keep an answer. A folder that cannot be written makes the next run slower, no worse."""
-        if result.verdict == ERROR:
-            return
-        path = self._path(key)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        with suppress(OSError):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                draft.write_text(json.dumps(as_json(result)), encoding="utf-8", newline="\n")
-                os.replace(draft, path)
-            finally:
-                draft.unlink(missing_ok=True)
-
-    def _path(self, key: str) -> Path:
-        return self.folder / "tlc" / key[:2] / f"{key}.json"
+def keep_answer(store: Store, key: str, result: TlcResult) -> None:
+    """Keep an answer; a failure to answer is none."""
+    if result.verdict != ERROR:
+        store.put(KIND, key, as_json(result))
 
 
 def as_json(result: TlcResult) -> dict[str, object]:

@@ -10,6 +10,7 @@ from typing import Final
 
 from raincheck.conformance.cases.cfgfile import Configuration
 from raincheck.conformance.errors import UsageError
+from raincheck.model.machine.values import ModelValue
 
 _NESTED: Final = re.compile(r"\(\*|\*\)")
 _LINE_COMMENT: Final = re.compile(r"\\\*[^\n]*")
@@ -60,8 +61,10 @@ def check_constants(module: Path, cfg: Configuration) -> None:
     TLC 2.15 says nothing then: a misspelt repair would be switched off without anybody noticing.
     """
     words = {word for path in files_of(module) for word in _WORD.findall(code_of(_read(path)))}
+    # A model value may be introduced by being assigned to its own name.
+    own = {name for name, value in cfg.constants.items() if value == ModelValue(name)}
     for name in (*cfg.constants, *cfg.replaced):
-        if name not in words:
+        if name not in words | own:
             raise UsageError(
                 f"{cfg.where} assigns to {name}, which neither {module.name} nor a module "
                 "that it extends has: correct the name."
@@ -116,9 +119,18 @@ def comment_above(module: Path, name: str) -> str:
         lines = _read(path).splitlines()
         for number, line in enumerate(lines):
             if re.match(rf"{re.escape(name)}(?:\([^)]*\))?\s*==", line):
-                above: list[str] = []
-                while number and lines[number - 1].startswith("\\*"):
-                    number -= 1
-                    above.insert(0, lines[number].removeprefix("\\*").strip())
-                return " ".join(above)
+                return _comment_before(lines[:number])
     return ""
+
+
+def _comment_before(lines: list[str]) -> str:
+    """Return the comment at the end of the lines, of either kind that TLA+ has."""
+    above: list[str] = []
+    boxed = bool(lines) and lines[-1].startswith("(*") | lines[-1].rstrip().endswith("*)")
+    for line in reversed(lines):
+        if not boxed and not line.startswith("\\*"):
+            break
+        above.insert(0, line.removeprefix("\\*").strip().strip("(*)").strip())
+        if boxed and line.startswith("(*"):
+            break
+    return " ".join(filter(None, above))

@@ -1,17 +1,18 @@
 """From a counterexample of TLC's to a story that can be drawn (`report.sequence`).
 
 What is the same for all protocols: which variables change at each step, and which member's entries
-they are. A protocol's own `bindings.<protocol>.story` knows what a step means.
+they are. A protocol's own `story` (its record names the module) knows what a step means.
 """
 
-import importlib
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Protocol, cast
 
+from raincheck.conformance.cases.bare import BareCase
 from raincheck.conformance.cases.case import HOLDS, Case
+from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.report.sequence import Change, Diagram, Event
-from raincheck.model.machine.tlavalue import Fcn, Value, format
+from raincheck.model.machine.tlavalue import Fcn, ModelValue, Value, format
 
 from .dotgraph import plain_action
 from .spec import comment_above
@@ -21,7 +22,7 @@ State = Mapping[str, Value]
 
 
 class Teller(Protocol):
-    """What a module `bindings.<protocol>.story` offers."""
+    """What the module offers that a record names as `story`."""
 
     def members(self, states: list[State]) -> tuple[str, ...]:
         """Return the members in the order in which they are to be drawn."""
@@ -43,7 +44,7 @@ def diagram_of(case: Case, result: TlcResult) -> Diagram:
         (plain_action(state.action), before, after)
         for state, before, after in zip(result.trace[1:], states, states[1:], strict=False)
     ]
-    teller = teller_of(case.protocol)
+    teller = AnyProtocol() if isinstance(case, BareCase) else teller_of(case.protocol)
     events = teller.tell(steps)
     told = tuple(
         replace(event, number=number, changes=tuple(changes(before, after)))
@@ -92,7 +93,8 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
     promise = comment_above(case.module, violated)
     if promise:
         yield f"{violated} promises: {promise}"
-    yield f"The case: {case.words}."
+    if case.words:
+        yield f"The case: {case.words}."
     if case.note:
         yield case.note
     speaks = f"rule {case.rule}" + (f", flaw {case.flaw}" if case.flaw else "")
@@ -103,7 +105,8 @@ def _facts(case: Case, violated: str) -> Iterable[str]:
         if case.expected == HOLDS
         else f"expected was {case.expected}"
     )
-    yield f"It speaks to {speaks} of the seed's text; {wanted}."
+    if case.rule:
+        yield f"It speaks to {speaks} of the seed's text; {wanted}."
     if switches := [f"{k} = {format(v)}" for k, v in case.constants.items() if isinstance(v, bool)]:
         yield f"With {', '.join(switches)}."
 
@@ -122,13 +125,10 @@ def _ending(result: TlcResult, witness: str) -> Iterable[str]:
 
 def teller_of(protocol: str) -> Teller:
     """Return the protocol's own teller, or one that knows no protocol."""
-    name = f"raincheck.conformance.bindings.{protocol}.story"
-    try:
-        return cast("Teller", importlib.import_module(name))
-    except ModuleNotFoundError as error:
-        if not name.startswith(str(error.name)):
-            raise
+    record = protocols().get(protocol)
+    if record is None or not record.offers("story"):
         return AnyProtocol()
+    return cast("Teller", record.module("story"))
 
 
 class AnyProtocol:
@@ -139,7 +139,7 @@ class AnyProtocol:
         found: dict[str, None] = {}
         for value in states[0].values() if states else ():
             if isinstance(value, Fcn):
-                found |= {key: None for key in value if isinstance(key, str)}
+                found |= {name: None for key in value if (name := name_of(key))}
         return tuple(found)
 
     def absent(self, _state: State, /) -> frozenset[str]:
@@ -159,11 +159,16 @@ class AnyProtocol:
         return ""
 
 
+def name_of(key: Value) -> str:
+    """Return the name that a key is, or nothing."""
+    return key.name if isinstance(key, ModelValue) else key if isinstance(key, str) else ""
+
+
 def actor(before: State, after: State) -> str:
     """Return the one member whose entries change, or "" if it is not one."""
     changed: set[str] = set()
     for name, new in after.items():
         old = before.get(name)
         if isinstance(old, Fcn) and isinstance(new, Fcn):
-            changed |= {k for k in new if isinstance(k, str) and old.get(k) != new[k]}
+            changed |= {name for k in new if (name := name_of(k)) and old.get(k) != new[k]}
     return changed.pop() if len(changed) == 1 else ""

@@ -116,14 +116,16 @@ def run_tlc(
     java: Java | None = None,
     jar: Path | None = None,
     progress: Callable[[str], None] | None = None,
+    graph: Path | None = None,
 ) -> TlcResult:
     """Run TLC; a specification that TLC cannot read is a result with the verdict "error".
 
+    `graph` gets the state graph on the way, as far as TLC went.
     Raises UsageError if a file is missing or Java or TLC cannot be run at all.
     """
     ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
     asked = _asked(module, cfg)
-    result = ask(asked)
+    result = ask(asked, graph)
     return _told_apart(ask, asked, result) if len(result.candidates) > 1 else result
 
 

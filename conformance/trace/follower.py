@@ -18,7 +18,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding, binding_of, bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.ring.seen import RingObserver, RingSeen
 from raincheck.impl.recording.canonical import in_order
 from raincheck.model.machine.machine import Refused
@@ -158,8 +158,8 @@ class _Checker:
     def __init__(self, path: Path, header: Header) -> None:
         try:
             binding = binding_of(header.protocol)
-        except UsageError as lacking:
-            known = ", ".join((*PROTOCOLS, *bound_protocols()))
+        except (UsageError, Inconclusive) as lacking:
+            known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
             raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
         self.binding = (binding.real or binding) if header.real else binding
         try:

@@ -15,7 +15,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.recorded import FromFaces
-from raincheck.conformance.replay.cores import Cores
+from raincheck.conformance.replay.replay import Cores
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Described, Recorder, attach
 from raincheck.impl.recording.sequencer import TraceWriter

@@ -22,15 +22,17 @@ from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui
 from raincheck.conformance.evidence.verdicts import compile_dossier
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering, protocols
 from raincheck.conformance.report.auditpage import audit_html
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 from raincheck.conformance.ui import Steps
 
-from .run import HEAVY
+from .run import usual_run
 
-TRACES = "{run}/traces"
-"""In a step's words: where the step `run` leaves its traces."""
+RECORDED = "{run}/traces"
+GENERATED = "{generate}/traces"
+"""In a step's words: where the steps `run` and `generate` leave traces."""
 GRACE = 10.0
 """Seconds that a step has, when the audit is interrupted, to end what it started."""
 
@@ -45,21 +47,29 @@ class Plan:
 
 
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
-    """Return the steps; the two lanes take about the same time."""
+    """Return the steps that the protocols here offer; the two lanes take about the same time."""
     seeded = ("--seed", str(seed))
-    faults = "crash,requester,participant,joiner,loss,duplicate,delay,reorder"
-    cluster = ("--members", "4", "--faults", faults, "--seconds", "4", "--runs", str(runs))
-
-    return (
-        Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0),
-        Plan("generate", ("generate", *seeded), 0),
-        Plan("prove", ("prove", *seeded), 0),
-        Plan("mutate", ("mutate", "--quick", *seeded), 0),
-        Plan("run", ("run", *cluster, "--trace", ",".join(HEAVY), *seeded), 1),
-        Plan("conform", ("conform", TRACES, *seeded), 1),
-        Plan("conform-spark", ("conform", TRACES, "--engine", "spark", *seeded), 1),
-        Plan("mirror", ("mirror", "--tier", tier, *seeded), 1),
-    )
+    field = usual_run()
+    traces = (0, GENERATED) if field is None else (1, RECORDED)  # after the step that leaves them
+    found = [Plan("check", ("check", "--tier", tier, "--no-cache", *seeded), 0)]
+    if offering("binding"):
+        kept = ("--traces", GENERATED) if field is None else ()
+        found.append(Plan("generate", ("generate", *kept, *seeded), 0))
+    if offering("proof"):
+        found.append(Plan("prove", ("prove", *seeded), 0))
+    if any(each.mutants for each in protocols().values()):
+        found.append(Plan("mutate", ("mutate", "--quick", *seeded), 0))
+    if field is not None:
+        usual = getattr(field.module("run"), "AUDIT", ())
+        words = ("run", field.name, *usual, "--runs", str(runs), *seeded)
+        found.append(Plan("run", words, 1))
+    if offering("binding"):
+        lane, where = traces
+        found.append(Plan("conform", ("conform", where, *seeded), lane))
+        found.append(Plan("conform-spark", ("conform", where, "--engine", "spark", *seeded), lane))
+    if offering("model"):
+        found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), 1))
+    return tuple(found)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -142,8 +152,11 @@ def _tell(step: Step, ui: Ui, progress: Steps) -> None:
 
 
 def _command(plan: Plan, out: Path) -> list[str]:
-    traces = str(out / "run" / "traces")
-    words = [traces if word == TRACES else word for word in plan.words]
+    places = {
+        RECORDED: str(out / "run" / "traces"),
+        GENERATED: str(out / "generate" / "traces"),
+    }
+    words = [places.get(word, word) for word in plan.words]
     return [sys.executable, "-m", "raincheck", *words, "--out", str(out / plan.name)]
 
 

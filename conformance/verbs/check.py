@@ -10,18 +10,22 @@ import re
 import shlex
 import sys
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.bare import bare_cases, is_bare
 from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.store import Store, hash_of, store_of
 from raincheck.conformance.outcome import INCONCLUSIVE
 from raincheck.conformance.outcome import VIOLATED as SURPRISE
 from raincheck.conformance.tlc.counterexample import write_counterexample
-from raincheck.conformance.tlc.resultcache import ResultCache, hash_of, key_of
+from raincheck.conformance.tlc.graphdump import KeptGraph, comes_with_the_answer, graph_key
+from raincheck.conformance.tlc.resultcache import keep_answer, known_answer, question_key
 from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.tlc.tlc import ERROR, VIOLATED, Options, TlcResult, run_tlc, tlc_command
 from raincheck.conformance.tools.java import Java, find_java, tlc_jar
@@ -51,17 +55,22 @@ class Checker:
     java: Java
     jar: Path
     options: Options
-    cache: ResultCache | None
+    store: Store | None
     processes: Processes
+    graphs: bool = False
+    """Whether to keep TLC's state graphs, where they come with the answer, for `mirror`."""
 
     def ask(self, case: Case) -> Answer:
         """Return TLC's answer, from the cache if the very same question was asked before."""
         options = options_for(case, self.options)
         asked = case.configuration()
-        files, jar = files_of(case.module), hash_of(self.jar)
-        key = key_of(files, asked.text, jar, self.java.major, options)
-        if self.cache is not None and (known := self.cache.get(key)) is not None:
+        jar, major = hash_of(self.jar), self.java.major
+        key = question_key(files_of(case.module), asked.text, jar, major, options)
+        if self.store is not None and (known := known_answer(self.store, key)) is not None:
             return Answer(case, known, cached=True)
+        graph = None
+        if self.store is not None and self.graphs and comes_with_the_answer(asked):
+            graph = KeptGraph(self.store, graph_key(case.module, asked, jar, major))
         result = run_tlc(
             case.module,
             asked,
@@ -69,15 +78,19 @@ class Checker:
             processes=self.processes,
             java=self.java,
             jar=self.jar,
+            graph=graph.file if graph is not None and case.expected == HOLDS else None,
         )
-        if self.cache is not None:
-            self.cache.put(key, result)
+        if self.store is not None:
+            keep_answer(self.store, key, result)
+        if graph is not None:
+            graph.keep(result)
         return Answer(case, result)
 
 
 def options_for(case: Case, options: Options) -> Options:
     """Return how Java is best tuned for the case."""
-    return replace(options, short=case.tier != "deep" and (case.distinct or 0) < _LONG)
+    short = case.tier in TIERS[:-1] and (case.distinct or 0) < _LONG
+    return replace(options, short=short, check_deadlock=case.deadlock)
 
 
 def judge(answer: Answer) -> Result:
@@ -89,11 +102,9 @@ def judge(answer: Answer) -> Result:
         "depth": found.depth,
         "seconds": found.seconds,
         "cached": answer.cached,
-        "tier": case.tier,
-        "rule": case.rule,
     }
-    if case.flaw:
-        figures["flaw"] = case.flaw
+    known = {"tier": case.tier, "rule": case.rule, "flaw": case.flaw}
+    figures |= {name: text for name, text in known.items() if text}
     if found.trace:
         figures["trace_length"] = len(found.trace)
     verdict, detail = found.verdict, ""
@@ -138,10 +149,28 @@ def _pins(case: Case, found: TlcResult) -> str:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which cases, and what the machine may spend on them."""
-    parser.add_argument("--case", nargs="+", default=[], metavar="NAME", help="only these cases")
-    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="cases, protocols or globs (default: all of --tier); or, of any specification, "
+        "SPEC.tla and its .cfg files (default: SPEC.cfg)",
+    )
     parser.add_argument(
         "--tier", choices=TIERS, default="quick", help="how thorough (default: quick)"
+    )
+    parser.add_argument(
+        "--list", action="store_true", help="check nothing, but list the cases that are meant"
+    )
+    parser.add_argument(
+        "--no-deadlock",
+        action="store_true",
+        help="of a SPEC.tla: a state without a step is no error",
+    )
+    parser.add_argument(
+        "--keep-graphs",
+        action="store_true",
+        help="leave TLC's state graphs in the cache, for raincheck mirror to compare",
     )
     parser.add_argument(
         "--jobs", type=int, metavar="N", help="cases side by side (default: one per core)"
@@ -150,7 +179,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--write-cfg",
         nargs="+",
         default=[],
-        metavar=("DIR", "CASE"),
+        metavar=("DIR", "NAME"),
         help="check nothing, but write what TLC is asked: for each case (default: all) a .cfg, and "
         "the modules, so that they can be opened by hand",
     )
@@ -170,14 +199,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Check the chosen cases and write the evidence."""
     if args.write_cfg:
         return write_by_hand(args, ui)
-    cases = select(
-        load_cases(args.catalog), names=args.case, protocol=args.protocol, tier=args.tier
-    )
+    cases = cases_of(args)
+    again = reproduce(args)
+    if args.list:
+        return _listed(cases, ui, again)
     jobs = args.jobs if args.jobs is not None else _cores()
     if jobs < 1:
         raise UsageError(f"--jobs {jobs} runs nothing: give 1 or more.")
     options = _options(args)
-    again = reproduce(args)
     if args.dry_run:
         ui.announce("# in a folder that raincheck check --write-cfg has written:")
         for case in cases:
@@ -202,12 +231,10 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Write the cases as a TLA+ user opens them: each a .cfg, beside the modules."""
-    folder, names = Path(args.write_cfg[0]), (*args.write_cfg[1:], *args.case)
-    every = load_cases(args.catalog)
-    cases = select(every, names=names, protocol=args.protocol, tier=TIERS[-1])
+    folder, names = Path(args.write_cfg[0]), (*args.write_cfg[1:], *args.names)
+    cases = select(load_cases(args.catalog), names=names, tier=TIERS[-1])
     again = shlex.join(
         ["raincheck", "check", "--write-cfg", str(folder), *names]
-        + (["--protocol", args.protocol] if args.protocol else [])
         + (["--catalog", str(args.catalog)] if args.catalog else [])
     )
     texts = {case.cfg_name: case.cfg_text() for case in cases}
@@ -229,8 +256,9 @@ def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
     """Return the checker that the options ask for."""
-    cache = None if args.no_cache else ResultCache()
-    return Checker(find_java(), tlc_jar(), _options(args), cache, processes)
+    store = store_of(args.cache, unused=args.no_cache)
+    graphs = getattr(args, "keep_graphs", False)
+    return Checker(find_java(), tlc_jar(), _options(args), store, processes, graphs)
 
 
 def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> list[Answer]:
@@ -255,16 +283,34 @@ def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> lis
 
 def reproduce(args: argparse.Namespace) -> str:
     """Return the command that asks the same again."""
-    words = ["raincheck", "check"]
-    if args.case:
-        words += ["--case", *args.case]
-    if args.protocol:
-        words += ["--protocol", args.protocol]
-    if args.tier != "quick" and not args.case:
+    words = ["raincheck", "check", *args.names]
+    if args.tier != "quick":
         words += ["--tier", args.tier]
+    if args.no_deadlock:
+        words += ["--no-deadlock"]
     if args.catalog:
         words += ["--catalog", str(args.catalog)]
     return shlex.join([*words, "--seed", str(args.seed)])
+
+
+def cases_of(args: argparse.Namespace) -> tuple[Case, ...]:
+    """Return the cases that the words of the command line mean."""
+    if is_bare(args.names):
+        return bare_cases(args.names, deadlock=not getattr(args, "no_deadlock", False))
+    return select(load_cases(args.catalog), names=args.names, tier=args.tier)
+
+
+def _listed(cases: Sequence[Case], ui: Ui, again: str) -> Outcome:
+    """Say which cases are meant, and run none."""
+    width = max(len(case.name) for case in cases)
+    for case in cases:
+        line = (
+            f"{case.name:{width}}  {case.protocol:14}  {case.tier:5}  {case.expected}: {case.words}"
+        )
+        ui.announce(line)
+    keys = ("name", "protocol", "tier", "expected", "words")
+    rows = [{key: getattr(case, key) for key in keys} for case in cases]
+    return Outcome("check", (), f"{again} --list", {"cases": rows})
 
 
 def _options(args: argparse.Namespace) -> Options:

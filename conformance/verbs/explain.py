@@ -9,7 +9,8 @@ import json
 import shlex
 from pathlib import Path
 
-from raincheck.conformance.cases.tables import HOLDS, Case, load_cases, select
+from raincheck.conformance.cases.bare import BareCase
+from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.figures.explain import PROTOCOL as RING
@@ -26,16 +27,19 @@ from raincheck.conformance.tlc.story import diagram_of
 from raincheck.conformance.tlc.tlc import ERROR, VIOLATED, TlcResult
 from raincheck.conformance.tools.processes import Processes
 
-from .check import add_tool_arguments, checker_of
+from .check import add_tool_arguments, cases_of, checker_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which counterexample."""
+    """Which counterexamples."""
     parser.add_argument(
-        "case",
-        metavar="CASE",
-        help="a case of the catalog, the .json file of a counterexample, or raincore --figure N",
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help="cases, protocols or globs; SPEC.tla and a .cfg; the .json file of a counterexample; "
+        "or raincore --figure N",
     )
+    parser.add_argument("--tier", choices=TIERS, default="quick", help="of protocols and globs")
     parser.add_argument(
         "--steps", action="store_true", help="also list every variable that changes"
     )
@@ -44,52 +48,63 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Tell the story of the counterexample, and write it as text, picture and page."""
+    """Tell the story of each counterexample, and write it as text, picture and page."""
     if args.figure is not None:
-        if args.case != RING:
+        if args.names != [RING]:
             raise UsageError(f"--figure is for {RING}: raincheck explain {RING} --figure 12.")
         return explain_figure(args, ui)
-    if args.case == RING:
-        raise UsageError(f"{RING} is a protocol: name one of its cases, or add --figure 12.")
-    again = shlex.join(["raincheck", "explain", args.case, "--seed", str(args.seed)])
+    again = _reproduce(args)
     if args.dry_run:
-        ui.announce(f"would ask TLC as: {again.replace(' explain ', ' check --case ', 1)} -n")
+        ui.announce(f"would ask TLC as: {again.replace(' explain ', ' check ', 1)} -n")
         return Outcome("explain", (), again)
-    case, found = _find(args)
-    if found.verdict == ERROR:
-        raise UsageError(found.error)
+    found = _find(args)
+    for _, answer in found:
+        if answer.verdict == ERROR:
+            raise UsageError(answer.error)
     evidence = Evidence("explain", args.out)
-    figures: dict[str, object] = {"rule": case.rule, "trace_length": len(found.trace)}
-    if case.flaw:
-        figures["flaw"] = case.flaw
-    if found.verdict != VIOLATED or not found.trace:
-        ui.say(f"{case.name} holds: there is nothing to explain. {case.words}.")
-        result = Result(case.name, case.protocol, HOLDS, case.expected, figures)
-    else:
-        diagram = diagram_of(case, found)
-        ui.say(as_text(diagram))
-        if args.steps:
-            ui.say(as_steps(diagram))
-        write_counterexample(evidence, case, found)
-        ui.say(f"Picture: {args.out / FOLDER / f'{case.name}.html'}")
-        verdict = found.violated or INCONCLUSIVE
-        result = Result(case.name, case.protocol, verdict, case.expected, figures)
-    outcome = Outcome("explain", (result,), again)
+    results = tuple(_explained(case, answer, args, evidence, ui) for case, answer in found)
+    outcome = Outcome("explain", results, again)
     evidence.finish(outcome)
     return outcome
 
 
-def _find(args: argparse.Namespace) -> tuple[Case, TlcResult]:
-    """The case and its counterexample, TLC being asked if nobody did so before."""
-    cases = load_cases(args.catalog)
-    if args.case.endswith(".json"):
-        path = Path(args.case)
+def _explained(
+    case: Case, found: TlcResult, args: argparse.Namespace, evidence: Evidence, ui: Ui
+) -> Result:
+    figures: dict[str, object] = {"trace_length": len(found.trace)}
+    figures |= {name: text for name, text in (("rule", case.rule), ("flaw", case.flaw)) if text}
+    if found.verdict != VIOLATED or not found.trace:
+        words = f" {case.words}." if case.words else ""
+        ui.say(f"{case.name} holds: there is nothing to explain.{words}")
+        return Result(case.name, case.protocol, HOLDS, case.expected, figures)
+    diagram = diagram_of(case, found)
+    ui.say(as_text(diagram))
+    if args.steps or isinstance(case, BareCase):
+        ui.say(as_steps(diagram))
+    write_counterexample(evidence, case, found)
+    ui.say(f"Picture: {args.out / FOLDER / f'{case.name}.html'}")
+    verdict = found.violated or INCONCLUSIVE
+    return Result(case.name, case.protocol, verdict, case.expected, figures)
+
+
+def _reproduce(args: argparse.Namespace) -> str:
+    words = ["raincheck", "explain", *args.names]
+    words += ["--tier", args.tier] if args.tier != "quick" else []
+    words += ["--catalog", str(args.catalog)] if args.catalog else []
+    return shlex.join([*words, "--seed", str(args.seed)])
+
+
+def _find(args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
+    """The cases and what TLC said, TLC being asked if nobody did so before."""
+    if len(args.names) == 1 and args.names[0].endswith(".json"):
+        path = Path(args.names[0])
         found = read_counterexample(path)
-        return select(cases, names=[_case_of(path)])[0], found
-    case = select(cases, names=[args.case])[0]
+        (case,) = select(load_cases(args.catalog), names=[_case_of(path)])
+        return [(case, found)]
+    cases = cases_of(args)
     with Processes() as processes:
-        answer = checker_of(args, processes).ask(case)
-    return case, answer.result
+        checker = checker_of(args, processes)
+        return [(case, checker.ask(case).result) for case in cases]
 
 
 def _case_of(path: Path) -> str:

@@ -9,8 +9,6 @@ catalog says that it is violated.
 from __future__ import annotations
 
 import argparse
-import importlib
-import importlib.util
 import shlex
 import tempfile
 import time
@@ -23,10 +21,29 @@ from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.cases.tables import TIERS, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.store import (
+    Found,
+    Store,
+    code_key,
+    gathered,
+    hash_of,
+    key_of,
+    store_of,
+    tools_key,
+)
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols import registry
 from raincheck.conformance.tlc.compare import compare
-from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
+from raincheck.conformance.tlc.graphdump import (
+    Dump,
+    KeptGraph,
+    comes_with_the_answer,
+    dump_command,
+    dump_graph,
+    graph_key,
+)
 from raincheck.conformance.tlc.stategraph import of_machine
+from raincheck.conformance.tools.java import find_java, tlc_jar
 from raincheck.model.machine.explore import Exploration, Progress, explore
 from raincheck.model.machine.machine import Machine
 from raincheck.model.machine.values import Value
@@ -49,33 +66,24 @@ class Case:
     asked: Configuration
     expected: str = HOLDS
     distinct: int | None = None  # how many states the catalog says there are
+    tier: str = TIERS[0]  # in which it is compared
 
 
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
     """Return the protocol's model for the constants; raise UsageError if there is none."""
+    record = registry.protocol(protocol)
+    machine = record.get("model")
     try:
-        model = importlib.import_module(f"raincheck.model.{protocol}.system")
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"There is no model of {protocol!r}: write model/{protocol}/system.py."
-        ) from error
-    if not hasattr(model, "machine"):
-        raise UsageError(
-            f"model/{protocol}/system.py has no function machine(constants): write it."
-        )
-    try:
-        made: Machine[Any] = model.machine(constants)
+        made: Machine[Any] = machine(constants)
     except ValueError as error:
-        raise UsageError(f"{where} does not fit model/{protocol}/system.py: {error}.") from error
+        raise UsageError(f"{where} does not fit {record.model}: {error}.") from error
     return made
 
 
 def has_model(protocol: str) -> bool:
     """Tell whether there is a model of the protocol."""
-    try:
-        return importlib.util.find_spec(f"raincheck.model.{protocol}.system") is not None
-    except ModuleNotFoundError:
-        return False
+    record = registry.protocols().get(protocol)
+    return record is not None and record.offers("model")
 
 
 def mirror_case(
@@ -144,15 +152,20 @@ def promises(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which cases: of the catalog, or one instance given by its files."""
-    parser.add_argument("case", nargs="*", help="cases of the catalog (default: all of --tier)")
+    parser.add_argument(
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="cases, protocols or globs (default: all of --tier)",
+    )
     parser.add_argument(
         "--tier", choices=TIERS, default="quick", help="with the tiers before it (default quick)"
     )
     parser.add_argument(
         "--limit", type=int, default=LIMIT, metavar="N", help=f"most states (default {LIMIT})"
     )
-    parser.add_argument("--protocol", metavar="NAME", help="only this protocol's cases")
-    own = parser.add_argument_group("an instance of --protocol that is not in the catalog")
+    own = parser.add_argument_group("an instance that is not in the catalog")
+    own.add_argument("--protocol", metavar="NAME", help="whose model it is an instance of")
     own.add_argument("--module", type=Path, metavar="FILE", help="its .tla")
     own.add_argument("--cfg", type=Path, metavar="FILE", help="its .cfg")
 
@@ -166,6 +179,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             ui.announce(shlex.join(dump_command(case.module, case.asked.path, Path(case.name))))
         return Outcome("mirror", (), again)
     evidence = Evidence("mirror", args.out)
+    comparer = Comparer(store_of(args.cache, unused=args.no_cache), args.limit)
     results: list[Result] = []
     left_out: list[dict[str, str]] = []
     with ui.progress(len(cases), "mirror") as steps:
@@ -177,21 +191,15 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
         for case in cases:
             # Without a name nobody waits for this case, and an exploration up to the limit is long.
-            by_name = case.name in args.case or args.cfg is not None
-            if not by_name and (case.distinct or 0) > args.limit:
-                leave_out(case, f"it has {case.distinct} states, more than --limit {args.limit}")
+            by_name = case.name in args.names or args.cfg is not None
+            if not by_name and (reason := _unwanted(case, args)):
+                leave_out(case, reason)
                 continue
-            if not by_name and not has_model(case.protocol):
-                # Several protocols together: each has a model of its own.
-                leave_out(case, f"there is no model/{case.protocol}/system.py")
-                continue
-            machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
 
             def tell(at: Progress, name: str = case.name) -> None:
                 steps.advance(0, f"{name}: {at.states} states, {at.waiting} waiting")
 
-            with tempfile.TemporaryDirectory(prefix="raincheck-mirror-") as workdir:
-                result = mirror_case(case, machine, Path(workdir), limit=args.limit, progress=tell)
+            result = comparer.compared(case, tell)
             if result.verdict == INCONCLUSIVE and not by_name:
                 leave_out(case, result.detail)
                 continue
@@ -205,18 +213,87 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     return outcome
 
 
+def _unwanted(case: Case, args: argparse.Namespace) -> str:
+    """Say why a case that nobody named is left out, if it is."""
+    if TIERS.index(case.tier) > TIERS.index(args.tier):
+        return (
+            f"it is mirrored in the tier {case.tier}: its graph is much larger than what it shows"
+        )
+    if (case.distinct or 0) > args.limit:
+        return f"it has {case.distinct} states, more than --limit {args.limit}"
+    if not has_model(case.protocol):
+        # Several protocols together: each has a model of its own.
+        return f"{case.protocol} has no model"
+    return ""
+
+
+@dataclass(slots=True)
+class Comparer:
+    """What compares the cases of a run, and where the evidence of earlier ones is."""
+
+    store: Store | None
+    limit: int = LIMIT
+    _tools: tuple[str, int] | None = None
+
+    def compared(self, case: Case, progress: Callable[[Progress], None]) -> Result:
+        """Return the result of a case: kept from an earlier run, or found now."""
+        machine = machine_of(case.protocol, case.asked.constants, case.asked.where)
+
+        def gather() -> Found:
+            with tempfile.TemporaryDirectory(prefix="raincheck-mirror-") as workdir:
+                result = mirror_case(
+                    case,
+                    machine,
+                    Path(workdir),
+                    limit=self.limit,
+                    dump=self.dump,
+                    progress=progress,
+                )
+            return Found((result,))
+
+        (result,) = gathered(self.store, "mirror", lambda: self.key(case), gather).results
+        return result
+
+    def key(self, case: Case) -> str:
+        """Return the key of all that a comparison depends on."""
+        return key_of(
+            name=case.name,
+            graph=self.graph_of(case.module, case.asked),
+            asked=case.asked.text,
+            expected=case.expected,
+            limit=self.limit,
+            code=code_key(__name__, *registry.protocol(case.protocol).modules("model")),
+            tools=tools_key(),
+        )
+
+    def graph_of(self, module: Path, asked: Configuration) -> str:
+        """Return the key of TLC's graph."""
+        if self._tools is None:
+            self._tools = hash_of(tlc_jar()), find_java().major
+        return graph_key(module, asked, *self._tools)
+
+    def dump(self, module: Path, asked: Configuration, workdir: Path) -> Dump:
+        """Return TLC's graph: the one that a check has left in the store, or a fresh one."""
+        if self.store is not None and comes_with_the_answer(asked):
+            kept = KeptGraph(self.store, self.graph_of(module, asked)).take(asked)
+            if kept is not None:
+                return kept
+        return dump_graph(module, asked, workdir)
+
+
 def _chosen(args: argparse.Namespace) -> list[Case]:
     own = {"--protocol": args.protocol, "--module": args.module, "--cfg": args.cfg}
     missing = [option for option, value in own.items() if value is None]
-    if {"--module", "--cfg"} <= {*missing}:
-        protocol, catalog = args.protocol or "", load_cases()
-        chosen = select(catalog, names=args.case, protocol=protocol, tier=args.tier, modelled=True)
+    if len(missing) == len(own):
+        chosen = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
         return [
-            Case(c.name, c.protocol, c.module, c.configuration(), c.expected, c.distinct)
+            Case(
+                c.name, c.protocol, c.module, c.configuration(), c.expected, c.distinct, c.mirrored
+            )
             for c in chosen
         ]
-    if missing or args.case:
-        wrong = "without a case of the catalog" if args.case else f"with {' and '.join(missing)}"
+    if missing or args.names:
+        wrong = "without a case of the catalog" if args.names else f"with {' and '.join(missing)}"
         raise UsageError(f"Give {', '.join(own)} together, {wrong}.")
     for path in (args.module, args.cfg):
         if not path.is_file():
@@ -225,10 +302,9 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
 
 
 def _reproduce(args: argparse.Namespace) -> str:
-    words = ["raincheck", "mirror", *args.case]
-    if args.protocol is not None:
-        words += ["--protocol", args.protocol]
+    words = ["raincheck", "mirror", *args.names]
     if args.cfg is not None:
+        words += ["--protocol", args.protocol]
         words += ["--module", str(args.module), "--cfg", str(args.cfg)]
     if args.tier != TIERS[0]:
         words += ["--tier", args.tier]

@@ -14,34 +14,27 @@ import shlex
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
-from raincheck.conformance.cases.tables import Case, load_cases, select
+from raincheck.conformance.cases.tables import Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.replay.core_mutants import of_protocol, try_faces, undone_by_faces
-from raincheck.conformance.replay.group import MakeCore
-from raincheck.conformance.replay.lockstep import lockstep
-from raincheck.conformance.replay.mutants import Mutant, core_maker, load_mutants, write_spec
-from raincheck.conformance.replay.pair import Differs, Pair, instance
-from raincheck.conformance.replay.protocol import spec_actions
-from raincheck.conformance.replay.replay import Prepared, replay
-from raincheck.conformance.replay.undoing import RUNS, Undone, undo_sequencer
+from raincheck.conformance.replay.coverage import spec_actions
+from raincheck.conformance.replay.killers import cases_for, try_mutant, undone_switches
+from raincheck.conformance.replay.mutants import Mutant, load_mutants, write_spec
+from raincheck.conformance.replay.undoing import RUNS
 from raincheck.conformance.replay.undoing import table as undo_table
 from raincheck.conformance.tlc.tlc import ERROR, run_tlc
 from raincheck.conformance.tools.java import find_java
 from raincheck.model.machine.explore import explore
 
-from .generate import prepare
 from .mirror import has_model, machine_of
-
-EXAMPLES: Final = 100
-"""How many examples lockstep may spend on a mutant, over each kind of views."""
 
 SMALL: Final = 3_000
 """Cases of at most so many states show which actions are reached."""
@@ -49,9 +42,10 @@ SMALL: Final = 3_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Which mutants."""
-    parser.add_argument("mutant", nargs="*", help="mutants of spec/mutants (default: all)")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help="mutants, protocols, globs (default: all)"
+    )
     parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
-    parser.add_argument("--protocol", default="", metavar="NAME", help="only this protocol's")
     parser.add_argument(
         "--undo",
         action="store_true",
@@ -79,16 +73,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     catalog = load_cases()
     cases = {case.name: case for case in catalog}
     protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
-    if args.protocol and args.protocol not in protocols:
-        raise UsageError(f"The catalog has no protocol {args.protocol}: {', '.join(protocols)}.")
-    wanted = (args.protocol,) if args.protocol else protocols
+    whole = protocols_in(args.names, catalog)
+    wanted = whole or protocols
     every = load_mutants()
     fits(every, cases)
-    mutants = [
-        mutant
-        for mutant in chosen(every, args.mutant, quick=args.quick)
-        if mutant.protocol in wanted
-    ]
+    mutants = chosen(every, args.names, protocols, quick=args.quick)
     again = _again(args)
     if args.dry_run:
         for mutant in mutants:
@@ -100,51 +89,43 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     evidence = Evidence("mutate", args.out)
     switches = (
         []
-        if args.mutant
-        else undone_by_faces(wanted, catalog, seed=args.seed, runs=args.runs, quick=args.quick)
+        if len(args.names) > len(whole)
+        else undone_switches(
+            wanted, catalog, every, seed=args.seed, runs=args.runs, quick=args.quick
+        )
     )
     if args.undo:
         rows = [
-            row
-            for protocol in wanted
-            for row in undone_rows(protocol, mutants, cases, switches, args.seed)
+            try_mutant(mutant, cases_for(mutant, catalog), seed=args.seed, runs=args.runs)
+            for mutant in mutants
+            if mutant.undo
         ]
+        rows = sorted((*rows, *switches), key=lambda row: wanted.index(row.protocol))
         text = undo_table(rows)
         ui.say(text)
         outcome = Outcome("mutate", tuple(row.result() for row in rows), again)
         evidence.write_text("undone.txt", text + "\n")
         evidence.finish(outcome)
         return outcome
-    graphs: dict[str, Prepared] = {}
     results = []
     with ui.progress(len(mutants), "mutate") as steps:
         for mutant in mutants:
-            mine = [cases[name] for name in mutant.cases]
-            protocol = mutant.protocol
             if mutant.of_spec:
-                result = try_spec(mutant, mine)
-            elif protocol != "sequencer":
-                theirs = mine or of_protocol(catalog, protocol)
-                row = try_faces(
-                    mutant, protocol, theirs, seed=args.seed, runs=args.runs, both=not args.quick
-                )
-                killers = [str(row.result().figures["killed_by"])] if row.found else []
-                detail = "" if killers else "survives: neither replay nor lockstep notices it"
-                verdict = HOLDS if killers else VIOLATED
-                began = time.monotonic() - row.seconds
-                result = _result(mutant, verdict, began, killers, detail, protocol)
+                result = try_spec(mutant, [cases[name] for name in mutant.cases])
             else:
-                for case in mine:
-                    if case.name not in graphs:
-                        graphs[case.name] = prepare(case)
-                part = [graphs[case.name] for case in mine]
-                result = try_implementation(mutant, part, seed=args.seed, both=not args.quick)
+                result = try_implementation(
+                    mutant,
+                    cases_for(mutant, catalog),
+                    seed=args.seed,
+                    runs=args.runs,
+                    both=not args.quick,
+                )
             results.append(result)
             if result.verdict != HOLDS:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
-    if not args.mutant and not args.quick:
+    if len(args.names) == len(whole) and not args.quick:
         for protocol in filter(has_model, wanted):
             found = properties_broken(catalog, mutants, results, protocol)
             results += [found, actions_reached(catalog, protocol)]
@@ -156,7 +137,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Take out each rule of the checkers in turn."""
-    if args.mutant or args.protocol or args.undo or args.quick:
+    if args.names or args.undo or args.quick:
         raise UsageError("--judges tries all rules of the checkers: give it alone.")
     again = _again(args)
     rules = all_rules()
@@ -199,13 +180,15 @@ def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
                 raise UsageError(f"mutant {mutant.name}: {name} is no case of {mutant.protocol}.")
 
 
-def chosen(mutants: Iterable[Mutant], names: Iterable[str], *, quick: bool) -> list[Mutant]:
-    """Return the named mutants, or all, or the quick ones."""
+def chosen(
+    mutants: Iterable[Mutant], names: Iterable[str], protocols: Iterable[str], *, quick: bool
+) -> list[Mutant]:
+    """Return the mutants that the names mean, or all; of those the quick ones. A protocol may have
+    none."""
     known = {mutant.name: mutant for mutant in mutants}
-    for name in names:
-        if name not in known:
-            raise UsageError(f"There is no mutant {name}: spec/mutants/ lists them.")
-    wanted = [known[name] for name in dict.fromkeys(names)] or list(known.values())
+    groups = {each: [m.name for m in known.values() if m.protocol == each] for each in protocols}
+    words = [name for name in names if groups.get(name.replace("-", "_")) != []]
+    wanted = meant(words, known, groups, what="mutant") if names else known.values()
     return [mutant for mutant in wanted if mutant.quick or not quick]
 
 
@@ -223,7 +206,7 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
             raise UsageError(f"mutant {mutant.name}: {case.name} does not ask for {mutant.breaks}.")
         with tempfile.TemporaryDirectory(prefix="raincheck-mutant-") as name:
             folder = Path(name)
-            write_spec(mutant, folder)
+            write_spec(mutant, case.module.parent, folder)
             alone = asked.instead(f"{asked.behaviour_only()}{keyword} {mutant.breaks}\n")
             found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:
@@ -240,53 +223,15 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
 
 
 def try_implementation(
-    mutant: Mutant, cases: Iterable[Prepared], *, seed: int, both: bool = True
+    mutant: Mutant, cases: Sequence[Case], *, seed: int, runs: int = RUNS, both: bool = True
 ) -> Result:
-    """Replay the damaged cores, and run them in lockstep: always if `both`, else if need be."""
-    started = time.monotonic()
-    make = core_maker(mutant)
-    killers: list[str] = []
-    for prepared in cases:
-        done = replay(prepared, make=make)
-        if done.mismatches:
-            first = done.mismatches[0]
-            killers.append(f"replay {prepared.name} walk {first.walk} step {first.step}")
-            break
-    if mutant.schedule:
-        killers += _played(mutant, make)
-    if both or not killers:
-        for synchronous in (True, False):
-            walked = lockstep(
-                seed_=seed,
-                examples=EXAMPLES,
-                virtual_synchrony=synchronous,
-                make=make,
-                shrink=False,  # that it is noticed is all that counts here
-            )
-            if walked.mismatch is not None:
-                over = "synchronous" if synchronous else "weak"
-                killers.append(f"lockstep over {over} views in {walked.mismatch.step} moves")
-                break
-    detail = "" if killers else "survives: neither replay nor lockstep notices it"
-    return _result(mutant, HOLDS if killers else VIOLATED, started, killers, detail)
-
-
-def _played(mutant: Mutant, make: MakeCore) -> list[str]:
-    """Play the mutant's own schedule; a sound core must pass it."""
-    for maker in (None, make):
-        pair = Pair(instance(founders="ab", virtual_synchrony=False), maker, name=mutant.name)
-        try:
-            for move in mutant.schedule:
-                pair.play(move)
-        except Differs as parted:
-            if maker is None:
-                raise UsageError(
-                    f"mutant {mutant.name}: sound cores fail its schedule: {parted}"
-                ) from parted
-            return [f"schedule in {parted.mismatch.step} moves"]
-        except ValueError as error:
-            raise UsageError(f"mutant {mutant.name}: its schedule is wrong: {error}.") from error
-    return []
+    """Ask replay and lockstep about the damaged cores: both of them, or until one notices."""
+    row = try_mutant(mutant, cases, seed=seed, runs=runs, both=both)
+    killers = [row.killers] if row.found else []
+    detail = "" if killers else row.problem or "survives: neither replay nor lockstep notices it"
+    verdict = HOLDS if killers else VIOLATED
+    started = time.monotonic() - row.seconds
+    return _result(mutant, verdict, started, killers, detail, mutant.protocol)
 
 
 def _result(
@@ -338,7 +283,7 @@ def properties_broken(
 def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Result:
     """Return whether each action is taken somewhere in the graphs of the small repaired cases."""
     reached: Counter[str] = Counter()
-    cases = select(catalog, protocol=protocol)
+    cases = select(catalog, names=[protocol])
     for case in cases:
         if case.expected == CATALOG_HOLDS and (case.distinct or SMALL + 1) <= SMALL:
             model = machine_of(protocol, case.constants, case.name)
@@ -355,32 +300,9 @@ def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Res
     return Result(f"{protocol}-actions", protocol, verdict, figures=figures, detail=detail)
 
 
-def undone_rows(
-    protocol: str,
-    mutants: Iterable[Mutant],
-    cases: Mapping[str, Case],
-    switches: Iterable[Undone],
-    seed: int,
-) -> list[Undone]:
-    """Return the protocol's rows of the table."""
-    if protocol != "sequencer":
-        return [row for row in switches if row.protocol == protocol]
-    return [
-        undo_sequencer(
-            mutant,
-            [prepare(cases[name]) for name in mutant.cases],
-            _played(mutant, core_maker(mutant)),
-            seed=seed,
-        )
-        for mutant in mutants
-        if mutant.undo and mutant.protocol == protocol
-    ]
-
-
 def _again(args: argparse.Namespace) -> str:
-    words = ["raincheck", "mutate", *args.mutant]
+    words = ["raincheck", "mutate", *args.names]
     words += ["--quick"] if args.quick else []
-    words += ["--protocol", args.protocol] if args.protocol else []
     words += ["--undo"] if args.undo else []
     words += ["--judges"] if args.judges else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []

@@ -7,16 +7,27 @@ step for which there is a counterexample to induction is violated, and the state
 import argparse
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import z3
 
-from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.cases.names import meant
+from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, as_json_text
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
+from raincheck.conformance.evidence.store import (
+    Found,
+    code_key,
+    gathered,
+    key_of,
+    store_of,
+    tools_key,
+)
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.registry import offering
 from raincheck.model.proof.bounded import Search
-from raincheck.model.proof.claims import Proof, proof_of, proved
+from raincheck.model.proof.claims import Proof, proof_in
 from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
 
 SEEDS = "1,2"
@@ -27,10 +38,10 @@ SHOWN = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of `raincheck prove`."""
     parser.add_argument(
-        "--protocol",
-        default="",
+        "names",
+        nargs="*",
         metavar="NAME",
-        help="whose proof, as in model/NAME/proof/theory.py (default: all)",
+        help="whose proof: protocols or globs (default: all that have one)",
     )
     parser.add_argument(
         "--property",
@@ -97,9 +108,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             )
         return Outcome("prove", (), again)
     evidence = Evidence("prove", args.out)
+    store = store_of(args.cache, unused=args.no_cache)
     results: list[Result] = []
     for task in tasks:
-        results += task.done(seeds, args.timeout * 1000, evidence, ui)
+        key = partial(task.key, seeds, args)
+        found = gathered(store, "prove", key, partial(task.done, seeds, args.timeout * 1000, ui))
+        for name, text in found.files.items():
+            evidence.write_text(name, text)
+        results += found.results
     outcome = Outcome("prove", tuple(results), again)
     evidence.finish(outcome)
     return outcome
@@ -125,9 +141,20 @@ class _Task:
             if each.kind != "implied" or each.claim in self.wanted
         ]
 
-    def done(
-        self, seeds: Sequence[int], timeout: int, evidence: Evidence, ui: Ui
-    ) -> Iterable[Result]:
+    def key(self, seeds: Sequence[int], args: argparse.Namespace) -> str:
+        """Return the key of all that the verdict depends on."""
+        return key_of(
+            protocol=self.proof.protocol,
+            without=[name for name in args.without if name in self.proof.without],
+            wanted=self.wanted,
+            prefix=self.prefix,
+            seeds=seeds,
+            timeout=args.timeout,
+            code=code_key(__name__, self.proof.module),
+            tools=tools_key("z3-solver"),
+        )
+
+    def done(self, seeds: Sequence[int], timeout: int, ui: Ui) -> Found:
         """Prove it, and leave the evidence."""
         subject = self.subject
         tallies = _prove(self.work, seeds, timeout, ui)
@@ -138,17 +165,20 @@ class _Task:
             ui.say(f"{len(unproved)} obligations are open: looking for counterexamples")
             reports = explained(unproved, subject, self.proof, self.basis, search, SHOWN)
         steps = _steps(subject, tallies, seeds, reports)
-        evidence.write_text(f"{self.prefix}invariant.txt", readable(subject))
         attempts = [each for tally in tallies.values() for each in tally.attempts]
-        evidence.write_json(f"{self.prefix}obligations.json", rows(attempts))
+        files = {
+            f"{self.prefix}invariant.txt": readable(subject),
+            f"{self.prefix}obligations.json": as_json_text(rows(attempts)),
+        }
         for (claim, transition), text in reports.items():
             name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
-            evidence.write_text(f"counterexamples/{self.prefix}{name}.txt", text + "\n")
-        return (
+            files[f"counterexamples/{self.prefix}{name}.txt"] = text + "\n"
+        results = (
             *steps,
             _vacuity(subject, search, ui),
             *(_property(subject.name, name, tallies, steps, seeds) for name in self.wanted),
         )
+        return Found(results, files)
 
 
 # ---------------------------------------------------------------------- what was asked
@@ -166,7 +196,12 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 def _tasks(args: argparse.Namespace) -> list[_Task]:
     """What to prove; raise UsageError if a name is nobody's."""
-    proofs = [_proof(name) for name in ([args.protocol] if args.protocol else proved())]
+    there = {each.name: each for each in offering("proof")}
+    if not there:
+        raise Inconclusive("No protocol here offers a proof: name one as `proof` in its record.")
+    groups = {name: [name] for name in there}
+    records = meant(args.names, there, groups, what="proof") or tuple(there.values())
+    proofs = [proof_in(each.module("proof")) for each in records]
     _known("--without", args.without, [name for each in proofs for name in each.without])
     tasks = []
     for proof in proofs:
@@ -186,15 +221,6 @@ def _tasks(args: argparse.Namespace) -> list[_Task]:
     return [task for task in tasks if task.wanted]
 
 
-def _proof(protocol: str) -> Proof:
-    try:
-        return proof_of(protocol)
-    except LookupError as lacking:
-        raise UsageError(
-            f"--protocol {protocol} has no proof ({lacking}): there is {', '.join(proved())}."
-        ) from lacking
-
-
 def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:
     for name in names:
         if name not in there:
@@ -204,7 +230,7 @@ def _known(option: str, names: Iterable[str], there: Sequence[str]) -> None:
 
 
 def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
-    words = ["raincheck prove", *([f"--protocol {args.protocol}"] if args.protocol else [])]
+    words = ["raincheck prove", *args.names]
     words += [f"--property {name}" for name in args.property]
     words += [f"--without {name}" for name in args.without]
     return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])

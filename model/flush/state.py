@@ -6,11 +6,11 @@ The twin of the VARIABLES of `spec/Flush.tla` and the CONSTANTS of `spec/MCFlush
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
@@ -67,35 +67,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    def camel(name: str) -> str:
-        return "".join(word.capitalize() for word in name.split("_"))
-
-    switches = {f.name: of(camel(f.name), bool) for f in fields(Rules) if f.name != "design"}
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        founders=nodes("Founders"),
-        senders=nodes("Senders"),
-        max_sent=of("MaxSent", int),
-        crashers=nodes("Crashers"),
-        requesters=nodes("Requesters"),
-        max_requests=of("MaxRequests", int),
-        max_views=of("MaxViews", int),
-        unicasters=nodes("Unicasters"),
-        fifo_unicast=of("FifoUnicast", bool),
-        fifo_multicast=of("FifoMulticast", bool),
-        accurate_suspicions=of("AccurateSuspicions", bool),
-        acks_before_resume=of("AcksBeforeResume", bool),
-        one_queue=of("OneQueue", bool),
-        next_unsuspected=of("NextUnsuspected", bool),
-        rules=Rules(of("Design", str), **switches),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values)
 
 
 def variables(constants: Constants, state: State) -> dict[str, Value]:

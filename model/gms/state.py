@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias, TypeVar
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.runs import Address
 
@@ -113,53 +113,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    def sides() -> frozenset[frozenset[str]]:
-        found: set[frozenset[str]] = set()
-        for side in of("Sides", frozenset):
-            if not isinstance(side, frozenset):
-                raise ValueError(f"constant Sides has {side!r}; a set of nodes is wanted")
-            found.add(frozenset(map(str, side)))
-        return frozenset(found)
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        founders=nodes("Founders"),
-        crashers=nodes("Crashers"),
-        max_crashes=of("MaxCrashes", int),
-        leavers=nodes("Leavers"),
-        returners=nodes("Returners"),
-        impatient=of("Impatient", bool),
-        requesters=nodes("Requesters"),
-        senders=nodes("Senders"),
-        max_said=of("MaxSaid", int),
-        max_views=of("MaxViews", int),
-        doubters=nodes("Doubters"),
-        sides=sides(),
-        fifo_unicast=of("FifoUnicast", bool),
-        accurate_suspicion=of("AccurateSuspicion", bool),
-        virtual_synchrony=of("VirtualSynchrony", bool),
-        retry_join=of("RetryJoin", bool),
-        digest_first=of("DigestFirst", bool),
-        plus_one=of("PlusOne", bool),
-        view_in_band=of("ViewInBand", bool),
-        rules=Rules(
-            flush=of("Flush", bool),
-            pending=of("Pending", str),
-            install_when=of("InstallWhen", str),
-            view_acks=of("ViewAcks", bool),
-            takeover=of("Takeover", bool),
-            readmit=of("Readmit", bool),
-            idempotent_join=of("IdempotentJoin", bool),
-            incarnations=of("Incarnations", bool),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values)
 
 
 # ---------------------------------------------------------------------- as the spec has it

@@ -8,6 +8,7 @@ by node.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
@@ -45,6 +46,8 @@ class Composed(ABC, Generic[S, L]):
 
     name: ClassVar[str]
     handlers: ClassVar[Mapping[str, Handler]]
+    batch: ClassVar[int] = 1
+    """Most messages that lockstep brings a node at once."""
     rules: Any
     nodes: tuple[str, ...]
 
@@ -76,6 +79,25 @@ class Composed(ABC, Generic[S, L]):
         None where the network cannot take them, so that the step is not enabled.
         """
 
+    def arriving(self, state: S, node: str) -> tuple[Any, ...]:  # noqa: ARG002
+        """Return inputs that the network has for the node now, but which its guards may refuse."""
+        return ()
+
+    def together(self, move: Move[S], size: int) -> Move[S]:  # noqa: ARG002
+        """Return the move with up to `size` messages at once, of which the move's is the first.
+
+        A batch leads where its messages lead one by one. Where `batch` is 1 it is the move itself.
+        """
+        return move
+
+    def size(self, move: Move[S]) -> int:  # noqa: ARG002
+        """Return how many of the spec's steps the move consists of."""
+        return 1
+
+    def choice(self, state: S, move: Move[S]) -> dict[str, Any]:  # noqa: ARG002
+        """Return what a schedule says of the move's first step beyond its arguments."""
+        return {}
+
     def steps(self, state: S) -> Iterator[Step[S]]:
         """Yield the moves as the explorer and the mirror check read them."""
         for move in self.moves(state):
@@ -98,3 +120,12 @@ class Composed(ABC, Generic[S, L]):
         if target is not None:
             given = (node, *event) if args is None else args
             yield Move(action, given, target, node, event, answer.outputs)
+
+
+def handlers_of(inputs: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Handler]:
+    """Return the handlers of these inputs: ReceiveYes has the function `receive_yes`."""
+    return {name: namespace[_snake(name)] for name in inputs}
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()

@@ -1,30 +1,71 @@
-"""The constants of a case's configuration, as a model reads them."""
+"""The constants of a case, as a model reads them: each becomes the field of a dataclass."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TypeVar
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
 from .machine import Value
 
 T = TypeVar("T")
 
+_ATOMS: Final = (bool, int, str)
 
-class Given:
-    """The values that a configuration gives; they raise ValueError naming what is not as wanted."""
 
-    def __init__(self, values: Mapping[str, Value]) -> None:
-        self._values = values
+def camel(name: str) -> str:
+    """Return a field's name as specifications write it: max_sent is MaxSent."""
+    return "".join(word.capitalize() for word in name.split("_"))
 
-    def of(self, name: str, kind: type[T]) -> T:
-        """Return the constant, which must be of that kind. The empty set may be written as ()."""
-        given = self._values.get(name)
-        if type(given) is tuple and not given and kind is frozenset:
-            given = frozenset()
-        if type(given) is not kind:
-            raise ValueError(f"constant {name} is {given!r}; a {kind.__name__} is wanted")
-        return given
 
-    def nodes(self, name: str) -> frozenset[str]:
-        """Return a set of nodes."""
-        return frozenset(str(n) for n in self.of(name, frozenset))
+def constants_of(
+    kind: type[T],
+    values: Mapping[str, Value],
+    names: Mapping[str, str] | None = None,
+    **given: Any,
+) -> T:
+    """Return the dataclass whose fields are the constants, each by its type.
+
+    A field `max_sent: int` is the constant MaxSent, unless `names` has another name for it. Texts,
+    numbers and truth values are taken as they are; a set of nodes is a frozenset of texts, or a
+    tuple of them in order; a dataclass within takes its own constants. `given` are fields that
+    are no constants. Raises ValueError naming the constant that is missing or of a wrong kind.
+    """
+    made = dict(given)
+    for name, wanted in _fields_of(kind).items():
+        if name in given:
+            continue
+        if isinstance(wanted, type) and is_dataclass(wanted):
+            made[name] = constants_of(wanted, values, names)
+        else:
+            made[name] = constant(values, (names or {}).get(name) or camel(name), wanted)
+    return kind(**made)
+
+
+def _fields_of(kind: Any) -> dict[str, Any]:
+    hints = get_type_hints(kind)
+    return {each.name: hints[each.name] for each in fields(kind)}
+
+
+def constant(values: Mapping[str, Value], name: str, wanted: Any) -> Any:
+    """Return one constant, of the wanted type; raise ValueError if it is of another kind."""
+    return _as(wanted, name, values.get(name))
+
+
+def _as(wanted: Any, name: str, value: Value | None) -> Any:
+    if wanted in _ATOMS:
+        if type(value) is not wanted:
+            raise ValueError(f"constant {name} is {value!r}; a {wanted.__name__} is wanted")
+        return value
+    if value == ():  # how TLC prints the empty set of functions, and some write the empty set
+        value = frozenset()
+    if not isinstance(value, frozenset):
+        raise ValueError(f"constant {name} is {value!r}; a frozenset is wanted")
+    inner = get_args(wanted)[0]
+    if get_origin(wanted) is tuple:
+        return tuple(sorted(map(str, value)))
+    if inner is str:
+        return frozenset(map(str, value))
+    if not all(isinstance(each, frozenset) for each in value):
+        raise ValueError(f"constant {name} is {value!r}; a set of sets of nodes is wanted")
+    return frozenset(_as(inner, name, each) for each in value)

@@ -69,11 +69,16 @@ def order(value: Value) -> tuple[object, ...]:
 def in_order(values: Iterable[Value]) -> list[Value]:
     """Return the values sorted by `order`."""
     found = list(values)
+    if len(found) < 2:
+        return found
     kinds = set(map(type, found))
-    if kinds <= {int} or kinds <= {str}:
+    if len(kinds) == 1 and kinds <= _ORDERED:
         # Python's own order agrees with `order` here and is much faster.
         return cast("list[Value]", sorted(cast("list[str]", found)))
     return sorted(found, key=cast("Callable[[Value], str]", order))
+
+
+_ORDERED: Final = frozenset({int, str})
 
 
 class Fcn(Mapping["Value", "Value"]):
@@ -111,12 +116,14 @@ class Fcn(Mapping["Value", "Value"]):
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
-        return isinstance(other, Fcn) and hash(self) == hash(other) and self._map == other._map
+        return isinstance(other, Fcn) and self._map == other._map
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            object.__setattr__(self, "_hash", hash(frozenset(self._map.items())))
-        return cast("int", self._hash)
+        found = self._hash
+        if found is None:
+            found = hash(frozenset(self._map.items()))
+            object.__setattr__(self, "_hash", found)
+        return found
 
     def __setattr__(self, key: str, value: object) -> None:
         raise AttributeError("a Fcn cannot be changed: use set, drop or override")
@@ -151,11 +158,13 @@ def _fill(made: Fcn, items: dict[Value, Value]) -> Fcn:
 
 
 def _sorted(items: dict[Value, Value]) -> dict[Value, Value]:
-    return {k: items[k] for k in in_order(items)}
+    ordered = in_order(items)
+    return items if ordered == list(items) else {k: items[k] for k in ordered}
 
 
 def _is_sequence(items: dict[Value, Value]) -> bool:
-    return all(type(k) is int and 1 <= k <= len(items) for k in items)
+    last = len(items)
+    return all(type(k) is int and 1 <= k <= last for k in items)
 
 
 def function(items: Mapping[Value, Value] | Iterable[tuple[Value, Value]]) -> Value:
@@ -185,24 +194,32 @@ def items(value: Value) -> dict[Value, Value]:
     raise TypeError(f"{value!r} is not a function")
 
 
-_LEAVES: Final = (str, ModelValue)
-
-
 def identical(left: Value, right: Value) -> bool:
     """Tell whether TLA+ too holds these equal: as `==`, but TRUE differs from 1."""
-    if left is right:
-        return True
-    if left.__class__ is not right.__class__ or left != right:
+    return left is right or (left == right and _of_one_kind(left, right))
+
+
+def _of_one_kind(left: Value, right: Value) -> bool:
+    """Tell whether two values that Python holds equal are the same in TLA+ too."""
+    if left.__class__ is not right.__class__:
         return False
-    match left:
-        case tuple():
-            return all(map(identical, left, cast("tuple[Value, ...]", right)))
-        case frozenset():
-            # The members are equal, so sorting by kind pairs twins or tells them apart.
-            return all(map(identical, in_order(left), in_order(cast("frozenset[Value]", right))))
-        case Fcn():
-            other = cast("Fcn", right)
-            return all(map(identical, left, other)) and all(
-                map(identical, left.values(), other.values())
-            )
+    if isinstance(left, tuple):
+        # No generators here: this is the inner loop of every comparison of state graphs.
+        for one, other in zip(left, cast("tuple[Value, ...]", right), strict=True):
+            if one is not other and not _of_one_kind(one, other):
+                return False
+    elif isinstance(left, Fcn):
+        pairs = zip(left._map.items(), cast("Fcn", right)._map.items(), strict=True)
+        for (key, one), (same, other) in pairs:
+            # In the order of their kinds: twin keys have the same place, or there are none.
+            if key is not same and not identical(key, same):
+                return False
+            if one is not other and not _of_one_kind(one, other):
+                return False
+    elif isinstance(left, frozenset):
+        twins = {each: each for each in cast("frozenset[Value]", right)}
+        for one in left:
+            other = twins[one]
+            if one is not other and not _of_one_kind(one, other):
+                return False
     return True

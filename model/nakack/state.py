@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.runs import Address
 
@@ -64,43 +64,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Node"))),
-        founders=nodes("Founders"),
-        senders=nodes("Senders"),
-        max_sent=of("MaxSent", int),
-        crashers=nodes("Crashers"),
-        max_crashes=of("MaxCrashes", int),
-        max_views=of("MaxViews", int),
-        purging=of("Purging", bool),
-        max_lost=of("MaxLost", int),
-        may_duplicate=of("MayDuplicate", bool),
-        safe_purge=of("SafePurge", str),
-        virtual_synchrony=of("VirtualSynchrony", bool),
-        prompt=of("Prompt", bool),
-        cut_by=of("CutBy", str),
-        rules=Rules(
-            window=of("Window", int),
-            retain=of("Retain", int),
-            announcing=of("Announcing", bool),
-            vector=of("Vector", bool),
-            ask_holders=of("AskHolders", bool),
-            digest_means=of("DigestMeans", str),
-            freezing=of("Freezing", str),
-            keep_departed=of("KeepDeparted", bool),
-            keep_undelivered=of("KeepUndelivered", bool),
-            own_copy=of("OwnCopy", bool),
-            view_tag=of("ViewTag", bool),
-            members_only=of("MembersOnly", bool),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values, {"nodes": "Node"})
 
 
 def variables(names: tuple[str, ...], state: State) -> dict[str, Value]:

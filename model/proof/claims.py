@@ -1,11 +1,10 @@
-"""A protocol's proof, found by the protocol's name.
+"""A protocol's proof: what the module that has it offers to `raincheck prove`.
 
-`raincheck prove --protocol p` needs of `model/p/proof/theory.py` one function:
+One function is needed:
 
     def theory(basis=None) -> Theory
 
-whose `name` is the protocol's. A module may offer more, by these names, itself or in
-`model/p/proof/failure.py`:
+whose `name` is the protocol's. The module may offer more, by these names:
 
     WITHOUT                          names of assumptions and repairs that can be dropped
     basis_without(names)             the basis without them, which `theory` then takes
@@ -17,11 +16,10 @@ whose `name` is the protocol's. A module may offer more, by these names, itself 
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 from raincheck.model.machine.graph import Path
 
@@ -31,14 +29,14 @@ from .plain import told as plainly_told
 
 T = TypeVar("T")
 
-_MODELS: Final = "raincheck.model"
-
 
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What a protocol offers to the prover."""
 
     protocol: str
+    module: str
+    """Where it is."""
     theory: Callable[..., Theory]
     without: tuple[str, ...]
     """What can be dropped: assumptions and repairs, by the spec's names."""
@@ -48,25 +46,16 @@ class Proof:
     runs_that_break: Callable[[Sequence[Conjunct], Any], Mapping[str, Path[Any]]]
 
 
-def proved() -> tuple[str, ...]:
-    """Return the protocols that have a proof, in the order of their names."""
-    folder = importlib.import_module(_MODELS)
-    names = [each.name for each in pkgutil.iter_modules(folder.__path__)]
-    return tuple(name for name in names if _has_proof(_module(name, "theory"), name))
-
-
-def proof_of(protocol: str) -> Proof:
-    """Return what the protocol offers; raise LookupError if it has no proof."""
-    module = _module(protocol, "theory")
-    if not _has_proof(module, protocol):
-        raise LookupError(f"model/{protocol}/proof/theory.py with a function theory")
-    places = (module, _module(protocol, "failure"))
+def proof_in(module: ModuleType) -> Proof:
+    """Return what the module offers; it has `theory`."""
 
     def offered(name: str, otherwise: T) -> T:
-        return next((getattr(each, name) for each in places if hasattr(each, name)), otherwise)
+        found: T = getattr(module, name, otherwise)
+        return found
 
     return Proof(
-        protocol,
+        module.theory().name,
+        module.__name__,
         module.theory,
         tuple(offered("WITHOUT", ())),
         offered("basis_without", lambda _names: None),
@@ -74,19 +63,3 @@ def proof_of(protocol: str) -> Proof:
         offered("reachability", lambda _failure, _basis: "not looked for in the model"),
         offered("runs_that_break", lambda _conjuncts, _basis: {}),
     )
-
-
-def _has_proof(module: Any, name: str) -> bool:
-    """Whether the module defines `theory`; others of the protocol's modules may import it."""
-    theory = getattr(module, "theory", None)
-    return theory is not None and theory.__module__ == f"{_MODELS}.{name}.proof.theory"
-
-
-def _module(name: str, part: str) -> Any:
-    whole = f"{_MODELS}.{name}.proof.{part}"
-    try:
-        return importlib.import_module(whole)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{whole}.".startswith(f"{error.name}."):
-            raise
-        return None

@@ -6,11 +6,12 @@ The twin of the VARIABLES of `spec/Raincore.tla` and the CONSTANTS of `spec/MCRa
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
+from raincheck.model.machine.instance import camel, constant
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
@@ -70,38 +71,10 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    def camel(name: str) -> str:
-        return "".join(word.capitalize() for word in name.split("_"))
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        members=tuple(sorted(nodes("Members"))),
-        rules=Rules(**{f.name: of(camel(f.name), bool) for f in fields(Rules)}),
-        spares=nodes("Spares"),
-        formed=of("Formed", bool),
-        truthful=of("TruthfulFailures", bool),
-        arrives_after_failure=of("ArrivesAfterFailure", bool),
-        patient=of("PatientTimeouts", bool),
-        crashers=nodes("Crashers"),
-        max_down=of("MaxDown", int),
-        most=Spent(*(of(f"Max{camel(name)}", int) for name in Spent._fields)),
-        max_attempts=of("MaxAttempts", int),
-        unhurried=of("Unhurried", bool),
-        max_epoch=of("MaxEpoch", int),
-        max_seq=of("MaxSeq", int),
-        senders=nodes("Senders"),
-        max_messages=of("MaxMessages", int),
-        leavers=nodes("Leavers"),
-        count_rounds=of("CountRounds", bool),
-        keep_fences=of("KeepFences", bool),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    names = {"truthful": "TruthfulFailures", "patient": "PatientTimeouts"}
+    most = (constant(values, f"Max{camel(name)}", int) for name in Spent._fields)
+    return instance.constants_of(Constants, values, names, most=Spent(*most))
 
 
 def variables(constants: Constants, state: State) -> dict[str, Value]:

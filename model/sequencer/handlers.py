@@ -253,7 +253,7 @@ def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, .
 def join(me: Local, number: int, members: tuple[Address, ...], table: Table) -> Answer:
     """A joiner receives JOIN_RSP and is a member."""
     if me.status != "joining":
-        return _refused('status[n] = "joining"', {"status": me.status})
+        return Refused((Conjunct('status[n] = "joining"', {"status": me.status}),))
     me = me._replace(status="member", view=number, members=members, received_table=table)
     return Accepted(me)
 

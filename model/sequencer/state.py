@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Fcn, Value, function, record
 from raincheck.model.machine.rows import by_node
 from raincheck.model.machine.runs import Address, Intervals, Run, members_of
@@ -68,37 +68,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        founders=nodes("Founders"),
-        senders=nodes("Senders"),
-        max_said=of("MaxSaid", int),
-        crashers=nodes("Crashers"),
-        max_crashes=of("MaxCrashes", int),
-        leavers=nodes("Leavers"),
-        returners=nodes("Returners"),
-        last_demotion=of("LastDemotion", int),
-        fifo_forward=of("FifoForward", bool),
-        virtual_synchrony=of("VirtualSynchrony", bool),
-        rules=Rules(
-            view_tag=of("ViewTag", bool),
-            hold_sends=of("HoldSends", bool),
-            resend_always=of("ResendAlways", bool),
-            own_table=of("OwnTable", bool),
-            exact_next=of("ExactNext", bool),
-            join_policy=of("JoinPolicy", str),
-            incarnations=of("Incarnations", bool),
-            prune_table=of("PruneTable", bool),
-            drain_on_leave=of("DrainOnLeave", bool),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values)
 
 
 def variables(constants: Constants, state: State) -> dict[str, Value]:

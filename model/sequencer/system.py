@@ -1,4 +1,4 @@
-"""The whole SEQUENCER system: the members of `sequencer.py`, composed.
+"""The whole SEQUENCER system: the members of `ev.py`, composed.
 
 The twin of `Next` in `spec/Sequencer.tla` and of the bounds in `spec/MCSequencer.tla`: the
 network, the membership service, and how often the environment may act. Steps carry the names of
@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import combinations
+from typing import Any
 
-from raincheck.model.machine.machine import Refused, Step, Value
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.machine import Refused, Value
 from raincheck.model.machine.network import receivable, take
 from raincheck.model.machine.rows import placed, with_
 from raincheck.model.machine.runs import Address
 
+from . import events as ev
 from . import handlers as node
 from .handlers import Data, Forward, Local, Table
+from .member import HANDLERS, Member
 from .promises import INVARIANTS
 from .state import Constants, Rsp, State, View, constants_of, variables
 
@@ -26,15 +30,18 @@ def machine(values: Mapping[str, Value]) -> SequencerSystem:
     return SequencerSystem(constants_of(values))
 
 
-class SequencerSystem:
+class SequencerSystem(Composed[State, Member]):
     """The bounded instance as a machine for the explorer."""
 
     name = "sequencer"
+    handlers = HANDLERS
+    batch = 4
 
     def __init__(self, constants: Constants) -> None:
         """Take the instance's constants."""
         self.constants = constants
         self.rules = constants.rules
+        self.nodes = constants.nodes
         self.index = {n: i for i, n in enumerate(constants.nodes)}
 
     @property
@@ -68,61 +75,61 @@ class SequencerSystem:
 
     # ------------------------------------------------------------------ steps
 
-    def steps(self, state: State) -> Iterator[Step[State]]:
+    def moves(self, state: State) -> Iterator[Move[State]]:
         """Every enabled action, in the order of `MCNext`."""
-        for i, name in enumerate(self.constants.nodes):
-            for action, target in self._member_steps(state, i):
-                yield Step(action, (name,), target)
-            for j, other in enumerate(self.constants.nodes):
-                for target in self._receive_forward(state, i, j):
-                    yield Step("ReceiveForward", (name, other), target)
-                for target in self._receive_data(state, i, j):
-                    yield Step("ReceiveData", (name, other), target)
+        for i in range(len(self.nodes)):
+            yield from self._moves_of(state, i)
         for target in self._view_change(state):
-            yield Step("ViewChange", (), target)
+            yield Move("ViewChange", (), target)
         for target in self._demote(state):
-            yield Step("Demote", (), target)
+            yield Move("Demote", (), target)
 
-    def _member_steps(self, state: State, i: int) -> Iterator[tuple[str, State]]:
+    def _moves_of(self, state: State, i: int) -> Iterator[Move[State]]:
+        yield from self._member_moves(state, i)
+        for j in range(len(self.nodes)):
+            yield from self._receive_forward(state, i, j)
+            yield from self._receive_data(state, i, j)
+
+    def _member_moves(self, state: State, i: int) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
         if me.node in c.senders and me.said < c.max_said:
-            yield from self._named("Send", state, i, node.send(self.rules, me))
+            yield from self._made(state, i, ev.Send(), node.send(self.rules, me))
         if node.running(me) and me.view < len(state.views):
             yield from self._install_view(state, i)
         rsp = state.join_rsp[i]
         if rsp is not None:
-            members = state.views[rsp.view - 1].members
-            answer = node.join(me, rsp.view, members, rsp.table)
-            for action, joined in self._named("Join", state, i, answer):
-                yield (
-                    action,
-                    joined._replace(
-                        position=with_(joined.position, i, rsp.digest),
-                        join_rsp=with_(joined.join_rsp, i, None),
-                    ),
-                )
-        yield from self._named("Resend", state, i, node.resend(self.rules, me))
+            yield from self._join(state, i, rsp)
+        yield from self._made(state, i, ev.Resend(), node.resend(self.rules, me))
         if me.node in c.leavers:
-            yield from self._named("Leave", state, i, node.leave(me))
+            yield from self._made(state, i, ev.Leave(), node.leave(me))
         if self._drained(state, i):
-            for action, stopped in self._named("Stop", state, i, node.stop(self.rules, me)):
-                yield action, self._ended(stopped, i)
+            event = ev.Stop(drained=True)
+            for move in self._made(state, i, event, node.stop(self.rules, me)):
+                yield move._replace(target=self._ended(move.target, i))
         down = sum(other.status == "crashed" for other in state.locals)
         if me.node in c.crashers and down < c.max_crashes:
-            for action, crashed in self._named("Crash", state, i, node.crash(me)):
-                yield action, self._ended(crashed, i)
+            for move in self._made(state, i, ev.Crash(), node.crash(me)):
+                yield Move("Crash", (me.node,), self._ended(move.target, i))
         if me.node in c.returners and me.incarnation == 0 and self._forgotten(state, i):
-            for action, back in self._named("Restart", state, i, node.restart(me)):
-                yield (
-                    action,
-                    back._replace(
-                        delivered=with_(back.delivered, i, ()),
-                        stream=with_(back.stream, i, ()),
-                        position=tuple(with_(row, i, 0) for row in back.position),
-                    ),
-                )
+            blank = state._replace(
+                delivered=with_(state.delivered, i, ()),
+                stream=with_(state.stream, i, ()),
+                position=tuple(with_(row, i, 0) for row in state.position),
+            )
+            for move in self._made(blank, i, ev.Restart(), node.restart(me)):
+                yield Move("Restart", (me.node,), move.target)
 
-    def _receive_forward(self, state: State, i: int, j: int) -> Iterator[State]:
+    def _join(self, state: State, i: int, rsp: Rsp) -> Iterator[Move[State]]:
+        me, members = state.locals[i], state.views[rsp.view - 1].members
+        digest = self._places(state, rsp.digest, members)
+        event = ev.Join(members[0], rsp.view, members, rsp.table, digest)
+        joined = state._replace(
+            position=with_(state.position, i, rsp.digest),
+            join_rsp=with_(state.join_rsp, i, None),
+        )
+        yield from self._made(joined, i, event, node.join(me, rsp.view, members, rsp.table))
+
+    def _receive_forward(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
         channel = state.forwards[j][i]
         me = state.locals[i]
         for place in receivable(channel, self.constants.fifo_forward):
@@ -131,9 +138,10 @@ class SequencerSystem:
                 self.rules, me, Forward(messages, view, node.address(self.rules, me))
             )
             taken = state._replace(forwards=placed(state.forwards, j, i, left))
-            yield from self._carried(taken, i, answer)
+            event = ev.ReceiveForward(messages.sender, messages, view)
+            yield from self._made(taken, i, event, answer, (me.node, self.nodes[j]))
 
-    def _receive_data(self, state: State, i: int, j: int) -> Iterator[State]:
+    def _receive_data(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
         at = state.position[i][j]
         if at >= len(state.stream[j]):
             return
@@ -141,42 +149,129 @@ class SequencerSystem:
         me = state.locals[i]
         if self.constants.virtual_synchrony and view != me.view:
             return
-        answer = node.receive_data(self.rules, me, self.constants.nodes[j], Data(messages, view))
-        moved = placed(state.position, i, j, at + 1)
-        yield from self._carried(state._replace(position=moved), i, answer)
+        answer = node.receive_data(self.rules, me, self.nodes[j], Data(messages, view))
+        moved = state._replace(position=placed(state.position, i, j, at + 1))
+        event = ev.ReceiveData(self._address(state.locals[j]), messages, view, at + 1)
+        yield from self._made(moved, i, event, answer, (me.node, self.nodes[j]))
 
-    def _install_view(self, state: State, i: int) -> Iterator[tuple[str, State]]:
+    def _install_view(self, state: State, i: int) -> Iterator[Move[State]]:
         me = state.locals[i]
-        new = state.views[me.view]
+        members, joiners = state.views[me.view]
         if self.constants.virtual_synchrony:
-            for member in me.members:
-                c = self.index[member.node]
+            for each in me.members:
+                c = self.index[each.node]
                 unread = state.stream[c][state.position[i][c] :]
                 if any(view <= me.view for _, view in unread):
                     return
-        answer = node.install_view(self.rules, me, me.view + 1, new.members)
-        yield from self._named("InstallView", state, i, answer)
+        answer = node.install_view(self.rules, me, me.view + 1, members)
+        event = ev.InstallView(me.view + 1, members, tuple(sorted(joiners)))
+        digest = self._places(state, state.position[i], members)
+        yield from self._made(state, i, event, answer, digest=digest)
 
-    def _named(
-        self, action: str, state: State, i: int, answer: node.Answer
-    ) -> Iterator[tuple[str, State]]:
-        for target in self._carried(state, i, answer):
-            yield action, target
-
-    def _carried(self, state: State, i: int, answer: node.Answer) -> Iterator[State]:
-        """The state once the node has changed and the network has taken its outputs.
-
-        None where the handler refuses, or where the latch is closed on a multicast.
-        """
+    def _made(
+        self,
+        state: State,
+        i: int,
+        event: Any,
+        answer: node.Answer,
+        args: tuple[str, ...] = (),
+        digest: Table = (),
+    ) -> Iterator[Move[State]]:
         if isinstance(answer, Refused):
             return
-        me = answer.local
+        view = event if isinstance(event, ev.InstallView) else None
+        outputs = ev.outputs_of(answer.outputs, view, digest)
+        target = self._carried(state, i, answer.local, outputs)
+        if target is not None:
+            name = self.nodes[i]
+            yield Move(type(event).__name__, args or (name,), target, name, event, outputs)
+
+    def arriving(self, state: State, node: str) -> tuple[ev.ReceiveData, ...]:
+        """Return the next message of each stream: what is refused there is in no move."""
+        i = self.index[node]
+        found = []
+        for j, them in enumerate(state.locals):
+            at = state.position[i][j]
+            if at < len(state.stream[j]):
+                messages, view = state.stream[j][at]
+                found.append(ev.ReceiveData(self._address(them), messages, view, at + 1))
+        return tuple(found)
+
+    def together(self, move: Move[State], size: int) -> Move[State]:
+        """Return the move with as many messages of one run as there are, up to `size`."""
+        if move.node is None:
+            return move
+        i = self.index[move.node]
+        while ev.size_of(move.event) < size:
+            for after in self._moves_of(move.target, i):
+                event = ev.longer(move, after)
+                if event is not None:
+                    outputs = move.outputs + after.outputs
+                    move = after._replace(event=event, outputs=outputs)
+                    break
+            else:
+                break
+        return move
+
+    def size(self, move: Move[State]) -> int:
+        """Return how many messages the move moves."""
+        return ev.size_of(move.event)
+
+    def choice(self, state: State, move: Move[State]) -> dict[str, Any]:
+        """Return the place in the channel, or the view, as a schedule has them."""
+        if move.action == "ReceiveForward":
+            i, j = (self.index[str(name)] for name in move.args)
+            channel, left = state.forwards[j][i], move.target.forwards[j][i]
+            size = self.size(move)
+            places = range(1, len(channel) + 1)
+            place = next(p for p in places if channel[: p - 1] + channel[p - 1 + size :] == left)
+            return {"place": place} if place > 1 else {}
+        if move.action in ("ViewChange", "Demote"):
+            view, c = move.target.views[-1], self.index[state.views[-1].members[0].node]
+            found: dict[str, Any] = {
+                "members": [list(who) for who in view.members],
+                "joiners": sorted(list(who) for who in view.joiners),
+            }
+            cut = len(move.target.stream[c])
+            return found if cut == len(state.stream[c]) else found | {"cut": cut}
+        return {}
+
+    # ------------------------------------------------------------------ what a step comes to
+
+    def local(self, state: State, node: str) -> Member:
+        """Return what a node knows, and its places in the streams of its view's members."""
+        i = self.index[node]
+        me = state.locals[i]
+        # Without incarnations a stream is not told from that of a former life.
+        tells = self.rules.incarnations
+        places = self._places(state, state.position[i], me.members) if tells else ()
+        return Member(*me, places)
+
+    def carried(
+        self, state: State, node: str, local: Member, outputs: tuple[Any, ...]
+    ) -> State | None:
+        """Return the state in which the node is in `local` and the network has its outputs."""
+        return self._carried(state, self.index[node], local.local, outputs)
+
+    def _places(self, state: State, row: tuple[int, ...], members: tuple[Address, ...]) -> Table:
+        """The places in the streams of those members that still live the life they are known by."""
+        found = []
+        for each in members:
+            c = self.index[each.node]
+            if row[c] and each == self._address(state.locals[c]):
+                found.append((each, row[c]))
+        return tuple(sorted(found))
+
+    def _carried(
+        self, state: State, i: int, me: Local, outputs: tuple[ev.Output, ...]
+    ) -> State | None:
+        """None where the latch is closed on a multicast."""
         state = state._replace(locals=with_(state.locals, i, me))
-        for output in answer.outputs:
+        for output in outputs:
             match output:
                 case node.Data(messages, view):
                     if not self._latch_open(state, me):
-                        return
+                        return None
                     sent = (*state.stream[i], (messages, view))
                     state = state._replace(stream=with_(state.stream, i, sent))
                 case node.Forward(messages, view, to):
@@ -189,18 +284,13 @@ class SequencerSystem:
                 case node.Deliver(messages, view):
                     heard = (*state.delivered[i], (messages, view))
                     state = state._replace(delivered=with_(state.delivered, i, heard))
-                case node.JoinRsp(view, table):
-                    state = self._answered(state, i, view, table)
-        yield state
-
-    def _answered(self, state: State, i: int, view: int, table: Table) -> State:
-        rsp = Rsp(view, state.position[i], table)
-        joiners = state.views[view - 1].joiners
-        answered = tuple(
-            rsp if them.status == "joining" and self._address(them) in joiners else old
-            for them, old in zip(state.locals, state.join_rsp, strict=True)
-        )
-        return state._replace(join_rsp=answered)
+                case ev.SendJoinRsp(to):
+                    c = self.index[to.node]
+                    them = state.locals[c]
+                    if them.status == "joining" and self._address(them) == to:
+                        rsp = Rsp(output.view, state.position[i], output.table)
+                        state = state._replace(join_rsp=with_(state.join_rsp, c, rsp))
+        return state
 
     def _latch_open(self, state: State, me: Local) -> bool:
         return not self.constants.virtual_synchrony or me.view == len(state.views)

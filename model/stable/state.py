@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.runs import Address
 
@@ -89,42 +89,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        founders=nodes("Founders"),
-        max_views=of("MaxViews", int),
-        senders=nodes("Senders"),
-        max_sent=of("MaxSent", int),
-        losers=nodes("Losers"),
-        max_lost=of("MaxLost", int),
-        crashers=nodes("Crashers"),
-        returners=nodes("Returners"),
-        excluded=nodes("Excluded"),
-        gives_up=of("GivesUp", bool),
-        mute=nodes("Mute"),
-        spaced=of("Spaced", bool),
-        overtaking=of("Overtaking", bool),
-        duplication=of("Duplication", bool),
-        incarnations=of("Incarnations", bool),
-        rules=Rules(
-            vote_check=of("VoteCheck", str),
-            foreign=of("Foreign", str),
-            reset_on_view=of("ResetOnView", bool),
-            atomic_vote=of("AtomicVote", bool),
-            clear_votes=of("ClearVotes", bool),
-            drop_late=of("DropLate", bool),
-            cancel_covered=of("CancelCovered", bool),
-            suspend_on_join=of("SuspendOnJoin", bool),
-            last_message=of("LastMessage", str),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values)
 
 
 def variables(constants: Constants, state: State) -> dict[str, Value]:

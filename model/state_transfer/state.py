@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.rows import by_node, flags
 from raincheck.model.machine.runs import Address
@@ -89,46 +89,8 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Nodes"))),
-        founders=nodes("Founders"),
-        requesters=nodes("Requesters"),
-        max_sent=of("MaxSent", int),
-        inbox=of("Inbox", bool),
-        crashers=nodes("Crashers"),
-        max_crashes=of("MaxCrashes", int),
-        impatient=nodes("Impatient"),
-        refusers=nodes("Refusers"),
-        garblers=nodes("Garblers"),
-        fail_set=nodes("FailSet"),
-        chunks=of("Chunks", int),
-        window=of("Window", int),
-        fifo_unicast=of("FifoUnicast", bool),
-        flushed=of("Flushed", bool),
-        latch_stays=of("LatchStays", bool),
-        applied_first=of("AppliedFirst", bool),
-        rules=Rules(
-            check_cut=of("CheckCut", bool),
-            check_chunk=of("CheckChunk", bool),
-            transfer_ids=of("TransferIds", bool),
-            one_reading=of("OneReading", bool),
-            hold_messages=of("HoldMessages", bool),
-            next_provider=of("NextProvider", bool),
-            ask_again=of("AskAgain", bool),
-            living_leader=of("LivingLeader", bool),
-            forget_gone=of("ForgetGone", bool),
-            per_requester=of("PerRequester", bool),
-            credits=of("Credits", bool),
-            window=of("Window", int),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values)
 
 
 def variables(constants: Constants, state: State) -> dict[str, Value]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.instance import Given
+from raincheck.model.machine import instance
 from raincheck.model.machine.machine import Value, function, record
 from raincheck.model.machine.network import Link
 from raincheck.model.machine.runs import Address
@@ -49,37 +49,8 @@ class State(NamedTuple):
 
 
 def constants_of(values: Mapping[str, Value]) -> Constants:
-    """Return the instance that a case's configuration describes.
-
-    Raises ValueError naming the constant that is missing or has a wrong kind of value.
-    """
-    given = Given(values)
-    of, nodes = given.of, given.nodes
-
-    return Constants(
-        nodes=tuple(sorted(nodes("Node"))),
-        senders=nodes("Senders"),
-        max_said=of("MaxSaid", int),
-        forgetters=nodes("Forgetters"),
-        max_connections=of("MaxConnections", int),
-        crashers=nodes("Crashers"),
-        returners=nodes("Returners"),
-        may_lose=of("MayLose", bool),
-        may_duplicate=of("MayDuplicate", bool),
-        may_reorder=of("MayReorder", bool),
-        rules=Rules(
-            incarnations=of("Incarnations", bool),
-            connection_ids=of("ConnectionIds", str),
-            ack_connection=of("AckConnection", bool),
-            remember_closed=of("RememberClosed", bool),
-            duplicates=of("Duplicates", str),
-            ack_duplicates=of("AckDuplicates", bool),
-            timer=of("Timer", bool),
-            probe=of("Probe", bool),
-            consumed_window=of("ConsumedWindow", bool),
-            window=of("Window", int),
-        ),
-    )
+    """Return the instance that a case describes; raise ValueError if a constant is wrong."""
+    return instance.constants_of(Constants, values, {"nodes": "Node"})
 
 
 def variables(nodes: tuple[str, ...], state: State) -> dict[str, Value]:

@@ -51,7 +51,6 @@ def checked(cases: tuple[Case, ...], folder: Path, *options: str) -> float:
     names = [case.name for case in cases]
     words = [
         "check",
-        "--case",
         *names,
         "--quiet",
         "--out",

@@ -9,7 +9,9 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from raincheck.conformance.cases.tables import Case
+from raincheck.conformance.cases.case import Case
+from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.registry import added
 
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
@@ -50,7 +52,15 @@ def toy() -> Iterator[SimpleNamespace]:
         "R1",
         constants={"turns": 3},
     )
-    yield made
+    record = Protocol(
+        name="handover",
+        home=TOY,
+        cases=TOY / "handover.toml",
+        model=PLACES["system"],
+        binding=PLACES["mapping"],
+    )
+    with added(record):
+        yield made
     for name in PLACES.values():
         del sys.modules[name]
         parent = name.rpartition(".")[0]

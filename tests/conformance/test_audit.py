@@ -188,5 +188,5 @@ def test_every_step_is_a_command_that_its_verb_understands() -> None:
     from raincheck.__main__ import main
 
     for plan in audit.plans("quick", 7, 1):
-        words = [word if word != audit.TRACES else "." for word in plan.words]
+        words = [word if word != audit.RECORDED else "." for word in plan.words]
         assert main([*words, "--dry-run", "--quiet"]) == 0, plan.name

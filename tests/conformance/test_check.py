@@ -14,8 +14,15 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.evidence.store import Store
 from raincheck.conformance.tlc.output import ActionCoverage, TlcState
-from raincheck.conformance.tlc.resultcache import ResultCache, as_json, key_of, result_from
+from raincheck.conformance.tlc.resultcache import (
+    as_json,
+    keep_answer,
+    known_answer,
+    question_key,
+    result_from,
+)
 from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.tlc.tlc import Options, TlcResult, run_tlc
 from raincheck.conformance.verbs.check import Answer, judge
@@ -102,11 +109,11 @@ def test_what_the_catalog_expects_is_found_and_then_remembered(
     base = folder / "spec" / "CounterBase.tla"
     base.write_text(base.read_text().replace("n + 1", "n + 1 + 0"))
     (folder / "spec" / "Other.tla").write_text("nothing")
-    _, third = check(capsys, "--case", "counter-two")
+    _, third = check(capsys, "counter-two")
 
     assert [each["cached"] for each in third["results"]] == [False]
 
-    _, fourth = check(capsys, "--case", "counter-two", "--no-cache")
+    _, fourth = check(capsys, "counter-two", "--no-cache")
 
     assert [each["cached"] for each in fourth["results"]] == [False]
 
@@ -259,7 +266,7 @@ def test_a_key_depends_on_all_that_the_answer_depends_on(folder: Path) -> None:
     two, three = (case.cfg_text() for case in load_cases(folder / CASES))
 
     def key(cfg: str = two, jar: str = "j", java: int = 17, options: Options | None = None) -> str:
-        return key_of(files, cfg, jar, java, options or Options())
+        return question_key(files, cfg, jar, java, options or Options())
 
     keys = [key(), key(cfg=three), key(jar="k"), key(java=21), key(options=Options(seed=2))]
     assert len(set(keys)) == len(keys)
@@ -271,13 +278,13 @@ def test_a_key_depends_on_all_that_the_answer_depends_on(folder: Path) -> None:
 
 
 def test_the_cache_keeps_answers_only_and_survives_damage(tmp_path: Path) -> None:
-    cache = ResultCache(tmp_path)
-    cache.put("ab1", GOOD)
-    cache.put("ab2", TlcResult("error", error="no"))
+    store = Store(tmp_path)
+    keep_answer(store, "ab1", GOOD)
+    keep_answer(store, "ab2", TlcResult("error", error="no"))
 
-    assert cache.get("ab1") == GOOD
-    assert cache.get("ab2") is None
-    assert cache.get("ab3") is None
+    assert known_answer(store, "ab1") == GOOD
+    assert known_answer(store, "ab2") is None
+    assert known_answer(store, "ab3") is None
 
     (path,) = (tmp_path / "tlc" / "ab").glob("*.json")
     whole = path.read_text()
@@ -289,7 +296,7 @@ def test_the_cache_keeps_answers_only_and_survives_damage(tmp_path: Path) -> Non
         whole.replace('"trace": []', '"t": 1'),
     ):
         path.write_text(damaged)
-        assert cache.get("ab1") is None
+        assert known_answer(store, "ab1") is None
 
 
 @pytest.mark.java
@@ -305,7 +312,7 @@ def test_an_interrupted_check_leaves_no_process_and_no_evidence_that_looks_whole
     temporary = folder / "tmp"
     temporary.mkdir()
     process = subprocess.Popen(
-        [*command, "--case", "counter-two"],
+        [*command, "counter-two"],
         cwd=folder,
         env={**os.environ, "TMPDIR": str(temporary)},
         stdout=subprocess.DEVNULL,

@@ -19,6 +19,7 @@ from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field.record import cut_last_line, name_of
 from raincheck.conformance.field.stack import run as clusterrun
+from raincheck.conformance.field.stack.campaign import run_cluster, settings_of
 from raincheck.conformance.field.stack.checks import FIRM, NOT_PROMISED, judge, results
 from raincheck.conformance.field.stack.faults import Fault, Plan
 from raincheck.conformance.field.stack.members import Member
@@ -29,7 +30,6 @@ from raincheck.conformance.field.telling import content
 from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
-from raincheck.conformance.verbs.run import run_cluster, settings_of
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 

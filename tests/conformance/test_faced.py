@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.bindings.recorded import FromFaces
-from raincheck.conformance.replay.cores import Cores
+from raincheck.conformance.replay.replay import Cores
 from raincheck.conformance.trace import channels_compared as facednet
 from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.follower import End

@@ -18,7 +18,9 @@ def catalog(toy: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
 def generate(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str
 ) -> tuple[int, dict[str, Any], str]:
-    code = main(["generate", "--json", "--quiet", "--out", str(tmp_path / "out"), *words])
+    code = main(
+        ["generate", "--json", "--quiet", "--no-cache", "--out", str(tmp_path / "out"), *words]
+    )
     said = capsys.readouterr()
     return code, json.loads(said.out) if said.out else {}, said.err
 
@@ -53,7 +55,7 @@ def test_a_mismatch_is_kept_and_can_be_played_again(
     found = {result["name"]: result["verdict"] for result in outcome["results"]}
     assert found["handover-small"] == found["handover-lockstep"] == "violated"
     words = outcome["reproduce"].split()
-    assert words[:4] == ["raincheck", "generate", "--case", "handover-small"]
+    assert words[:3] == ["raincheck", "generate", "handover-small"]
     text = (tmp_path / "out" / "handover-small.mismatch.txt").read_text()
     assert "thanked[a]: expected frozenset({('b', 1)}), is frozenset()" in text
 
@@ -84,7 +86,8 @@ def test_a_schedule_that_does_not_fit_is_a_sentence(
     record = {"protocol": "handover", "case": "handover-small", "steps": [{"action": "Fly"}]}
     file = tmp_path / "walks.jsonl"
     for steps, sentence in (
-        ([{"action": "Fly"}], "'args'"),
+        ([{"args": []}], "has no action"),
+        ([{"action": "Fly", "args": "a"}], "its args are no list"),
         ([{"action": "Fly", "args": []}], "step 1, Fly, is not possible in handover-small"),
     ):
         file.write_text(json.dumps({**record, "steps": steps}) + "\n")
@@ -100,7 +103,7 @@ def test_a_guard_that_is_never_false_is_a_finding(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guards = ("holds[n]", "never[n]")
-    monkeypatch.setattr("raincheck.conformance.replay.offers.guards_of", lambda _: guards)
+    monkeypatch.setattr("raincheck.conformance.replay.coverage.guards_of", lambda _: guards)
 
     code, outcome, _ = generate(capsys, tmp_path, "--examples", "2")
 

@@ -3,6 +3,7 @@
 import argparse
 import json
 import sys
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
@@ -13,6 +14,8 @@ from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Ui
+from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
@@ -83,7 +86,9 @@ def arguments(tmp_path: Path, *words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
     given = parser.parse_args(words)
-    return argparse.Namespace(**vars(given), dry_run=False, out=tmp_path / "out", no_cache=False)
+    return argparse.Namespace(
+        **vars(given), dry_run=False, out=tmp_path / "out", cache=None, no_cache=True
+    )
 
 
 @pytest.mark.java
@@ -179,31 +184,35 @@ def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):
 def test_one_protocols_cases_are_chosen_by_its_name(tmp_path):
     from raincheck.conformance.verbs import mirror
 
-    given = arguments(tmp_path, "--protocol", "sequencer")
+    given = arguments(tmp_path, "sequencer")
     chosen = mirror._chosen(given)
 
     assert len(chosen) > 1
     assert {case.protocol for case in chosen} == {"sequencer"}
     given.dry_run = True
-    assert run(given, Ui(quiet=True)).reproduce.endswith("mirror --protocol sequencer")
+    assert run(given, Ui(quiet=True)).reproduce.endswith("mirror sequencer")
 
 
 def test_wrong_calls_are_answered_with_a_sentence(tmp_path, monkeypatch):
-    for name in ("raincheck.model.empty", "raincheck.model.empty.system"):
-        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+    monkeypatch.setitem(sys.modules, "raincheck_empty", ModuleType("raincheck_empty"))
+    empty = Protocol(name="empty", home=TOYS, cases=TOYS / "empty.toml", model="raincheck_empty")
     ui = Ui(quiet=True)
     files = ["--module", str(CASE.module), "--cfg", str(CFG)]
     for words, reason in [
         (files, "with --protocol"),
-        ([*files, "--protocol", "nothing"], "There is no model of 'nothing'"),
-        ([*files, "--protocol", "empty"], "has no function machine"),
+        ([*files, "--protocol", "nothing"], "There is no protocol nothing"),
+        ([*files, "--protocol", "empty"], "raincheck_empty has no machine: define it"),
         ([*files, "--protocol", "sequencer"], "does not fit"),
         (["x", *files, "--protocol", "sequencer"], "without a case"),
         (["sequencer-crush"], "no case sequencer-crush: did you mean"),
-        (["--protocol", "nothing"], "no protocol nothing"),
+        (["nothing"], "There is no case nothing"),
         (["--module", "none.tla", *files[2:], "--protocol", "sequencer"], "no file none"),
+        (["--protocol", "sequencer"], "with --module and --cfg"),
     ]:
-        with pytest.raises(UsageError, match=reason):
+        with (
+            added(empty) if "empty" in words else nullcontext(),
+            pytest.raises(UsageError, match=reason),
+        ):
             run(arguments(tmp_path, *words), ui)
 
 
@@ -218,8 +227,7 @@ def test_a_difference_is_kept_as_evidence(tmp_path, monkeypatch):
     monkeypatch.setattr(mirror, "machine_of", lambda *_: Token(limit=2))
     monkeypatch.setattr(mirror, "has_model", lambda _: True)
     monkeypatch.setattr(mirror, "_chosen", lambda _: [CASE])
-    compared = mirror.mirror_case
-    monkeypatch.setattr(mirror, "mirror_case", lambda *a, **k: compared(*a, **k, dump=golden))
+    monkeypatch.setattr(mirror, "dump_graph", golden)
 
     outcome = run(arguments(tmp_path), Ui(quiet=True))
 
@@ -290,4 +298,4 @@ def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch
     run(arguments(tmp_path), Ui(quiet=True))
 
     (left_out,) = json.loads((tmp_path / "out/left_out.json").read_text())
-    assert left_out["reason"] == f"there is no model/{CASE.protocol}/system.py"
+    assert left_out["reason"] == f"{CASE.protocol} has no model"

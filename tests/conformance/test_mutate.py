@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.cases.tables import Case, load_cases
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.sequencer.binding import BINDING
+from raincheck.conformance.cases.tables import Case, load_cases, spec_folder
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result, Ui
-from raincheck.conformance.replay.core_mutants import of_protocol, try_faces
-from raincheck.conformance.replay.damage import damaged_faces
+from raincheck.conformance.replay.damage import damaged_binding
+from raincheck.conformance.replay.killers import cases_for, try_mutant
 from raincheck.conformance.replay.mutants import (
     Mutant,
-    core_maker,
     damaged,
     load_mutants,
-    mutated_module,
     write_spec,
 )
 from raincheck.conformance.verbs import mutate
-from raincheck.conformance.verbs.generate import prepare
 from raincheck.conformance.verbs.mutate import (
     actions_reached,
     add_arguments,
@@ -33,7 +33,6 @@ from raincheck.conformance.verbs.mutate import (
     try_implementation,
     try_spec,
 )
-from raincheck.impl.messages import Address
 from raincheck.impl.sequencer import core as implementation
 
 CASES = {case.name: case for case in load_cases()}
@@ -65,15 +64,13 @@ def test_every_mutant_fits_its_file_and_names_cases_that_exist(tmp_path: Path) -
         assert mutant.shows.endswith("."), mutant.name
         assert set(mutant.cases) <= set(CASES), mutant.name
         if mutant.of_spec:
-            write_spec(mutant, tmp_path)
+            write_spec(mutant, spec_folder(), tmp_path)
             for name in mutant.cases:
                 assert CASES[name].expected == "holds", f"{mutant.name}: {name} is broken already"
                 assert mutant.breaks in CASES[name].properties, mutant.name
-        elif mutant in SEQUENCER:
-            assert core_maker(mutant)(Address("a", 0)).status == "joining"
         elif mutant.file:
             protocol = mutant.protocol
-            assert damaged_faces(protocol, mutant).protocol == protocol
+            assert damaged_binding(protocol, mutant).protocol == protocol
 
 
 def test_each_repair_has_a_mutant_that_undoes_it() -> None:
@@ -108,41 +105,46 @@ def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
 
 @pytest.mark.parametrize("mutant", REPLAYED, ids=lambda mutant: mutant.name)
 def test_replay_or_lockstep_notices_the_mutant(mutant: Mutant) -> None:
-    graphs = [prepare(CASES[name]) for name in mutant.cases]
-    found = try_implementation(mutant, graphs, seed=1, both=False)
+    found = try_implementation(mutant, cases_for(mutant, CASES.values()), seed=1, both=False)
     assert found.verdict == "holds", found.detail
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mutant", OTHERS, ids=lambda mutant: mutant.name)
-def test_a_mutant_of_a_protocol_with_faces_is_noticed(mutant: Mutant) -> None:
-    protocol = mutant.protocol
-    cases = [CASES[name] for name in mutant.cases] or of_protocol(CASES.values(), protocol)
-    assert try_faces(mutant, protocol, cases, runs=100, both=False).found
+def test_a_mutant_of_another_protocol_is_noticed(mutant: Mutant) -> None:
+    assert try_mutant(mutant, cases_for(mutant, CASES.values()), runs=100, both=False).found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", [m.name for m in SEQUENCER if not m.cases])
 def test_what_only_runs_can_show_is_noticed_too(name: str) -> None:
-    found = try_implementation(MUTANTS[name], [], seed=1, both=False)
-    assert found.verdict == "holds", found.detail
+    assert cases_for(MUTANTS[name], CASES.values()) == []
+    row = try_mutant(MUTANTS[name], [], seed=1)
+    assert 1 <= row.runs <= 50
+    assert bool(row.played) == bool(MUTANTS[name].schedule)
 
 
-def test_a_mutant_that_does_nothing_survives_and_violates(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(mutate, "EXAMPLES", 10)
-    graphs = [prepare(CASES["sequencer-f3-repaired"])]
-    found = try_implementation(harmless(), graphs, seed=1)
+def test_a_mutant_that_does_nothing_survives_and_violates() -> None:
+    found = try_implementation(harmless(), [CASES["sequencer-f3-repaired"]], seed=1, runs=4)
     assert (found.verdict, found.figures["killed_by"]) == ("violated", "")
     assert "survives" in found.detail
     assert "SURVIVES" in table([harmless()], [found])
 
 
+def test_a_schedule_that_sound_cores_fail_is_refused() -> None:
+    mutant = MUTANTS["impl-known-part-delivered-again"]
+    wrong = replace(mutant, schedule=(*mutant.schedule, {"action": "Join", "args": ["a"]}))
+    with pytest.raises(UsageError, match="again: step 16, Join, is not possible"):
+        try_mutant(wrong, [], runs=1)
+
+
 def test_the_damage_is_done_to_a_copy() -> None:
     mutant = MUTANTS["impl-duplicate-delivered"]
-    module = mutated_module(mutant)
-    assert module.Sequencer is not implementation.Sequencer
+    made = damaged_binding("sequencer", mutant)
+    assert binding_of("sequencer") is BINDING
+    members = (("a", 0),)
+    core = made.make_core(made.rules(), made.local("a", "member", view=1, members=members)).core
+    assert type(core).__name__ == "Sequencer"
+    assert not isinstance(core, implementation.Sequencer)
     source = Path(implementation.__file__).read_text(encoding="utf-8")
     assert mutant.edits[0][0] in source
     assert damaged(source, mutant) != source
@@ -195,9 +197,9 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
     with pytest.raises(UsageError, match="occurs 2 times"):
         damaged("y = y", harmless(edits=(("y", "z"),)))
     with pytest.raises(UsageError, match="no Python"):
-        mutated_module(harmless(edits=(("from __future__ import annotations", "("),)))
-    with pytest.raises(UsageError, match="only impl"):
-        mutated_module(harmless(file="impl/nakack/core.py"))
+        damaged_binding("sequencer", harmless(edits=(("from __future__ import annotations", "("),)))
+    with pytest.raises(UsageError, match=r"sequencer does not use impl/nothing/core\.py"):
+        damaged_binding("sequencer", harmless(file="impl/nothing/core.py"))
 
 
 @pytest.mark.parametrize(
@@ -210,6 +212,15 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
         ('[mutant.m]\ncases = []\nshows = "."\n', "either undo, or file"),
         ('[mutant.m]\nshow = "."\n', "show is no key"),
         ("[mutant.m]\n", "missing or wrong"),
+        (
+            '[mutant.m]\nundo = { x = 1 }\ncases = []\nshows = "."\n'
+            'schedule = [{ action = "A" }]\n',
+            "a schedule needs the instance",
+        ),
+        (
+            '[mutant.m]\nundo = { x = 1 }\ncases = []\nshows = "."\nschedule = [{ }]\n',
+            "is no step of a schedule",
+        ),
         (
             '[mutant.m]\nfile = "S.tla"\nfind = "a"\nreplace = "b"\ncases = []\nshows = "."\n',
             "needs cases and a property",
@@ -254,7 +265,7 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
     monkeypatch.setattr(mutate, "load_mutants", lambda: (harmless(**fields),))
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    args = parser.parse_args(["--protocol", "unicast"])
+    args = parser.parse_args(["unicast"])
     args.out, args.dry_run, args.seed = tmp_path / "run", True, 1
     with pytest.raises(UsageError, match=sentence):
         mutate.run(args, Ui(json=True, quiet=True))
@@ -262,8 +273,8 @@ def test_a_mutant_that_would_be_passed_over_is_refused(
 
 def test_only_known_mutants_can_be_chosen() -> None:
     with pytest.raises(UsageError, match="There is no mutant nobody"):
-        chosen(MUTANTS.values(), ["nobody"], quick=False)
-    quick = chosen(MUTANTS.values(), [], quick=True)
+        chosen(MUTANTS.values(), ["nobody"], ["sequencer"], quick=False)
+    quick = chosen(MUTANTS.values(), [], [], quick=True)
     assert 0 < len(quick) < len(MUTANTS)
     assert all(mutant.quick for mutant in quick)
 
@@ -271,11 +282,18 @@ def test_only_known_mutants_can_be_chosen() -> None:
 def test_the_verb_says_who_noticed(tmp_path: Path) -> None:
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    args = parser.parse_args(["impl-no-hold", "--quick"])
+    args = parser.parse_args(["impl-no-hold"])
     args.out, args.dry_run, args.seed = tmp_path / "run", False, 1
     outcome = run(args, Ui(json=True, quiet=True))
     assert outcome.verdict == "holds"
-    assert outcome.reproduce == "raincheck mutate impl-no-hold --quick"
+    assert outcome.reproduce == "raincheck mutate impl-no-hold"
     text = (tmp_path / "run" / "mutants.txt").read_text()
     assert "impl-no-hold" in text
     assert "replay sequencer-f6-repaired walk" in text
+    assert "lockstep in " in text
+
+    args = parser.parse_args(["impl-no-hold", "--quick"])
+    args.out, args.dry_run, args.seed = tmp_path / "quick", False, 1
+    outcome = run(args, Ui(json=True, quiet=True))
+    assert outcome.reproduce == "raincheck mutate impl-no-hold --quick"
+    assert "impl-no-hold" in (tmp_path / "quick" / "mutants.txt").read_text()

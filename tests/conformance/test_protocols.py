@@ -10,7 +10,7 @@ import pytest
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import Case, load_cases
-from raincheck.conformance.replay.protocol import nothing_undone, system_for
+from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_others, sorted_out

@@ -6,11 +6,13 @@ import pytest
 
 from raincheck.__main__ import main
 
-SEQUENCER = ("--protocol", "sequencer")
+SEQUENCER = ("sequencer",)
 
 
 def prove(capsys, tmp_path, *words):
-    code = main(["prove", "--json", "--quiet", "--out", str(tmp_path / "out"), *words])
+    code = main(
+        ["prove", "--json", "--quiet", "--no-cache", "--out", str(tmp_path / "out"), *words]
+    )
     return code, json.loads(capsys.readouterr().out)
 
 
@@ -20,9 +22,7 @@ def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tm
 
     assert code == 0
     assert outcome["verdict"] == "holds"
-    assert outcome["reproduce"] == (
-        "raincheck prove --protocol sequencer --property TotalOrder --seeds 1"
-    )
+    assert outcome["reproduce"] == ("raincheck prove sequencer --property TotalOrder --seeds 1")
     results = {result["name"]: result for result in outcome["results"]}
     assert results["sequencer-TotalOrder"]["seeds"] == [1]
     assert results["sequencer-step-Send"]["obligations"] > 100
@@ -77,7 +77,7 @@ def _undecided(obligation, seed, timeout):
         (["--seeds", "-1"], "not negative"),
         ([*SEQUENCER, "--property", "Beauty"], "TotalOrder, Agreement"),
         ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, ViewTag"),
-        (["--protocol", "total"], "sequencer"),
+        (["total"], "sequencer"),
     ],
 )
 def test_a_wrong_option_is_a_sentence_and_exit_code_3(capsys, tmp_path, words, sentence):

@@ -540,7 +540,7 @@ def test_a_dry_run_names_the_members_and_what_is_done_to_them(
         (["raincore", "--faults", "requester"], "does not know requester"),
         (["--as-written"], "--as-written is for the ring"),
         (["--watch"], "--watch is for the ring"),
-        (["torus"], "invalid choice: 'torus'"),
+        (["torus"], "no protocol torus"),
     ],
 )
 def test_what_cannot_be_run_is_refused(

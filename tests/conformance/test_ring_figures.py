@@ -338,7 +338,6 @@ def test_explain_says_where_the_code_differs_and_fails(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["raincore"], "name one of its cases, or add --figure 12"),
         (["raincore", "--figure", "11"], "invalid choice: 11"),
         (["sequencer-f1-seed", "--figure", "12"], "--figure is for raincore"),
     ],

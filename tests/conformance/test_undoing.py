@@ -10,12 +10,12 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.replay.core_lockstep import Instance
-from raincheck.conformance.replay.core_mutants import beyond, try_faces, undone_by_faces
-from raincheck.conformance.replay.cores import Prepared
-from raincheck.conformance.replay.damage import damaged_faces, without
+from raincheck.conformance.replay.damage import damaged_binding, without
+from raincheck.conformance.replay.killers import beyond, try_mutant, undone_switches
+from raincheck.conformance.replay.lockstep import Instance
 from raincheck.conformance.replay.mutants import Mutant
-from raincheck.conformance.replay.protocol import WHOLE
+from raincheck.conformance.replay.replay import Prepared
+from raincheck.conformance.replay.replayable import WHOLE
 from raincheck.conformance.replay.undoing import Undone, named, table, undo
 
 
@@ -24,7 +24,7 @@ def mutant(**fields: Any) -> Mutant:
         "name": "deaf",
         "shows": "THANKS is heard.",
         "protocol": "handover",
-        "file": "impl/handover/core.py",
+        "file": "core.py",
         "edits": (("self.thanked.add((event.sender, event.turn))", "pass"),),
     }
     return Mutant(**{**given, **fields})
@@ -34,7 +34,7 @@ HARMLESS = mutant(edits=(("self.turn = 0", "self.turn = 0 + 0"),))
 
 
 def test_an_edited_source_is_noticed_by_replay_and_lockstep(toy: SimpleNamespace) -> None:
-    row = try_faces(mutant(), "handover", [toy.case])
+    row = try_mutant(mutant(), [toy.case])
 
     assert row.found
     assert row.replayed.startswith("handover-small walk ")
@@ -42,7 +42,7 @@ def test_an_edited_source_is_noticed_by_replay_and_lockstep(toy: SimpleNamespace
 
 
 def test_what_changes_nothing_survives(toy: SimpleNamespace) -> None:
-    row = try_faces(HARMLESS, "handover", [toy.case], runs=10)
+    row = try_mutant(HARMLESS, [toy.case], runs=10)
 
     assert not row.found
     assert row.result().verdict == "violated"
@@ -52,7 +52,7 @@ def test_what_changes_nothing_survives(toy: SimpleNamespace) -> None:
 def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
     before = dict(sys.modules)
 
-    made = damaged_faces("handover", mutant())
+    made = damaged_binding("handover", mutant())
 
     assert binding_of("handover") is toy.binding
     assert made is not toy.binding
@@ -65,23 +65,23 @@ def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
 def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
     assert toy.binding.protocol == "handover"
     with pytest.raises(UsageError, match="occurs 0 times"):
-        damaged_faces("handover", mutant(edits=(("nowhere", ""),)))
+        damaged_binding("handover", mutant(edits=(("nowhere", ""),)))
     with pytest.raises(UsageError, match="no Python"):
-        damaged_faces("handover", mutant(edits=(("class Handover:", "class"),)))
-    with pytest.raises(UsageError, match=r"does not use impl/nothing\.py"):
-        damaged_faces("handover", mutant(file="impl/nothing.py"))
+        damaged_binding("handover", mutant(edits=(("class Handover:", "class"),)))
+    with pytest.raises(UsageError, match=r"does not use nothing\.py"):
+        damaged_binding("handover", mutant(file="nothing.py"))
     assert binding_of("handover") is toy.binding
 
 
 def test_each_repair_undone_is_found_within_so_many_runs(toy: SimpleNamespace) -> None:
-    rows = undone_by_faces(["handover", "sequencer"], [toy.case], runs=50)
+    rows = undone_switches(["handover"], [toy.case], runs=50)
 
     assert [row.repair for row in rows] == ["fresh_only", "thanks"]
     for row in rows:
         assert row.protocol == "handover"
         assert row.replayed
         assert 1 <= row.runs <= 50
-    assert undone_by_faces(["handover"], [toy.case], runs=50, quick=True)[0].replayed == ""
+    assert undone_switches(["handover"], [toy.case], runs=50, quick=True)[0].replayed == ""
 
 
 def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
@@ -89,7 +89,7 @@ def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:
         toy.binding, make_core=lambda _, local: toy.binding.make_core(toy.model.Rules(), local)
     )
     case = Prepared("handover-small", toy.binding, toy.system.machine({}))
-    instances = [Instance(case.name, case.system, case.offers())]
+    instances = [Instance(case.name, case.system, case.probes())]
 
     row = undo(idle, {"thanks": False}, without(idle, {"thanks": False}), [case], instances, runs=5)
 
@@ -105,7 +105,7 @@ def test_what_sound_cores_do_as_well_finds_nothing(toy: SimpleNamespace) -> None
         make_core=lambda _, local: toy.binding.make_core(toy.model.Rules(thanks=False), local),
     )
     case = Prepared("handover-small", lame, toy.system.machine({}))
-    instances = [Instance(case.name, case.system, case.offers())]
+    instances = [Instance(case.name, case.system, case.probes())]
     switches = {"fresh_only": False}
 
     row = undo(lame, switches, without(lame, switches), [case], instances, runs=50)
@@ -117,7 +117,7 @@ def test_what_sound_cores_do_as_well_finds_nothing(toy: SimpleNamespace) -> None
 def test_what_no_quick_case_shows_is_replayed_in_the_larger_ones(toy: SimpleNamespace) -> None:
     large = replace(toy.case, tier="full")
 
-    rows = undone_by_faces(["handover"], [large], runs=0)
+    rows = undone_switches(["handover"], [large], runs=0)
 
     assert all(row.replayed.startswith(f"{large.name} walk ") for row in rows)
     assert len(rows) == 2

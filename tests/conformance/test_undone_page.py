@@ -7,7 +7,7 @@ import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.replay.core_mutants import undone_by_faces
+from raincheck.conformance.replay.killers import undone_switches
 from raincheck.conformance.replay.mutants import load_mutants
 from raincheck.conformance.replay.undoing import RUNS, named
 
@@ -24,15 +24,16 @@ def rows_of_page() -> set[tuple[str, str]]:
 
 
 def test_the_page_has_a_row_for_every_switch_of_every_protocol() -> None:
-    expected = {
-        ("sequencer", named(mutant.undo))
-        for mutant in load_mutants()
-        if mutant.undo and mutant.protocol == "sequencer"
-    }
+    expected = {(mutant.protocol, named(mutant.undo)) for mutant in load_mutants() if mutant.undo}
+    elsewhere = {(mutant.protocol, name) for mutant in load_mutants() for name in mutant.undo or ()}
     # The stack is the protocols together: it has no core of its own.
-    for protocol in {case.protocol for case in CATALOG} - {"sequencer", "stack"}:
+    for protocol in {case.protocol for case in CATALOG} - {"stack"}:
         switches = binding_of(protocol).switches
-        expected |= {(protocol, named({name: value})) for name, value in switches.items()}
+        expected |= {
+            (protocol, named({name: value}))
+            for name, value in switches.items()
+            if (protocol, name) not in elsewhere
+        }
 
     assert rows_of_page() == expected
 
@@ -52,7 +53,7 @@ def test_the_tests_and_cases_that_the_page_names_exist() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["flush", "state_transfer"])
 def test_each_repair_undone_is_found_within_the_stated_number_of_runs(protocol: str) -> None:
-    rows = undone_by_faces([protocol], CATALOG)
+    rows = undone_switches([protocol], CATALOG)
 
     assert {(row.protocol, row.repair) for row in rows} == {
         row for row in rows_of_page() if row[0] == protocol

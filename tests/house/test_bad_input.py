@@ -110,7 +110,7 @@ def test_a_tlc_that_only_pretends_to_be_tlc(
         archive.writestr("tlc2/TLC.class", b"nonsense")
     monkeypatch.setenv("RAINCHECK_TLA2TOOLS", str(Path("fake.jar").absolute()))
 
-    assert main(["check", "--case", "sequencer-f1-seed", "--no-cache", "--out", "e"]) == USAGE
+    assert main(["check", "sequencer-f1-seed", "--no-cache", "--out", "e"]) == USAGE
 
     err = capsys.readouterr().err
     assert "TLC does not start (" in err
@@ -196,7 +196,7 @@ def test_a_catalog_or_configuration_that_does_not_fit(
     ("words", "sentence"),
     [
         (["check", "--tier", "huge"], "invalid choice: 'huge'"),
-        (["check", "--case", "sequencer-f99"], "The catalog has no case sequencer-f99"),
+        (["check", "sequencer-f99"], "There is no case sequencer-f99"),
         (["check", "--jobs", "0"], "--jobs 0 runs nothing"),
         (["check", "--timeout", "-1"], "--timeout is -1: it must be above 0."),
         (["check", "--timeout", "nan"], "--timeout is nan: it must be above 0."),
@@ -206,7 +206,7 @@ def test_a_catalog_or_configuration_that_does_not_fit(
         (["mirror", "--cfg", "x.cfg"], "--module"),
         (["prove", "--seeds", "x"], "numbers with commas"),
         (["prove", "--property", "Truth"], "is not among those that are proved"),
-        (["explain", "nothing"], "The catalog has no case nothing"),
+        (["explain", "nothing"], "There is no case nothing"),
         (["mutate", "nothing"], "There is no mutant nothing"),
         (["run", "--members", "0"], "--members is 0"),
         (["run", "--faults", "meteor"], "meteor"),

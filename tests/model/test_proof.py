@@ -1,9 +1,9 @@
 """Proofs are found by the protocol's name; a theory with kinds of its own is told plainly."""
 
-import pytest
+from types import ModuleType
 
 from raincheck.model.proof.bounded import Search
-from raincheck.model.proof.claims import proof_of, proved
+from raincheck.model.proof.claims import proof_in
 from raincheck.model.proof.induction import (
     Conjunct,
     Property,
@@ -13,7 +13,8 @@ from raincheck.model.proof.induction import (
     obligations,
 )
 from raincheck.model.proof.logic import And, Implies, Not
-from raincheck.model.proof.plain import told
+from raincheck.model.proof.plain import told as plainly_told
+from raincheck.model.sequencer.proof import offered as sequencer
 
 
 def tokens(*, careful: bool) -> Theory:
@@ -63,18 +64,27 @@ def test_its_counterexample_is_told_in_its_symbols() -> None:
     failure = Search(theory).failure(exclusive, take)
 
     assert failure is not None
-    text = told(failure)
+    text = plainly_told(failure)
     assert "action: Take (p = p" in text
     assert "violated: Exclusive: No two processes hold the same token." in text
     assert "holds(p" in text
 
 
-def test_proofs_are_found_by_the_protocols_name() -> None:
-    assert "sequencer" in proved()
-    assert not set(proved()) & {"logic", "sequencer_model", "proof", "bounded"}
-    proof = proof_of("sequencer")
+def test_a_module_offers_its_proof() -> None:
+    proof = proof_in(sequencer)
+    assert proof.protocol == "sequencer"
     assert proof.theory().name == "sequencer"
     assert "ViewTag" in proof.without
     assert proof.basis_without(["ViewTag"]).rules.view_tag is False
-    with pytest.raises(LookupError, match=r"model/total/proof/theory\.py"):
-        proof_of("total")
+    assert proof.told is sequencer.told is not plainly_told
+
+
+def test_a_module_with_a_theory_alone_is_told_plainly() -> None:
+    alone = ModuleType("tokens")
+    alone.theory = lambda _basis=None: tokens(careful=True)  # type: ignore[attr-defined]
+
+    proof = proof_in(alone)
+
+    assert (proof.protocol, proof.without) == ("tokens", ())
+    assert proof.told is plainly_told
+    assert proof.basis_without(["Anything"]) is None

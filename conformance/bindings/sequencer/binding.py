@@ -1,27 +1,30 @@
-"""SEQUENCER's implementation read as its model: `impl/`'s values as `model/`'s.
+"""SEQUENCER's binding: its core driven by its model's inputs, and read as the model's member.
 
-Law of this file: it translates and decides nothing. The implementation moves runs, the model's
-system single messages, so every run is read as its messages one by one. The contents travel too:
-each payload says whose how-manieth message it is, and that is what the model knows a message by.
+The core moves runs, the model's system single messages; so what the core puts out is read message
+by message. The contents travel too: each payload says whose how-manieth message it is.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections import deque
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
+from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.errors import UsageError
 from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import events as impl
-from raincheck.impl.sequencer.core import Own, Repairs, Sequencer, intervals
-from raincheck.model.machine.runs import Address, Intervals, Run
+from raincheck.impl.sequencer.core import Repairs, Sequencer
+from raincheck.model.machine.machine import Refused
+from raincheck.model.machine.runs import Address, Run
+from raincheck.model.sequencer import events as ev
 from raincheck.model.sequencer import handlers as model
-from raincheck.model.sequencer.handlers import Local, Rules, Table
-from raincheck.model.sequencer.state import Tagged
+from raincheck.model.sequencer.handlers import Rules, Table
+from raincheck.model.sequencer.member import HANDLERS, Member
 
-DAMAGED: Final = -1
-"""What is read instead of a message's number where the contents are not its sender's."""
+from . import reading
+from .worlds import WORLDS, world
 
 
 def repairs_of(rules: Rules) -> Repairs:
@@ -29,93 +32,187 @@ def repairs_of(rules: Rules) -> Repairs:
     return Repairs(**dataclasses.asdict(rules))
 
 
-# ------------------------------------------------------------------ contents
+class Driven:
+    """A core that takes the model's inputs and hands out its own effects.
 
-
-def payload(node: str, number: int) -> bytes:
-    """Return the contents of the node's message `number`, counted over all its lives."""
-    return f"{node}#{number}".encode()
-
-
-def payloads(node: str, first: int, count: int) -> wire.Payloads:
-    """Return the contents of `count` messages of the node, from number `first` on."""
-    return wire.Payloads.pack([payload(node, first + i) for i in range(count)])
-
-
-def number_of(node: str, contents: bytes) -> int:
-    """Return which message of the node the contents are; DAMAGED if they are none."""
-    whose, _, number = contents.partition(b"#")
-    return int(number) if whose == node.encode() and number.isdigit() else DAMAGED
-
-
-def singles(run: wire.Run, contents: wire.Payloads) -> tuple[Run, ...]:
-    """Return the messages of a run one by one, each with the number that its contents say.
-
-    A run of nothing is damaged too: no handler may hand one out.
+    What an input leaves open the core's own state says: the contents of what is sent, and which
+    runs a resend is made of, for a core resends as it sent.
     """
-    sender = Address(*run.sender)
-    parts = contents.unpack()
-    if run.size < 1 or len(parts) != run.size:
-        return (Run(sender, run.first, run.size, DAMAGED),)
-    return tuple(
-        Run(sender, run.first + i, 1, number_of(sender.node, each)) for i, each in enumerate(parts)
+
+    def __init__(self, core: Sequencer) -> None:
+        self.core = core
+
+    def handle(self, event: Any) -> list[impl.Effect]:
+        """Let the core handle the input; raises NotEnabled where its guard is false."""
+        if isinstance(event, ev.Resend):
+            return self._resend(event.size)
+        return self.core.handle(self._event(event))
+
+    def _resend(self, count: int) -> list[impl.Effect]:
+        effects = self.core.handle(impl.Resend(count))
+        while (done := sum(len(reading.tagged(each)) for each in map(_message, effects))) < count:
+            effects += self.core.handle(impl.Resend(count - done))
+        return effects
+
+    def _event(self, event: Any) -> impl.Event:
+        core = self.core
+        match event:
+            case ev.Send(count):
+                return impl.Send(reading.payloads(core.node, core.said + 1, count))
+            case ev.ReceiveForward(sender, run, view):
+                forward = impl.Forward(*_carried(run, view), 1, 0)
+                return impl.ReceiveForward(wire.Address(*sender), forward)
+            case ev.ReceiveData(coordinator, run, view, place):
+                who = wire.Address(*coordinator)
+                if not core.repairs.incarnations:  # its place in a former life's stream counts too
+                    place = core.position.get(who, 0) + 1
+                return impl.ReceiveData(who, impl.Data(*_carried(run, view), place, 0))
+            case ev.InstallView(number, members, joiners):
+                return impl.InstallView(_view(number, members, joiners))
+            case ev.Join(coordinator, number, members, table, digest):
+                known = wire.Digest(_table(digest))
+                rsp = impl.JoinRsp(_view(number, members), _table(table), known, 0)
+                return impl.Join(wire.Address(*coordinator), rsp)
+            case ev.Leave():
+                return impl.Leave()
+            case ev.Stop(drained):
+                return impl.Stop(drained)
+        raise UsageError(f"SEQUENCER's core has no event {type(event).__name__}.")
+
+
+def _carried(run: Run, view: int) -> tuple[wire.Run, int, wire.Payloads]:
+    sender = wire.Address(*run.sender)
+    contents = reading.payloads(sender.node, run.payload, run.size)
+    return wire.Run(sender, run.first, run.size), view, contents
+
+
+def _view(number: int, members: Iterable[Address], joiners: Iterable[Address] = ()) -> wire.View:
+    inside = tuple(wire.Address(*each) for each in members)
+    return wire.View(
+        wire.ViewId(number, inside[0]), inside, tuple(wire.Address(*each) for each in joiners)
     )
 
 
-def tagged(message: impl.Forward | impl.Data | impl.Deliver) -> tuple[Tagged, ...]:
-    """Return the messages of a FORWARD, DATA or delivery, each with its view."""
-    return tuple((single, message.view) for single in singles(message.messages, message.payloads))
+def _table(table: Table) -> wire.Table:
+    return tuple((wire.Address(*who), number) for who, number in table)
 
 
-def table_of(table: Iterable[tuple[wire.Address, int]]) -> Table:
-    """Return a receivedTable in the model's order."""
-    return tuple(sorted((Address(*who), seqno) for who, seqno in table))
+def _message(effect: impl.Effect) -> impl.Forward | impl.Data | impl.Deliver:
+    match effect:
+        case impl.SendForward(_, forward):
+            return forward
+        case impl.Multicast(data):
+            return data
+        case impl.Deliver():
+            return effect
+    raise ShapeError(f"{effect!r} carries no message")
 
 
-def addresses(members: Iterable[wire.Address]) -> tuple[Address, ...]:
-    """Return the implementation's addresses as the model's."""
-    return tuple(Address(*member) for member in members)
+def make_core(rules: Rules, local: Member, kind: Callable[..., Sequencer] = Sequencer) -> Driven:
+    """Return the core of a founder, a joiner or an ended process, with the same repairs."""
+    me = wire.Address(local.node, local.incarnation)
+    core = kind(me, repairs=repairs_of(rules), said=local.said)
+    if local.members:
+        core.found(_view(local.view, local.members))
+    core.status = local.status
+    return Driven(core)
 
 
-# ------------------------------------------------------------------ a member
+def member_of(driven: Driven) -> Member:
+    """Return the core's state as the model's, with its places in the streams of its members."""
+    core = driven.core
+    places = core.position.items() if core.repairs.incarnations else ()
+    position = reading.table_of((who, at) for who, at in places if who in core.members)
+    return Member(*reading.local_of(core), position)
 
 
-def local_of(core: Sequencer) -> Local:
-    """Return the member's state as the model's."""
-    mine = Address(*core.me)
-    return Local(
-        node=core.node,
-        status=core.status,
-        incarnation=core.incarnation,
-        view=core.view,
-        members=addresses(core.members),
-        seqno=core.seqno,
-        said=core.said,
-        forward_table=_intervals(core.forward_table),
-        resend=_intervals(core.resend),
-        received_table=table_of(core.received_table.items()),
-        early=tuple(
-            model.Forward(single, forward.view, mine)
-            for forward in core.early
-            for single in singles(forward.messages, forward.payloads)
-        ),
-    )
+def give(driven: Driven, before: Member, local: Member) -> bool:
+    """Take the streams away that ended with a process whose successor is there."""
+    if before._replace(position=local.position) != local:
+        return False
+    driven.core.position = {wire.Address(*who): at for who, at in local.position}
+    return True
 
 
-def own_numbers(core: Sequencer) -> list[int]:
-    """Return the numbers that the contents in forwardTable, then in resend, say."""
-    return [
-        number_of(core.node, each)
-        for entries in (core.forward_table, core.resend)
-        for own in entries
-        for each in own.payloads.unpack()
-    ]
+def outputs_of(effect: impl.Effect) -> list[Any]:
+    """Return the model's outputs for an effect, message by message."""
+    match effect:
+        case impl.SendJoinRsp(to, rsp):
+            return [
+                ev.SendJoinRsp(
+                    Address(*to),
+                    rsp.view.id.counter,
+                    reading.addresses(rsp.view.members),
+                    reading.table_of(rsp.table),
+                    reading.table_of(rsp.digest.entries),
+                )
+            ]
+        case impl.SendForward(to, forward):
+            return [model.Forward(run, view, Address(*to)) for run, view in reading.tagged(forward)]
+        case impl.Multicast(data):
+            return [model.Data(run, view) for run, view in reading.tagged(data)]
+        case impl.Deliver():
+            return [model.Deliver(run, view) for run, view in reading.tagged(effect)]
 
 
-def _intervals(entries: deque[Own]) -> Intervals:
-    return tuple((low, high) for low, high in intervals(entries)) if entries else ()
+def assumes(rules: Rules, local: Member, event: Any) -> bool:
+    """Whether the layers around could bring this input now.
+
+    A stream is that of a member, not of a former or later life of one; and a view takes nobody in
+    who was a member before, which a node alone cannot know. More is not resent than there is.
+    """
+    match event:
+        case ev.Resend(size) if size > 1:
+            return not isinstance(model.resend(rules, local.local, size), Refused)
+        case ev.ReceiveData(coordinator):
+            return coordinator in local.members or all(
+                coordinator.node != each.node for each in local.members
+            )
+        case ev.InstallView(number, members):
+            answer = model.install_view(rules, local.local, number, members)
+            return isinstance(answer, Refused) or set(members) <= set(local.members)
+    return True
 
 
-def ended(node: str, status: str, incarnation: int, said: int) -> Local:
-    """Return what is left of a process that has ended: what it knew is gone with it."""
-    return Local(node, status, incarnation, said=said)
+def offered(rules: Rules, local: Member) -> Iterator[Any]:
+    """Inputs that a node may be brought at any time, whatever its instance has."""
+    mine = model.address(rules, local.local)
+    yield ev.Send()
+    yield ev.Resend()
+    yield ev.Leave()
+    yield ev.Stop(drained=True)
+    yield ev.Stop(drained=False)
+    yield ev.ReceiveForward(mine, Run(mine, 1, 1, 1), 1)
+    members = local.members or (mine,)
+    yield ev.Join(members[0], max(local.view, 1), members, (), ())
+    others = tuple(who for who in members if who != mine)
+    for number in (local.view, local.view + 1, local.view + 2):
+        yield ev.InstallView(number, members, ())
+        if others:
+            yield ev.InstallView(number, others, ())
+
+
+BINDING = Binding(
+    protocol="sequencer",
+    rules=Rules,
+    local=Member,
+    inputs=ev.INPUTS,
+    handlers=HANDLERS,
+    guards_in=(model,),
+    outputs=(model.Forward, model.Data, model.Deliver, ev.SendJoinRsp),
+    make_core=make_core,
+    events=vars(impl),
+    switches={
+        **dict.fromkeys((each.name for each in dataclasses.fields(Rules)), False),
+        "join_policy": "one",
+    },
+    local_of=member_of,
+    event_of=lambda event: event,
+    output_of=outputs_of,
+    give=give,
+    offered=offered,
+    worlds=WORLDS,
+    world=world,
+    seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
+    assumes=assumes,
+)

@@ -20,11 +20,11 @@ from hypothesis.stateful import (
 from raincheck.conformance.bindings.binding import MakeCore
 from raincheck.conformance.bindings.raincore.binding import BINDING
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.replay.core_lockstep import Instance, lockstep
-from raincheck.conformance.replay.cores import Cores, Problem
 from raincheck.conformance.replay.damage import without
-from raincheck.conformance.replay.offers import refuses
-from raincheck.conformance.replay.protocol import Replayable, offers_of
+from raincheck.conformance.replay.lockstep import Instance, lockstep
+from raincheck.conformance.replay.probes import refuses
+from raincheck.conformance.replay.replay import Cores, Problem
+from raincheck.conformance.replay.replayable import Replayable, probes_of
 from raincheck.model.machine.machine import Refused
 from raincheck.model.raincore.handlers import Rules
 from raincheck.model.raincore.state import Constants, Spent
@@ -58,7 +58,7 @@ def system_of(rules: Rules, *, formed: bool = True) -> RaincoreSystem:
 
 def instance(rules: Rules, *, formed: bool = True) -> Instance:
     system = system_of(rules, formed=formed)
-    return Instance("everything", system, offers_of(BINDING, system, 150))
+    return Instance("everything", system, probes_of(BINDING, system, 150))
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,20 @@
-"""Mutants of a protocol that has `Binding`, and each of its repairs undone."""
+"""Who notices a mutant of an implementation, and the absence of each of its repairs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.binding import Binding, MakeCore, binding_of
 from raincheck.conformance.cases.tables import HOLDS as CASE_HOLDS
 from raincheck.conformance.cases.tables import TIERS, Case
 from raincheck.conformance.errors import UsageError
 
-from .damage import damaged_faces, without
+from .damage import damaged_binding, without
+from .lockstep import Instance
 from .mutants import Mutant
-from .protocol import WHOLE, Replayable
+from .replayable import WHOLE, Replayable, instance_of
+from .schedules import play
 from .undoing import RUNS, Undone, undo
 
 
@@ -21,58 +23,91 @@ def of_protocol(catalog: Iterable[Case], protocol: str) -> list[Case]:
     return [case for case in catalog if case.protocol == protocol and case.tier == TIERS[0]]
 
 
-def try_faces(
+def cases_for(mutant: Mutant, catalog: Iterable[Case]) -> list[Case]:
+    """Return the cases that the mutant is replayed in: those that it names, else its protocol's.
+
+    None where lockstep has instances of its own, and only batches can show the mutant.
+    """
+    catalog = list(catalog)
+    if mutant.cases:
+        known = {case.name: case for case in catalog}
+        return [known[name] for name in mutant.cases]
+    return [] if binding_of(mutant.protocol).worlds else of_protocol(catalog, mutant.protocol)
+
+
+def try_mutant(
     mutant: Mutant,
-    protocol: str,
     cases: Sequence[Case],
     *,
     seed: int = 1,
     runs: int = RUNS,
     both: bool = True,
 ) -> Undone:
-    """Run the damaged cores in lockstep, and replay them if need be, or if `both`."""
-    binding = binding_of(protocol)
+    """Play the mutant's schedule, run the damaged cores in lockstep, and replay them.
+
+    Unless `both`, only until somebody notices.
+    """
+    binding = binding_of(mutant.protocol)
     if mutant.undo:
         switches = dict(mutant.undo)
         make = without(binding, switches)
     else:
-        binding = damaged_faces(protocol, mutant)
+        binding = damaged_binding(mutant.protocol, mutant)
         switches, make = {}, binding.make_core
+    row = Undone(mutant.protocol, mutant.name, played=_played(mutant, binding, make))
     mine = Replayable(binding, cases)
-    row = undo(binding, switches, make, (), mine.instances(), seed=seed, runs=runs)
-    if row.found and not both:
-        return row
-    # Replay needs the whole graph of a case.
-    more = undo(binding, switches, make, mine.prepared(), (), seed=seed)
-    return _also(row, more)
+    if both or not row.found:
+        found = undo(binding, switches, make, (), _all(mine), seed=seed, runs=runs)
+        row = replace(found, played=row.played)
+    if both or not row.found:
+        # Replay needs the whole graph of a case.
+        row = _also(row, undo(binding, switches, make, mine.prepared(), (), seed=seed))
+    return row
 
 
-def undone_by_faces(
+def _played(mutant: Mutant, binding: Binding, make: MakeCore) -> int:
+    """Return after how many moves the mutant's own schedule shows it; sound cores must pass it."""
+    if mutant.instance is None:
+        return 0
+    instance = mutant.name, instance_of(binding, mutant.instance, mutant.name).system
+    try:
+        if play(binding_of(mutant.protocol), instance, mutant.schedule) is not None:
+            raise UsageError("sound cores fail its schedule")
+        found = play(binding, instance, mutant.schedule, make)
+    except UsageError as error:
+        raise UsageError(f"mutant {mutant.name}: {error}") from error
+    return 0 if found is None else found.step
+
+
+def undone_switches(
     protocols: Iterable[str],
     catalog: Sequence[Case],
+    mutants: Iterable[Mutant] = (),
     *,
     seed: int = 1,
     runs: int = RUNS,
     quick: bool = False,
 ) -> list[Undone]:
-    """Undo each switch of each protocol that has binding.
+    """Undo each switch of each protocol, but for those that one of the mutants undoes.
 
     Lockstep runs over the cases of all tiers. `quick`: in replay only what it does not find. What
     neither finds is replayed in the larger cases too: some repairs matter in one of them only.
     """
+    elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
     rows = []
     for protocol in protocols:
-        if protocol == "sequencer":
-            continue
         try:
             binding = binding_of(protocol)
         except UsageError:
             continue  # still being written; generate says so
+        left = {k: v for k, v in binding.switches.items() if (protocol, k) not in elsewhere}
+        if not left:
+            continue
         cases = [case for case in catalog if case.protocol == protocol]
-        instances = Replayable(binding, cases).instances(most=None)
+        instances = _all(Replayable(binding, cases), most=None)
         graphs = Replayable(binding, of_protocol(catalog, protocol))
         prepared = [] if quick else list(graphs.prepared())
-        for name, value in binding.switches.items():
+        for name, value in left.items():
             switches = {name: value}
             make = without(binding, switches)
             row = undo(binding, switches, make, prepared, instances, seed=seed, runs=runs)
@@ -85,6 +120,10 @@ def undone_by_faces(
                 row = _also(row, undo(binding, switches, make, larger, (), seed=seed))
             rows.append(row)
     return rows
+
+
+def _all(mine: Replayable, **how: int | None) -> list[Instance]:
+    return [each for group in mine.instances(**how).values() for each in group]
 
 
 def beyond(cases: Iterable[Case]) -> list[Case]:
@@ -101,6 +140,7 @@ def _also(row: Undone, more: Undone) -> Undone:
     """Return the row with what a replay after it found."""
     return replace(
         row,
+        repair=more.repair,
         replayed=more.replayed,
         walks=more.walks,
         seconds=row.seconds + more.seconds,

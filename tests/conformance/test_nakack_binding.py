@@ -4,10 +4,10 @@ import pytest
 
 from raincheck.conformance.bindings.nakack.binding import BINDING
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.replay.core_lockstep import lockstep
-from raincheck.conformance.replay.cores import replay
 from raincheck.conformance.replay.damage import without
-from raincheck.conformance.replay.protocol import Replayable
+from raincheck.conformance.replay.lockstep import lockstep
+from raincheck.conformance.replay.replay import replay
+from raincheck.conformance.replay.replayable import Replayable
 
 CASES = {case.name: case for case in load_cases() if case.protocol == "nakack"}
 
@@ -55,7 +55,7 @@ def test_each_repair_undone_in_the_class_is_noticed(undone, name):
 
 def test_the_class_and_the_model_go_together_beyond_the_graphs():
     names = ("nakack-everything", "nakack-join")
-    instances = Replayable(BINDING, [CASES[name] for name in names]).instances()
+    instances = Replayable(BINDING, [CASES[name] for name in names]).instances()[""]
 
     found = lockstep(BINDING, instances, seed=1, runs=40)
 

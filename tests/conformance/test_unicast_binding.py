@@ -4,10 +4,10 @@ import pytest
 
 from raincheck.conformance.bindings.unicast.binding import BINDING
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.replay.core_lockstep import lockstep
-from raincheck.conformance.replay.cores import replay
 from raincheck.conformance.replay.damage import without
-from raincheck.conformance.replay.protocol import Replayable
+from raincheck.conformance.replay.lockstep import lockstep
+from raincheck.conformance.replay.replay import replay
+from raincheck.conformance.replay.replayable import Replayable
 from raincheck.model.unicast.handlers import Rules
 
 CASES = {case.name: case for case in load_cases() if case.protocol == "unicast"}
@@ -47,7 +47,7 @@ def test_each_repair_undone_in_the_class_is_noticed(undone, name):
 
 
 def test_the_class_and_the_model_go_together_beyond_the_graphs():
-    instances = Replayable(BINDING, [CASES["unicast-fifo"]]).instances()
+    instances = Replayable(BINDING, [CASES["unicast-fifo"]]).instances()[""]
 
     found = lockstep(BINDING, instances, seed=1, runs=20)
 

@@ -1,0 +1,59 @@
+"""What the words after a verb mean: names, groups of names such as protocols, and globs."""
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from typing import Final, TypeVar
+
+from raincheck.conformance.errors import UsageError
+
+Item = TypeVar("Item")
+
+_GLOB: Final = frozenset("*?[")
+
+
+def meant(
+    words: Iterable[str],
+    named: Mapping[str, Item],
+    groups: Mapping[str, Sequence[str]],
+    *,
+    what: str = "case",
+    usual: Callable[[Item], bool] = lambda _: True,
+    unusual: str = "",
+) -> tuple[Item, ...]:
+    """Return what the words mean, each once, in the order of the words.
+
+    A name means its item, whatever it is; a group and a glob mean those that are `usual`, and
+    `unusual` says what to do where none is. A group's name may be written with - for _.
+    Raises UsageError for a word that means nothing, and suggests near ones.
+    """
+    found: dict[str, None] = {}
+    for word in words:
+        group = word.replace("-", "_")
+        if word in named:
+            found[word] = None
+            continue
+        if group in groups:
+            every = list(groups[group])
+        elif _GLOB & set(word):
+            every = [name for name in named if fnmatchcase(name, word)]
+        else:
+            every = []
+        if not every:
+            raise UsageError(_unknown(word, named, groups, what))
+        some = [name for name in every if usual(named[name])]
+        if not some:
+            raise UsageError(f"No {what} of {word} is meant: {unusual}.")
+        found |= dict.fromkeys(some)
+    return tuple(named[name] for name in found)
+
+
+def _unknown(
+    word: str, named: Mapping[str, Item], groups: Mapping[str, Sequence[str]], what: str
+) -> str:
+    there = f"the protocols are {', '.join(groups)}."
+    if _GLOB & set(word):
+        return f"No {what} matches {word}: {there}"
+    near = dict.fromkeys(difflib.get_close_matches(word, [*groups, *named], n=3, cutoff=0.5))
+    hint = f"did you mean {' or '.join(near)}? {there.capitalize()}" if near else there
+    return f"There is no {what} {word}: {hint}"

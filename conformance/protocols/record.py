@@ -1,0 +1,140 @@
+"""The record of a protocol: all that the verbs need to know of it.
+
+A record is a table of a `raincheck.toml`:
+
+    [protocol.two_phase_commit]
+    title = "Two-phase commit"
+    cases = "spec/cases/two_phase_commit.toml"
+    mutants = "spec/mutants/two_phase_commit.toml"
+    model = "two_phase_commit.model"
+    binding = "two_phase_commit.binding"
+
+Only `cases` must be there. A verb for which a record offers nothing says so. Files are relative to
+the folder of the `raincheck.toml`; modules are imported when a verb needs them and not before.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from raincheck.conformance.errors import Inconclusive, UsageError
+
+_FILES: Final = ("cases", "mutants", "page")
+_MODULES: Final = {
+    "model": "machine",
+    "binding": "BINDING",
+    "proof": "theory",
+    "story": "tell",
+    "run": "run",
+}
+"""What a record's modules are for, and the name that each of them must define."""
+
+_LACKS: Final = {
+    "model": "no model of its specification",
+    "binding": "no binding of its model to an implementation",
+    "proof": "no proof",
+    "run": "no processes that can be run",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """What one protocol offers to the verbs."""
+
+    name: str
+    """As in `raincheck check NAME`; the names of its cases begin with it."""
+    cases: Path
+    """Its table of cases. The module that the table names is beside it or in the folder above."""
+    home: Path
+    """The folder of the `raincheck.toml`; files that mutants damage are relative to it."""
+    title: str = ""
+    """How its name is written in sentences."""
+    mutants: Path | None = None
+    """The table of damage, to its specification and its implementation, that must be noticed."""
+    model: str = ""
+    """A module with `machine(constants) -> Machine`: `mirror` and all that replays."""
+    binding: str = ""
+    """A module with `BINDING`: how the model and the core name the same things."""
+    proof: str = ""
+    """A module with `theory(basis=None) -> Theory`, for `prove`."""
+    story: str = ""
+    """A module that tells what a step of a counterexample means (`tlc/story.py`)."""
+    run: str = ""
+    """A module with `add_arguments(parser)` and `run(args, ui) -> Outcome`: real processes."""
+    page: Path | None = None
+    """Its page for people."""
+
+    def offers(self, what: str) -> bool:
+        """Whether the record has such a module: "model", "binding", "proof", "story" or "run"."""
+        return bool(getattr(self, what))
+
+    def modules(self, *what: str) -> tuple[str, ...]:
+        """Return the names of these modules, of those that it has."""
+        return tuple(name for each in what if (name := getattr(self, each)))
+
+    def module(self, what: str) -> ModuleType:
+        """Import what it offers; raise Inconclusive if that is nothing, UsageError if it is wrong.
+
+        A module that is there and fails while it is imported fails as it does anywhere.
+        """
+        name: str = getattr(self, what)
+        if not name:
+            raise Inconclusive(
+                f"{self.name} offers {_LACKS.get(what, f'no {what}')}: name it as `{what}` in "
+                f"{self.where}."
+            )
+        try:
+            found = importlib.import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+                raise
+            raise UsageError(
+                f"{self.where}: {what} is {name}, and there is no module {error.name}."
+            ) from error
+        if not hasattr(found, _MODULES[what]):
+            raise UsageError(f"{self.where}: {name} has no {_MODULES[what]}: define it.")
+        return found
+
+    def get(self, what: str) -> Any:
+        """Return the module's one name that the verb is after."""
+        return getattr(self.module(what), _MODULES[what])
+
+    @property
+    def where(self) -> str:
+        """Where the record stands, for sentences."""
+        return f"{self.home / FILE}, protocol {self.name}"
+
+
+FILE: Final = "raincheck.toml"
+
+_KEYS: Final = {each.name for each in fields(Protocol)} - {"name", "home"}
+
+
+def record_of(name: str, table: Any, home: Path) -> Protocol:
+    """Return the record in a `[protocol.NAME]` table; raise UsageError if it cannot be one."""
+    where = f"{home / FILE}, protocol {name}"
+    if not name.replace("_", "").isalnum() or name != name.lower():
+        raise UsageError(f"{where}: a name has small letters, digits and '_' only.")
+    if not isinstance(table, Mapping):
+        raise UsageError(f"{where}: it must be a [protocol.…] table.")
+    for key, value in table.items():
+        if key not in _KEYS:
+            raise UsageError(f"{where}: {key} is no key: there is {', '.join(sorted(_KEYS))}.")
+        if not isinstance(value, str) or not value.strip():
+            raise UsageError(f"{where}: {key} must be a text.")
+    if "cases" not in table:
+        raise UsageError(f"{where}: cases must name the table of its cases.")
+    said: dict[str, Any] = dict(table)
+    for key in _FILES:
+        if key in said:
+            said[key] = home / said[key]
+            if not said[key].is_file():
+                raise UsageError(f"{where}: {key} is {said[key]}, and there is no such file.")
+    if said["cases"].stem != name:
+        raise UsageError(f"{where}: its table of cases must be called {name}.toml.")
+    return Protocol(name=name, home=home, **said)

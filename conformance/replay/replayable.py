@@ -1,0 +1,178 @@
+"""Which cases of a protocol its implementation can be replayed in, and instances for lockstep."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, is_dataclass
+from functools import cache
+from random import Random
+from typing import Any, Final
+
+from raincheck.conformance.bindings.binding import Binding, binding_of
+from raincheck.conformance.cases.tables import HOLDS as CASE_HOLDS
+from raincheck.conformance.cases.tables import Case
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.verbs.mirror import machine_of
+from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.explore import explore
+
+from .lockstep import LENGTH, Instance, drawn
+from .probes import Probes
+from .replay import Prepared
+
+WHOLE: Final = 25_000
+"""A graph of at most so many states is replayed whole ..."""
+
+PART: Final = 5_000
+"""... and of a larger one the part that breadth-first search finds first, so many states; at most
+so many steps of walks in it as `replay.PART_STEPS` says."""
+
+INSTANCES: Final = 6
+"""Lockstep runs over so many instances, the largest first ..."""
+
+KNOWN: Final = 800
+"""... of each of which so many states show which inputs there are."""
+
+WALKS: Final = 5
+"""So many walks show it in an instance without bounds."""
+
+
+def system_for(case: Case) -> Composed[Any, Any]:
+    """Return the case's model; raise UsageError if it does not say who handles what."""
+    made: Any = machine_of(case.protocol, case.constants, case.name)
+    for name in ("moves", "local", "nodes", "rules"):
+        if not hasattr(made, name):
+            raise UsageError(
+                f"model/{case.protocol}/system.py has no {name}: derive it from "
+                "model.machine.composed.Composed."
+            )
+    found: Composed[Any, Any] = made
+    return found
+
+
+def nothing_undone(binding: Binding, rules: Any) -> bool:
+    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants, which the
+    core is given too: to compare it with its model any of them will do."""
+    usual = binding.rules()
+    names = asdict(usual)
+    return all(
+        getattr(rules, name) == value for name, value in names.items() if isinstance(value, bool)
+    )
+
+
+def cannot_be_made(binding: Binding, rules: Any) -> str:
+    """Return which rules the implementation cannot be given, or "": it has no switch for them."""
+    if not is_dataclass(rules) or isinstance(rules, type):
+        return ""
+    usual = asdict(binding.rules())
+    other = [
+        name
+        for name, value in asdict(rules).items()
+        if value != usual[name] and name not in {*binding.switches, *binding.around}
+    ]
+    return ", ".join(other)
+
+
+class Replayable:
+    """A protocol's cases that its implementation can be replayed in, each prepared once."""
+
+    def __init__(self, binding: Binding, cases: Iterable[Case]) -> None:
+        self.binding = binding
+        self.left_out: dict[str, str] = {}
+        """Cases that are about another design than the implemented one, and its rules."""
+        self._systems: dict[str, Composed[Any, Any]] = {}
+        self._cases: dict[str, Case] = {}
+        for case in cases:
+            system = system_for(case)
+            if other := cannot_be_made(binding, system.rules):
+                self.left_out[case.name] = other
+            else:
+                self._systems[case.name], self._cases[case.name] = system, case
+
+    def prepared(self) -> Iterator[Prepared]:
+        """Yield each case with its walks; of a graph that is too large only a part."""
+        for name, system in self._systems.items():
+            yield prepared(self.binding, self._cases[name], system)
+
+    def instances(self, most: int | None = INSTANCES) -> dict[str, list[Instance]]:
+        """Return instances for lockstep, in groups: the binding's worlds if it has any.
+
+        Else one group "": the largest cases with all repairs on, of whichever variant.
+        """
+        if self.binding.worlds:
+            return {
+                group: [
+                    instance_of(self.binding, given, f"{group} {place}")
+                    for place, given in enumerate(worlds, 1)
+                ]
+                for group, worlds in self.binding.worlds.items()
+            }
+        mine = [
+            case
+            for name, case in self._cases.items()
+            if case.expected == CASE_HOLDS
+            and nothing_undone(self.binding, self._systems[name].rules)
+        ]
+        mine.sort(key=lambda case: -(case.distinct or 0))
+        return {
+            "": [
+                Instance(case.name, system, probes_of(self.binding, system))
+                for case in mine[:most]
+                if (system := self._systems[case.name])
+            ]
+        }
+
+
+def prepared(
+    binding: Binding,
+    case: Case,
+    system: Composed[Any, Any],
+    whole: int = WHOLE,
+    part: int = PART,
+) -> Prepared:
+    """Return the case's graph and walks: whole, or only a part where that is too large."""
+    if (case.distinct or 0) <= whole:
+        # Of what is violated, and may go on for ever, nobody knows the size.
+        made = Prepared(case.name, binding, system, whole)
+        if made.complete:
+            return made
+    return Prepared(case.name, binding, system, part)
+
+
+def instance_of(binding: Binding, given: Mapping[str, Any], name: str) -> Instance:
+    """Return one of the binding's worlds; raise UsageError if it has none like that."""
+    if binding.world is None:
+        raise UsageError(f"{binding.protocol} has no instances but those of the catalog.")
+    try:
+        system, promised = binding.world(**given)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"{binding.protocol} has no instance {dict(given)}: {error}") from error
+    known = _walked(binding.protocol, tuple(sorted(given.items())))
+    return Instance(name, system, Probes(binding, system.rules, known), promised, given)
+
+
+@cache
+def _walked(protocol: str, given: tuple[tuple[str, Any], ...]) -> tuple[Move[Any], ...]:
+    """The moves of some walks, since what has no bounds shows little in its first states."""
+    binding = binding_of(protocol)
+    assert binding.world is not None
+    system = binding.world(**dict(given)).system
+    moves = []
+    for number in range(WALKS):
+        random = Random(number)
+        (state, *_) = system.initial()
+        for _ in range(LENGTH):
+            move = drawn(system, state, random, binding.seldom)
+            if move is None:
+                break
+            moves.append(move)
+            state = move.target
+    return tuple(moves)
+
+
+def probes_of(binding: Binding, system: Composed[Any, Any], states: int = KNOWN) -> Probes:
+    """Return the inputs that the first so many states of the instance's graph show."""
+    graph = explore(system, limit=states, invariants={}).graph
+    # The last level was found but not looked at: all states are equally good here.
+    moves = (move for state in graph.states[:states] for move in system.moves(state))
+    return Probes(binding, system.rules, moves)

@@ -1,0 +1,1 @@
+"""For a project's own tests: replay, lockstep by Hypothesis, and traces that must conform."""

@@ -1,0 +1,63 @@
+"""Assertions over a protocol's record and over traces; each failure is told in full."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from os import PathLike
+from pathlib import Path
+
+from raincheck.conformance.bindings.binding import MakeCore, binding_of
+from raincheck.conformance.cases.tables import load_cases, select
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.field.tally import explained
+from raincheck.conformance.replay.replay import PART_STEPS, replay
+from raincheck.conformance.replay.replayable import Replayable
+from raincheck.conformance.trace.checker import check_paths
+from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.tracefile import trace_files
+
+
+def assert_replays(
+    protocol: str, *, cases: Iterable[str] = (), make: MakeCore | None = None
+) -> None:
+    """Replay every edge of the model's graphs on the real cores; all must be as the model has it.
+
+    Of the named cases, else of all quick ones that the cores can be made for. Raises UsageError if
+    there is none, AssertionError with the shortest known way to a difference.
+    """
+    chosen = [
+        case
+        for case in select(load_cases(), names=cases, modelled=True)
+        if case.protocol == protocol
+    ]
+    replayed = 0
+    for prepared in Replayable(binding_of(protocol), chosen).prepared():
+        done = replay(
+            prepared,
+            make=make,
+            probes=prepared.probes(),
+            most_steps=None if prepared.complete else PART_STEPS,
+        )
+        assert done.mismatch is None, done.mismatch.text()
+        assert done.missing == [] or not prepared.complete, "\n".join(done.missing)
+        replayed += done.covered
+    if not replayed:
+        raise UsageError(f"{protocol} has no case whose graph could be replayed.")
+
+
+def assert_conforms(*traces: str | PathLike[str]) -> None:
+    """Check traces, files or folders of them, as `raincheck conform` does.
+
+    What is violated and what could not be judged (a trace cut short, a record that cannot be read)
+    fails alike. Raises UsageError if there is no trace, AssertionError with what was found.
+    """
+    mixed = sorted_out(trace_files(map(Path, traces)))
+    verdicts = [*(check_paths(mixed.sequencer) if mixed.sequencer else ()), *check_others(mixed)]
+    if not any(verdict.files for verdict in verdicts):
+        raise UsageError(f"There is no trace in {', '.join(map(str, traces))}.")
+    wrong = [
+        f"{verdict.run}, {verdict.protocol}: {verdict.verdict}\n" + "\n".join(explained(verdict))
+        for verdict in verdicts
+        if verdict.verdict != "holds"
+    ]
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,60 @@
+"""Cores that are recorded while a test drives them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.bindings.binding import Core, binding_of
+from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.errors import UsageError
+from raincheck.impl.messages import Address
+from raincheck.impl.recording.core import Recorder, attach
+from raincheck.impl.recording.sequencer import TraceWriter
+
+from .asserts import assert_conforms
+
+
+class Recording:
+    """The traces of a test, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._open: list[tuple[Core, Recorder, TraceWriter]] = []
+
+    def of(
+        self,
+        protocol: str,
+        *,
+        run: str = "test",
+        constants: Mapping[str, Any] | None = None,
+        **cores: Core,
+    ) -> None:
+        """Record these cores, by their nodes' names, from now on. They are all of the run.
+
+        `constants` are the fields of the model's Rules that differ from the usual ones. Raises
+        UsageError if there is no such protocol or no core.
+        """
+        if not cores:
+            raise UsageError("recording.of takes the cores by their names, as in a=core.")
+        binding = binding_of(protocol)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for node, core in cores.items():
+            who = Address(node, 0)
+            writer = TraceWriter(self.folder, run, who, protocol=protocol)
+            recorder = Recorder(
+                FromFaces(binding), run, who, tuple(cores), writer, constants=dict(constants or {})
+            )
+            recorder.begin(core)
+            attach(core, recorder)
+            self._open.append((core, recorder, writer))
+
+    def check(self) -> None:
+        """End the traces, and check them; AssertionError with what was found."""
+        for core, recorder, writer in self._open:
+            recorder.footer(core)
+            writer.close()
+        if self._open:
+            assert_conforms(self.folder)
+        self._open.clear()

@@ -1,0 +1,1 @@
+"""Two-phase commit: its model, its core, and how they name the same things."""

@@ -1,0 +1,179 @@
+"""A member of SEQUENCER as a node of its system: an input in, the outputs of `events.py` out.
+
+The handlers are those of `handlers.py`. Beside them a member knows how far it has read each
+stream: in the spec that is its network layer's variable, and an implementation has to keep to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final, NamedTuple, TypeAlias
+
+from raincheck.model.machine.composed import Handler
+from raincheck.model.machine.machine import Accepted, Refused, refusal
+from raincheck.model.machine.runs import Address, Intervals
+
+from . import handlers as node
+from .events import (
+    Crash,
+    InstallView,
+    Join,
+    Leave,
+    Output,
+    ReceiveData,
+    ReceiveForward,
+    Resend,
+    Restart,
+    Send,
+    Stop,
+    outputs_of,
+)
+from .handlers import Data, Forward, Local, Rules, Table
+
+
+class Member(NamedTuple):
+    """The fields of `Local`, and `position`: how many messages of each member's stream are read."""
+
+    node: str
+    status: str
+    incarnation: int = 0
+    view: int = 0
+    members: tuple[Address, ...] = ()
+    seqno: int = 0
+    said: int = 0
+    forward_table: Intervals = ()
+    resend: Intervals = ()
+    received_table: Table = ()
+    early: tuple[Forward, ...] = ()
+    position: Table = ()
+
+    @property
+    def local(self) -> Local:
+        """What `handlers.py` knows of it."""
+        return Local(*self[:-1])
+
+
+Answer: TypeAlias = Accepted[Member, Output] | Refused
+
+
+def known_of(position: Table, members: tuple[Address, ...]) -> Table:
+    """Return the places in the streams of these members."""
+    return tuple(each for each in position if each[0] in members)
+
+
+# ---------------------------------------------------------------------- handlers
+
+
+def send(rules: Rules, me: Member, event: Send) -> Answer:
+    """See `handlers.send`."""
+    return _answered(me, node.send(rules, me.local, event.size))
+
+
+def receive_forward(rules: Rules, me: Member, event: ReceiveForward) -> Answer:
+    """See `handlers.receive_forward`; what waits for its view waits message by message."""
+    mine, early = node.address(rules, me.local), me.early
+    answer = node.receive_forward(rules, me.local, Forward(event.messages, event.view, mine))
+    found = _answered(me, answer)
+    if isinstance(found, Accepted) and len(found.local.early) > len(early):
+        waiting = (Forward(each, event.view, mine) for each in event.messages.singles())
+        return Accepted(found.local._replace(early=(*early, *waiting)))
+    return found
+
+
+def receive_data(rules: Rules, me: Member, event: ReceiveData) -> Answer:
+    """See `handlers.receive_data`: streams are read in order and without gaps."""
+    coordinator, messages, view, position = event
+    read = dict(me.position)
+    at = read.get(coordinator, 0)
+    # Without incarnations nobody can tell a stream from that of a former life.
+    in_order = position == at + 1 or not rules.incarnations
+    refused = refusal((in_order, "i = position[n][c] + 1", {"i": position, "position": at}))
+    if refused:
+        return refused
+    answer = node.receive_data(rules, me.local, coordinator.node, Data(messages, view))
+    found = _answered(me, answer)
+    if isinstance(found, Refused) or not rules.incarnations:
+        return found
+    read[coordinator] = position + messages.size - 1
+    return Accepted(found.local._replace(position=tuple(sorted(read.items()))), found.outputs)
+
+
+def install_view(rules: Rules, me: Member, event: InstallView) -> Answer:
+    """See `handlers.install_view`."""
+    answer = node.install_view(rules, me.local, event.view, event.members)
+    if isinstance(answer, Refused):
+        return answer
+    digest = known_of(me.position, event.members)
+    return Accepted(Member(*answer.local, digest), outputs_of(answer.outputs, event, digest))
+
+
+def join(rules: Rules, me: Member, event: Join) -> Answer:
+    """See `handlers.join`."""
+    found = _answered(me, node.join(me.local, event.view, event.members, event.table))
+    if isinstance(found, Refused) or not rules.incarnations:
+        return found
+    return Accepted(found.local._replace(position=known_of(event.digest, event.members)))
+
+
+def resend(rules: Rules, me: Member, event: Resend) -> Answer:
+    """See `handlers.resend`."""
+    return _answered(me, node.resend(rules, me.local, event.size))
+
+
+def leave(_rules: Rules, me: Member, _event: Leave) -> Answer:
+    """See `handlers.leave`."""
+    return _answered(me, node.leave(me.local))
+
+
+def stop(rules: Rules, me: Member, event: Stop) -> Answer:
+    """See `handlers.stop`: the network knows what is still under way to others."""
+    answer = node.stop(rules, me.local)
+    undrained = refusal(
+        (
+            event.drained or not rules.drain_on_leave,
+            "DrainOnLeave => position[p][n] = Len(stream[n])",
+            {"drained": event.drained},
+        )
+    )
+    if undrained:
+        first = answer.conjuncts if isinstance(answer, Refused) else ()
+        return Refused((*first, *undrained.conjuncts))
+    return _ended(answer)
+
+
+def crash(_rules: Rules, me: Member, _event: Crash) -> Answer:
+    """See `handlers.crash`."""
+    return _ended(node.crash(me.local))
+
+
+def restart(_rules: Rules, me: Member, _event: Restart) -> Answer:
+    """See `handlers.restart`."""
+    return _ended(node.restart(me.local))
+
+
+def _answered(me: Member, answer: node.Answer) -> Answer:
+    if isinstance(answer, Refused):
+        return answer
+    return Accepted(Member(*answer.local, me.position), outputs_of(answer.outputs))
+
+
+def _ended(answer: node.Answer) -> Answer:
+    return answer if isinstance(answer, Refused) else Accepted(Member(*answer.local))
+
+
+HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
+    {
+        "Send": send,
+        "ReceiveForward": receive_forward,
+        "ReceiveData": receive_data,
+        "InstallView": install_view,
+        "Join": join,
+        "Resend": resend,
+        "Leave": leave,
+        "Stop": stop,
+        "Crash": crash,
+        "Restart": restart,
+    }
+)
+"""The handlers of a member by the spec's actions."""

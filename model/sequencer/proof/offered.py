@@ -1,0 +1,8 @@
+"""What SEQUENCER's proof offers to the prover: its theory, and words for what fails."""
+
+from .failure import reachability as reachability
+from .failure import runs_that_break as runs_that_break
+from .failure import told as told
+from .theory import theory as theory
+from .vocabulary import WITHOUT as WITHOUT
+from .vocabulary import basis_without as basis_without
