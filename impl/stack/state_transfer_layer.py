@@ -58,10 +58,7 @@ from raincheck.impl.state_transfer.events import (
 from raincheck.impl.state_transfer.events import Suspect as Gone
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import STATE
-
-from .layer import Ground, Layer
-from .passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
-from .state_transfer_bodies import (
+from raincheck.impl.wire.state_bodies import (
     StateAsk,
     StateBody,
     StateCancel,
@@ -73,6 +70,9 @@ from .state_transfer_bodies import (
     StateRequest,
     checksum,
 )
+
+from .layer import Ground, Layer
+from .passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
 from .timers import NEVER
 
 Indication: TypeAlias = GetState | EndState | Begun | HandUp | Failed

@@ -38,10 +38,10 @@ from raincheck.impl.wire.headers import (
     UnicastAck,
     UnicastHeader,
 )
+from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
 from .passing import Found, Install, Joined, Mail, Waits
-from .state_transfer_bodies import StateBody
 from .timers import NEVER, Backoff
 
 

@@ -15,7 +15,6 @@ from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import Left, Outgoing
 from raincheck.impl.stack.stack import Stack
-from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest
 from raincheck.impl.wire.datagrams import VERSION, Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
@@ -44,6 +43,7 @@ from raincheck.impl.wire.headers import (
     UnicastHeader,
     ViewAckBody,
 )
+from raincheck.impl.wire.state_bodies import StateChunk, StateGo, StateRequest
 
 CODEC = Codec("raincheck", 60_000)
 STRANGER = ("6.6.6.6", 666)

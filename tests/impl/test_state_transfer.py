@@ -16,7 +16,6 @@ from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import Application as Above
 from raincheck.impl.stack.layer import Ground, Layer, piled
 from raincheck.impl.stack.passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
-from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest, checksum
 from raincheck.impl.stack.state_transfer_layer import StateTransferLayer, cut_number
 from raincheck.impl.stack.timers import NEVER, Outbox
 from raincheck.impl.state_transfer.core import Repairs, Serving, StateTransfer
@@ -57,6 +56,7 @@ from raincheck.impl.state_transfer.events import (
 )
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import STATE, JoinRspBody, PlacedView
+from raincheck.impl.wire.state_bodies import StateChunk, StateGo, StateRequest, checksum
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 
