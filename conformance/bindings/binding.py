@@ -56,6 +56,25 @@ class Core(Protocol):
         """Handle an event and return its effects."""
 
 
+class Numbers(Protocol):
+    """What records say of a core whose tables are too large to be told whole: numbers by entry."""
+
+    def whole(self, core: Any) -> dict[str, Any]:
+        """Return the variables that are told whole."""
+
+    def touched(self, core: Any, event: Any) -> Iterable[Any] | None:
+        """Return the keys of all entries that the event can have changed; None: any."""
+
+    def keys(self, core: Any) -> Iterable[Any]:
+        """Return the keys that there are."""
+
+    def named(self, key: Any) -> list[Any]:
+        """Return the key as a record has it."""
+
+    def of(self, core: Any, key: Any) -> dict[str, Any]:
+        """Return the numbers of that entry, by table; None where there is none."""
+
+
 MakeCore: TypeAlias = Callable[[Any, Any], Core]
 """(rules, a Local with which a node begins) -> a core in that local state. The model's `node` in
 it says whose core it is. Rules may have repairs undone: the core must then lack them too."""
@@ -154,6 +173,8 @@ class Binding:
     header says `real`. They have `parts`."""
     parts: Callable[[Any, Any], dict[str, Any]] | None = None
     """(local before, after) -> what `changed` then is, where it is not each variable whole."""
+    numbers: Numbers | None = None
+    """What a recorder writes into `changed` then."""
     end_of: Callable[[Any], Any] = _itself
     """Of an address in an input or output: whose end it is."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing

@@ -24,6 +24,8 @@ class FromFaces:
     binding: Binding
     _known: dict[str, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
     """What was made of a value last: most of them stay the same, and some are asked for twice."""
+    _numbers: Record = field(default_factory=dict, repr=False, compare=False)
+    """Where records have numbers: the variables that are told whole, and under "" the entries."""
 
     @property
     def protocol(self) -> str:
@@ -33,6 +35,7 @@ class FromFaces:
     def variables(self, core: Any) -> Record:
         """The core's state as the model's."""
         binding = self.binding
+        self.parts(core, None)
         if binding.local_of is not None:
             local = binding.local_of(core)
             found = {name: plain(value) for name, value in local._asdict().items()}
@@ -42,6 +45,24 @@ class FromFaces:
             for name, wanted in fields_of(binding.local).items()
             if name not in binding.uncompared
         }
+
+    def parts(self, core: Any, event: Any) -> Record | None:
+        """The numbers that the event has changed, where records have numbers."""
+        numbers, known = self.binding.numbers, self._numbers
+        if numbers is None:
+            return None
+        found = {k: v for k, v in numbers.whole(core).items() if known.get(k) != v}
+        known |= found
+        entries: dict[Any, dict[str, Any]] = known.setdefault("", {})
+        touched = None if event is None else numbers.touched(core, event)
+        keys = {*entries, *numbers.keys(core)} if touched is None else touched
+        for key in sorted(keys):
+            before, now = entries.get(key, {}), numbers.of(core, key)
+            entries[key] = now
+            for name, value in now.items():
+                if value != before.get(name):
+                    found.setdefault(name, []).append([numbers.named(key), value])
+        return found
 
     def given(self, core: Any) -> Record:
         """What of it the environment may change."""
@@ -66,12 +87,14 @@ class FromFaces:
 
     def sent(self, effect: Any) -> Iterable[Parcel]:
         """The messages that the effect is."""
-        for output in self._outputs(effect):
+        outputs = self._outputs(effect)
+        for output in outputs:
             name = type(output).__name__
             if name in self.binding.channels:
                 fields = output._asdict()
-                to = getattr(effect, "to", fields.pop("to"))
-                fields.pop("to", None)
+                to = fields.pop("to")
+                if len(outputs) == 1:  # the model's may lack the incarnation
+                    to = self.binding.end_of(getattr(effect, "to", to))
                 content = {field: plain(value) for field, value in fields.items()}
                 for each in _addresses(to):
                     yield Parcel(name, each, content, self.binding.channels[name])
@@ -92,7 +115,7 @@ class FromFaces:
                 fields = made._asdict()
                 content = {f: plain(fields[f]) for f in kind._fields if f != "to" and f in fields}
                 sent = self.binding.as_sent(name, event)
-                (sender,) = _addresses(getattr(sent, self.binding.sent_by))
+                (sender,) = _addresses(self.binding.end_of(getattr(sent, self.binding.sent_by)))
                 return Parcel(name, sender, content, channel)
         return None
 

@@ -77,16 +77,16 @@ def comes_back(group: Simulator) -> None:
     group.crash("y")
     group.restart("y")
     alone = View(ViewId(9, Address("y", 1)), (Address("y", 1),))
-    group["y"].stack._group.gms.view = alone
+    group["y"].stack._group.membership.view = alone
     group["y"].app.transferred = True
 
 
 def has_another_view(group: Simulator) -> None:
-    group["z"].stack._group.gms.view = View(ViewId(5, Z), (Z,))
+    group["z"].stack._group.membership.view = View(ViewId(5, Z), (Z,))
 
 
 def keeps_a_datagram(group: Simulator) -> None:
-    unicast = group["b"].stack.cores["unicast"]
+    unicast = group["b"].stack._group.unicast
     unicast.send(A, CONTROL, StopFlush(FlushId(4, B, 1)), group.now)
 
 

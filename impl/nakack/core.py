@@ -1,335 +1,347 @@
 """NAKACK: reliable, ordered multicasts of each member to all members of the view.
 
-Each member numbers its bundles 1, 2, 3 … in a stream of its own. A receiver that sees a gap asks
-for what is missing (negative acknowledgement), again and again with back-off, until it has it.
-A sender whose multicasts are not acknowledged announces how far its stream goes, and STABLE tells
-what others have received (`heard_of`), so that the loss of the last one is found too. Receivers
-acknowledge what they delivered: that is flow control, and a sender stays within one window of it.
+The twin of `spec/Nakack.tla`, where rules N1 to N8 are quoted: one handler per action, with the
+action's name in snake_case and its guard first. `handle` takes an event of `events.py` and returns
+the effects, to be carried out in order. A handler whose guard is false raises NotEnabled and
+changes nothing.
 
-Members keep every bundle until STABLE says that all have delivered it (`purge`). So when a sender
-has left or crashed, whoever has more of its stream than another can hand it on (`fetch`). A sender
-that is too far ahead of what it has purged waits as well, which bounds what everybody keeps.
+Each member numbers its bundles 1, 2, 3 … in a stream of its own. A receiver that sees a gap asks
+for what is missing (negative acknowledgement), again and again, until it has it. A sender whose
+multicasts are not acknowledged announces how far its stream goes, and STABLE tells what others have
+received (HeardOf), so that the loss of the last one is found too. Receivers acknowledge what they
+delivered: that is flow control, and a sender stays within one window of it.
+
+Members keep every bundle until STABLE says that all have delivered it (Purge). So when a sender has
+left or crashed, whoever has more of its stream than another can hand it on (Fetch). A sender that
+is too far ahead of what it has purged waits as well, which bounds what everybody keeps.
 
 A bundle carries the counter of the view that it was sent in, and is not delivered before that view
 is installed. A member's own multicasts reach it by the same path. Multicasts of non-members are
-counted and dropped.
+dropped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable
+from typing import Any
 
-from raincheck.impl.messages import Address, Digest, Payloads, View
-from raincheck.impl.sequencer.events import Data
-from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.timers import Backoff, Outbox, Protocol
-from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Gaps, Nak
+from raincheck.impl.errors import NotEnabled
+from raincheck.impl.messages import Address, Digest
 
-from .streams import Bundle, Repairs, Stream
-from .window import Window
+from .events import (
+    Acknowledge,
+    Alive,
+    Announce,
+    Ask,
+    Beat,
+    Data,
+    Deliver,
+    Delivered,
+    Dropped,
+    Effect,
+    Event,
+    Fetch,
+    Freeze,
+    HeardOf,
+    InstallView,
+    Join,
+    Multicast,
+    Nak,
+    Purge,
+    ReceiveAlive,
+    ReceiveData,
+    ReceiveNak,
+)
+from .streams import Held, Repairs, Stream
+
+__all__ = ["Nakack", "Repairs"]
+
+_ANY_VIEW = 1 << 62
 
 
-class Nakack(Protocol):
-    """The streams of all members, as one member has them."""
+class Nakack:
+    """The streams of all members, as one has them; the attributes are the spec's variables."""
 
     def __init__(
-        self, me: Address, config: StackConfig, outbox: Outbox, *, repairs: Repairs | None = None
+        self, me: Address, *, window: int, retain: int, repairs: Repairs | None = None
     ) -> None:
-        super().__init__(me, config, outbox)
-        self._repairs = repairs or Repairs()
+        self.node = me.node
+        self.incarnation = me.incarnation
+        self.me = me
+        self.window = window
+        self.retain = retain
+        self.repairs = repairs or Repairs()
+        self.status = "joining"
         self.view = 0
-        self._newest = 0  # the view whose bundles are passed up
         self.members: tuple[Address, ...] = ()
-        self._others: tuple[Address, ...] = ()
-        self._streams: dict[Address, Stream] = {}
-        self._departed: dict[Address, Stream] = {}  # kept until all are in this view
-        self._own = self._new_stream()
-        self.window = Window()
-        self._retained_bytes = 0  # of its own
-        self._announce = Backoff(config.retransmit_after, config.retransmit_max)
-        self._ready: dict[Address, None] = {}  # streams that may have something to deliver
+        self.others: tuple[Address, ...] = ()
+        self.sent = 0
+        self.acked: dict[Address, int] = {}  # how far each other member has delivered my stream
+        self.owed: set[Address] = set()  # whom an acknowledgement is owed
+        self.stream: dict[Address, Stream] = {}
+        self.departed: dict[Address, Stream] = {}  # kept until all are in this view
+        self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
+            Multicast: self._multicast,
+            Announce: self._announce,
+            ReceiveData: self._receive_data,
+            ReceiveAlive: self._receive_alive,
+            Ask: self._ask,
+            ReceiveNak: self._receive_nak,
+            Deliver: self._deliver,
+            Acknowledge: self._acknowledge,
+            HeardOf: self._heard_of,
+            Purge: self._purge,
+            Freeze: self._freeze,
+            Fetch: self._fetch,
+            InstallView: self._install_view,
+            Join: self._join,
+            Beat: self._beat,
+        }
 
-    def _new_stream(self) -> Stream:
-        return Stream(Backoff(self.config.nak_delay, self.config.retransmit_max))
+    def begin(self, view: int, members: tuple[Address, ...]) -> None:
+        """Be a member of a first view from the start."""
+        self.status = "member"
+        self._be_in(view, members)
+        self.acked = dict.fromkeys(self.others, 0)
+        self.stream = {member: Stream() for member in members}
 
-    # ------------------------------------------------------------------ sending
+    def handle(self, event: Event) -> list[Effect]:
+        """Handle one event; raises NotEnabled where its guard is false."""
+        kind = type(event)
+        if self.status != ("joining" if kind is Join else "member"):
+            raise NotEnabled(kind.__name__, {"status[n]": self.status})
+        return self._handlers[kind](event)
+
+    # ------------------------------------------------------------------ to look at
+
+    @property
+    def lowest(self) -> int:
+        """How far all others have acknowledged this member's stream."""
+        return min(self.acked.values(), default=self.sent)
 
     @property
     def open(self) -> bool:
-        """Whether another multicast is allowed: not too many under way, nor kept."""
-        config, own, window = self.config, self._own, self.window
+        """Whether `Multicast` is enabled: not too many under way, nor kept."""
+        own = self.stream.get(self.me)
         return (
-            len(window) < config.multicast_window
-            and own.highest - own.purged < config.retain_window
-            and window.bytes + config.max_bundle <= config.multicast_window_bytes
-            and self._retained_bytes + config.max_bundle <= config.retain_bytes
+            own is not None
+            and self.sent - self.lowest < self.window
+            and len(own.buffer) + len(own.retained) < self.retain
         )
 
-    @property
-    def drained(self) -> bool:
-        """Whether all members have delivered all of this member's multicasts."""
-        return self._own.delivered == self._own.highest and not self.window.lagging()
+    def lagging(self) -> tuple[Address, ...]:
+        """The members that have not acknowledged all of this member's multicasts."""
+        return tuple([member for member, at in self.acked.items() if at < self.sent])
 
-    @property
-    def highest(self) -> int:
-        """The number of this member's latest bundle."""
-        return self._own.highest
+    def next(self, source: Address) -> Held | None:
+        """What `Deliver` would pass up of that stream."""
+        stream = self.stream.get(source)
+        tag = self.view if self.repairs.view_tag else _ANY_VIEW
+        return None if stream is None else stream.next(tag)
 
-    def multicast(self, data: Data, now: float) -> None:
-        """Send a bundle to all members of the view."""
-        own = self._own
-        run = data.messages
-        header = DataHeader(
-            self.me,
-            own.highest + 1,
-            run.sender,
-            run.first,
-            run.size,
-            data.view,
-            data.position,
-            data.clock,
-        )
-        raw = self.outbox.encode(header, data.payloads)
-        self.window.sent(len(raw))
-        self._retained_bytes += len(raw)
-        own.accept(Bundle(header, data.payloads, raw))
-        self._ready[self.me] = None
-        if self._others:
-            self.outbox.multicast(raw, self._others)
-            self._announce.start_if_idle(now)
+    def may_purge(self, source: Address, at: int) -> bool:
+        """Whether `Purge` is enabled."""
+        stream = self.stream.get(source)
+        return stream is not None and (bool(self.departed) or stream.covers(at))
+
+    # ------------------------------------------------------------------ sending
+
+    def _multicast(self, event: Multicast) -> list[Effect]:
+        """The layer above multicasts (N1, N7)."""
+        self._guard("Multicast", "Open(n)", self.open, self.sent)
+        self.sent = seqno = self.sent + 1
+        self.stream[self.me].accept(seqno, Held(self.view, event.content))
+        if not self.others:
+            return []
+        return [Data(self.others, self.me, seqno, self.view, event.content)]
+
+    def _announce(self, _event: Announce) -> list[Effect]:
+        """A multicast has not been acknowledged by all: say how far the stream goes."""
+        lagging = self.lagging()
+        text = "\\E m \\in DOMAIN acked[n] : acked[n][m] < sent[n]"
+        self._guard("Announce", text, bool(lagging), self.sent)
+        return [self._alive(lagging, asking=True)] if self.repairs.announcing else []
+
+    def _beat(self, event: Beat) -> list[Effect]:
+        """The failure detection gives a sign of life."""
+        return [self._alive(event.to)]
+
+    def _alive(self, to: tuple[Address, ...], *, asking: bool = False) -> Effect:
+        delivered = tuple([(m, self.stream[m].delivered) for m in self.others])
+        return Alive(to, self.sent, asking, Digest(delivered))
 
     # ------------------------------------------------------------------ receiving
 
-    def receive_data(self, header: DataHeader, payloads: Payloads, raw: bytes, now: float) -> None:
-        """A bundle has arrived."""
-        stream = self._streams.get(header.source)
-        if stream is None or stream is self._own:
-            self.counters["own_echo" if stream else "multicast_of_non_member"] += 1
-            return
-        seqno = header.seqno
-        if seqno <= stream.arrived or seqno in stream.buffer:
-            self.counters["multicast_duplicate"] += 1
-            return
-        if seqno > stream.limit:
-            self.counters["multicast_after_freeze"] += 1
-            return
-        if seqno > stream.delivered + 2 * self.config.multicast_window:
-            self.counters["beyond_multicast_window"] += 1
-            self._heard(stream, seqno, now)
-            return
-        arrived = stream.arrived
-        stream.accept(Bundle(header, payloads, raw))
-        if stream.arrived > arrived:
-            stream.nak.stop()  # progress: if something is still missing, begin anew
-        stream.heard(seqno, now)
-        self._ready[header.source] = None
-
-    def receive_alive(self, alive: Alive, now: float) -> None:
-        """An announcement: it may show that something is missing; and an acknowledgement."""
-        source = alive.source
-        stream = self._streams.get(source)
-        if stream is None or stream is self._own:
-            return
-        if alive.highest > stream.arrived:
-            self._heard(stream, alive.highest, now)
-        elif alive.asking:
-            stream.ack_at = now
-        if self.window.acknowledge(source, alive.delivered.highest(self.me)):
-            if len(self.window):
-                self._announce.start(now)
-            else:
-                self._announce.stop()
-
-    def receive_nak(self, nak: Nak, now: float) -> None:
-        """Somebody lacks bundles of a stream: send again what is kept of them."""
-        stream = self._streams.get(nak.sender) or self._departed.get(nak.sender)
+    def _receive_data(self, event: ReceiveData) -> list[Effect]:
+        """A multicast arrives (N1, N8)."""
+        _, source, seqno, view, content = event
+        stream = self.stream.get(source)
         if stream is None:
-            return
-        for raw in stream.kept(nak.missing, 2 * self.config.multicast_window):
-            self.outbox.send(raw, nak.source)
-            self.counters["multicast_retransmitted"] += 1
-        if stream is self._own:
-            self._announce.start(now)
+            return [Dropped("multicast_of_non_member")]
+        if source == self.me:
+            return [Dropped("own_echo")]
+        if seqno <= stream.arrived or seqno in stream.buffer:
+            return [Dropped("multicast_duplicate")]
+        if self._ends(stream) and seqno > stream.heard:
+            return [Dropped("multicast_after_freeze")]
+        if seqno > stream.delivered + 2 * self.window:
+            self._hear(stream, seqno)
+            return [Dropped("beyond_multicast_window")]
+        stream.accept(seqno, Held(view, content))
+        return []
 
-    def heard_of(self, holder: Address, received: Digest, now: float) -> None:
-        """STABLE says that `holder` has received so much: ask for what is missing here."""
-        for sender, at in received.entries if self._repairs.vector else ():
-            stream = self._streams.get(sender)
-            if stream is not None and stream is not self._own and at > stream.arrived:
-                stream.holder = stream.holder if holder == sender else holder
-                self._heard(stream, at, now)
+    def _receive_alive(self, event: ReceiveAlive) -> list[Effect]:
+        """A sign of life: something may be missing, or an acknowledgement be wanted; and one."""
+        sender, highest, asking, delivered = event
+        stream = self.stream.get(sender)
+        if stream is None or sender == self.me:
+            return []
+        if highest > stream.arrived:
+            self._hear(stream, highest)
+        elif asking:
+            self.owed.add(sender)
+        if self.acked[sender] < delivered <= self.sent:
+            self.acked[sender] = delivered
+        return []
 
-    def _heard(self, stream: Stream, at: int, now: float) -> None:
-        within = stream.delivered + 2 * self.config.multicast_window
-        stream.heard(min(at, stream.limit, within), now)
+    def _ask(self, event: Ask) -> list[Effect]:
+        """Ask for what is missing of a stream (N2)."""
+        source, to = event
+        stream = self._other("Ask", source)
+        gaps = stream.gaps()
+        self._guard("Ask", "Missing(stream[n][s]) # {}", bool(gaps), stream.heard)
+        known = to == source or (self.repairs.ask_holders and to == stream.holder)
+        self._guard("Ask", "to = s \\/ (AskHolders /\\ to = stream[n][s].holder)", known, to)
+        return [Nak(to, source, gaps)]
 
-    def deliver(self) -> Bundle | None:
-        """Return the next bundle that can be passed up in this view, each stream in order."""
-        while self._ready:
-            source = next(iter(self._ready))
-            stream = self._streams.get(source)
-            bundle = stream.next(self._newest) if stream is not None else None
-            if stream is None or bundle is None:
-                del self._ready[source]
-                continue
-            if stream is not self._own:
-                stream.unacked += 1
-                stream.unacked_bytes += len(bundle.raw)
-            return bundle
-        return None
+    def _receive_nak(self, event: ReceiveNak) -> list[Effect]:
+        """Somebody asks for multicasts: send again what is kept of them (N2)."""
+        sender, source, missing = event
+        stream = self.stream.get(source) or self.departed.get(source)
+        if stream is None:
+            return []
+        return [
+            Data((sender,), source, seqno, held.view, held.content)
+            for seqno, held in stream.kept(missing, 2 * self.window)
+        ]
 
-    @property
-    def deliverable(self) -> bool:
-        """Whether something that has arrived could be passed up in this view."""
-        return any(stream.ready(self._newest) for stream in self._streams.values())
+    def _deliver(self, event: Deliver) -> list[Effect]:
+        """Pass up the next multicast of a stream."""
+        source = event.source
+        held = self.next(source)
+        if held is None:
+            raise NotEnabled(
+                "Deliver", {"k \\in DOMAIN stream[n][s].held, of no later view": source}
+            )
+        stream = self.stream[source]
+        stream.deliver()
+        if source != self.me:
+            self.owed.add(source)
+        return [Delivered(source, stream.delivered, held.view, held.content)]
 
-    # ------------------------------------------------------------------ what is stable
+    def _acknowledge(self, event: Acknowledge) -> list[Effect]:
+        """Acknowledge what has been delivered of a stream."""
+        source = event.source
+        self._guard("Acknowledge", "s \\in owed[n]", source in self.owed, source)
+        self.owed.discard(source)
+        return [self._alive((source,))]
 
-    def delivered_digest(self) -> Digest:
-        """How far each member's stream is delivered here."""
-        return Digest(tuple(sorted((m, s.delivered) for m, s in self._streams.items())))
+    # ------------------------------------------------------------------ what the layers around say
 
-    def received_digest(self) -> Digest:
-        """How far each member's stream is here without a gap."""
-        return Digest(tuple(sorted((m, s.arrived) for m, s in self._streams.items())))
+    def _heard_of(self, event: HeardOf) -> list[Effect]:
+        """STABLE: somebody has received more of a stream than is here (N3)."""
+        holder, source, at = event
+        stream = self._other("HeardOf", source)
+        self._other("HeardOf", holder)
+        more = at > stream.arrived
+        self._guard("HeardOf", "Arrived(stream[m][s]) > Arrived(stream[n][s])", more, at)
+        if self.repairs.vector:
+            self._hear(stream, at)
+            stream.holder = stream.holder if holder == source else holder
+        return []
 
-    def purge(self, stable: Digest) -> None:
-        """STABLE says that all members have delivered so much: forget it.
+    def _purge(self, event: Purge) -> list[Effect]:
+        """STABLE: all members have delivered so much, forget it (N4).
 
         All have said so in this view: nobody needs the streams of those who are gone any more.
         """
-        self._departed.clear()
-        for sender, at in stable.entries:
-            stream = self._streams.get(sender)
-            if stream is not None:
-                freed = stream.purge(at, undelivered=not self._repairs.keep_undelivered)
-                if stream is self._own:
-                    self._retained_bytes -= freed
+        source, at = event
+        text = "(\\E k \\in DOMAIN stream[n][s].held : k <= at) \\/ DOMAIN departed[n] # {}"
+        self._guard("Purge", text, self.may_purge(source, at), at)
+        self.departed.clear()
+        self.stream[source].purge(at, undelivered=not self.repairs.keep_undelivered)
+        return []
 
-    # ------------------------------------------------------------------ views
+    def _freeze(self, event: Freeze) -> list[Effect]:
+        """The membership: a member is gone; take no more of its stream."""
+        stream = self._other("Freeze", event.source)
+        self._guard("Freeze", "~stream[n][s].frozen", not stream.frozen, True)
+        stream.frozen = True
+        if self._ends(stream):
+            stream.freeze()
+        return []
 
-    def install_view(self, placed: View, now: float) -> None:
-        """The view is installed: joiners read on where this member's stream stands now."""
-        self.view = placed.id.counter
-        self._newest = self.view if self._repairs.view_tag else 1 << 62
-        self.members = members = placed.members
-        self._others = tuple(member for member in members if member != self.me)
-        for member in members:
-            if member == self.me:
-                self._streams.setdefault(member, self._own)
-            elif member not in self._streams:
-                self._streams[member] = self._new_stream()
-        for gone in [member for member in self._streams if member not in members]:
-            self._departed[gone] = self._streams.pop(gone)
-        if not self._others or not self._repairs.keep_departed:
-            self._departed.clear()
-        for joiner in placed.joiners:
-            if joiner != self.me:
-                self._streams[joiner] = self._new_stream()
-        for stream in self._streams.values():
+    def _fetch(self, event: Fetch) -> list[Effect]:
+        """FLUSH: a stream up to a cut belongs to this view, and somebody has it."""
+        source, at, holder = event
+        stream = self._other("Fetch", source)
+        more = at > stream.arrived
+        self._guard("Fetch", "next.cut[s] > Arrived(stream[n][s])", more, at)
+        stream.heard = max(stream.heard, at)
+        stream.holder = holder
+        return []
+
+    def _install_view(self, event: InstallView) -> list[Effect]:
+        """The membership: the next view; joiners read on where this member's stream stands."""
+        number, members, joiners = event
+        self._guard("InstallView", "v = view[n] + 1", number == self.view + 1, number)
+        self._guard("InstallView", "n \\in next.members", self.me in members, members)
+        streams, acked, own = self.stream, self.acked, self.stream[self.me].delivered
+        for gone in [member for member in streams if member not in members]:
+            self.departed[gone] = streams.pop(gone)
+        self._be_in(number, members)
+        if not self.others or not self.repairs.keep_departed:
+            self.departed.clear()
+        new = {m for m in self.others if m in joiners or m not in streams}
+        self.stream = {m: Stream() if m in new else streams[m] for m in members}
+        self.acked = {m: own if m in new else acked[m] for m in self.others}
+        self.owed.intersection_update(m for m in members if m not in new)
+        for stream in self.stream.values():
             stream.holder = None
-        self.window.install(self._others, placed.joiners, self._own.delivered)
-        self._ready = dict.fromkeys(members)
-        if self.window.lagging():
-            self._announce.start_if_idle(now)
-        else:
-            self._announce.stop()
+        return []
 
-    def join(self, view: View, digest: Digest, now: float) -> None:
-        """This member joins: it reads every stream on from the digest."""
-        self.install_view(view, now)
-        for member in self._others:
-            self._streams[member].begin(digest.highest(member))
+    def _join(self, event: Join) -> list[Effect]:
+        """A joiner has its JOIN_RSP: it reads every stream on from the digest (N5)."""
+        number, members, digest = event
+        self.status = "member"
+        self._be_in(number, members)
+        places = dict(digest.entries)
+        self.acked = dict.fromkeys(self.others, 0)
+        self.stream = {m: Stream(places.get(m, 0) if m != self.me else 0) for m in members}
+        return []
 
-    def freeze(self, gone: Iterable[Address]) -> Digest:
-        """Take nothing more of these streams; return how far they and departed ones arrived."""
-        arrived = {member: stream.arrived for member, stream in self._departed.items()}
-        for member in gone:
-            stream = self._streams.get(member)
-            if stream is not None and stream is not self._own:
-                stream.freeze(anyway=self._repairs.freezing == "all")
-                arrived[member] = stream.arrived
-        return Digest(tuple(sorted(arrived.items())))
+    # ------------------------------------------------------------------ their parts
 
-    def fetch(self, wanted: Iterable[Fetch], now: float) -> None:
-        """Ask the holder of a stream for what this member lacks of it."""
-        for sender, at, holder in wanted:
-            stream = self._streams.get(sender)
-            if stream is not None and at > stream.arrived:
-                stream.limit = max(stream.limit, at) if stream.frozen else stream.limit
-                stream.holder = holder
-                stream.heard(at, now)
+    def _be_in(self, view: int, members: tuple[Address, ...]) -> None:
+        self.view, self.members = view, members
+        self.others = tuple(member for member in members if member != self.me)
 
-    def has(self, wanted: Iterable[Fetch]) -> bool:
-        """Whether all that was to be fetched has arrived."""
-        return all(
-            self._streams[sender].arrived >= at
-            for sender, at, _ in wanted
-            if sender in self._streams
-        )
+    def _hear(self, stream: Stream, at: int) -> None:
+        """The stream goes up to `at`, as somebody says."""
+        if not self._ends(stream):
+            stream.heard = max(stream.heard, min(at, stream.delivered + 2 * self.window))
 
-    # ------------------------------------------------------------------ time
+    def _ends(self, stream: Stream) -> bool:
+        """Whether nothing beyond what was heard of is taken any more."""
+        return stream.frozen and self.repairs.freezing != "all"
 
-    def alive(self, *, asking: bool = False) -> Alive:
-        """A sign of life, with all that others need to know of this member's streams."""
-        delivered = tuple([(m, self._streams[m].delivered) for m in self._others])
-        return Alive(self.me, self.view, self._own.highest, asking, Digest(delivered))
+    def _other(self, action: str, who: Address) -> Stream:
+        """The stream of another member of the view."""
+        stream = self.stream.get(who)
+        if stream is None or who == self.me:
+            raise NotEnabled(action, {"s \\in Others(n)": who})
+        return stream
 
-    def lagging(self) -> list[Address]:
-        """The members that have not acknowledged all of this member's multicasts."""
-        return self.window.lagging()
-
-    def buffered(self) -> Iterator[int]:
-        """The number of bundles kept, for each stream."""
-        for streams in (self._streams, self._departed):
-            yield from (len(s.buffer) + len(s.retained) for s in streams.values())
-
-    def deadline(self) -> float:
-        due = self._announce.due
-        for source in self._others:
-            stream = self._streams[source]
-            due = min(due, stream.nak.due, stream.ack_at)
-        return due
-
-    def handle_timer(self, now: float) -> None:
-        if self._announce.due <= now:
-            self.announce(now)
-        for source in self._others:
-            if self._streams[source].nak.due <= now:
-                holders = self._repairs.ask_holders
-                self.ask(source, self._streams[source].whom(source) if holders else source, now)
-        self.acknowledge(now)
-
-    def announce(self, now: float) -> None:
-        """Tell those who have not acknowledged everything how far this member's stream goes."""
-        lagging = self.window.lagging()
-        if lagging and self._repairs.announcing:
-            self.outbox.multicast(self.outbox.encode(self.alive(asking=True)), lagging)
-            self._announce.again(now)
-        else:
-            self._announce.stop()
-
-    def ask(self, source: Address, to: Address, now: float) -> None:
-        """Ask for what is missing of a stream: its sender, or who has more of it."""
-        stream = self._streams[source]
-        gaps: Gaps = stream.gaps()
-        if not gaps:
-            stream.nak.stop()
-            return
-        self.counters["naks"] += 1
-        self.outbox.send_header(Nak(self.me, source, gaps), to)
-        stream.nak.again(now)
-
-    def acknowledge(self, now: float) -> None:
-        """All that could be delivered was: send the acknowledgements that are due."""
-        for source in self._others:
-            stream = self._streams[source]
-            if stream.unacked:
-                stream.owe_ack(self.config, now)
-            if stream.ack_at <= now:
-                self.acknowledge_to(source)
-
-    def acknowledge_to(self, source: Address) -> None:
-        """Tell a sender how far its stream is delivered here."""
-        self._streams[source].acknowledged()
-        self.outbox.send_header(self.alive(), source)
+    def _guard(self, action: str, text: str, holds: bool, value: object) -> None:
+        if not holds:
+            raise NotEnabled(action, {text: value})

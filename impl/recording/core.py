@@ -44,6 +44,9 @@ class Described(Protocol):
     def variables(self, core: Any) -> Record:
         """The core's state."""
 
+    def parts(self, core: Any, event: Any) -> Record | None:
+        """What the event has changed, where records do not have each variable whole."""
+
     def given(self, core: Any) -> Record:
         """What of it may change between two events, since others have a say in it."""
 
@@ -79,6 +82,9 @@ class ByName:
     def variables(self, core: Any) -> Record:
         """The attributes."""
         return {name: plain(getattr(core, name)) for name in self.names}
+
+    def parts(self, _core: Any, _event: Any) -> None:
+        """Each variable is whole."""
 
     def given(self, _core: Any) -> Record:
         """Nothing."""
@@ -123,38 +129,6 @@ class ByName:
         return {name: plain(getattr(value, name)) for name in names if name not in self.extra}
 
 
-@dataclass(frozen=True, slots=True)
-class CallByCall:
-    """Of a class whose calls are told one by one (`Recorder.note`): its name, and how it begins."""
-
-    protocol: str
-    initial: Record
-
-    def variables(self, _core: Any) -> Record:
-        """The state in which a process begins."""
-        return self.initial
-
-    def given(self, _core: Any) -> Record:
-        """Nothing."""
-        return {}
-
-    def args(self, _event: Any) -> Record:
-        """Nothing."""
-        return {}
-
-    def sent(self, _effect: Any) -> Iterable[Parcel]:
-        """Nothing."""
-        return ()
-
-    def told(self, _effect: Any) -> Iterable[tuple[str, Any]]:
-        """Nothing."""
-        return ()
-
-    def arrived(self, _event: Any) -> Parcel | None:
-        """Nothing."""
-        return None
-
-
 def _address(who: Any) -> Address:
     return Address(who, 0) if isinstance(who, str) else Address(*who)
 
@@ -176,7 +150,7 @@ class Recorder:
     ) -> None:
         """With a clock each record says when it was, which nothing depends on.
 
-        `real`: the records are those of the protocol's `Binding.real`, made by `note`.
+        `real`: the records are those of the protocol's `Binding.real`.
         """
         self._clock = clock
         self._real = {"real": True} if real else {}
@@ -225,47 +199,33 @@ class Recorder:
     def handled(self, core: Any, event: Any, effects: Iterable[Any]) -> None:
         """Write the record of an event."""
         effects = tuple(effects)
-        after = self._described.variables(core)
-        before = self._before or {}
-        changed = {name: after[name] for name in after if after[name] != before.get(name)}
-        self._before = after
-        self.note(
-            type(event).__name__,
-            self._described.args(event),
-            self._described.arrived(event),
-            [parcel for effect in effects for parcel in self._described.sent(effect)],
-            changed,
-            [each for effect in effects for each in self._described.told(effect)],
-        )
-
-    def note(
-        self,
-        action: str,
-        args: Record,
-        received: Parcel | None,
-        sent: Iterable[Parcel],
-        changed: Record,
-        told: list[Any] | None = None,
-    ) -> None:
-        """Write the record of an event that is told as it stands."""
-        self._index += 1
+        described, self._index = self._described, self._index + 1
+        sent = [parcel for effect in effects for parcel in described.sent(effect)]
         record: Record = {
             "kind": "event",
             **self._common,
             "index": self._index,
-            "action": action,
-            "args": args,
-            "received": self._received_id(received),
+            "action": type(event).__name__,
+            "args": described.args(event),
+            "received": self._consumed(event),
             "sent": [self._named(parcel) for parcel in sent],
-            "changed": changed,
+            "changed": self._changed(core, event),
         }
-        if told:
+        if told := [each for effect in effects for each in described.told(effect)]:
             record["told"] = told
         if self._given:
             record["given"], self._given = self._given, {}
         if self._clock is not None:
             record["at"] = round(self._clock(), 6)
         self._write(record)
+
+    def _changed(self, core: Any, event: Any) -> Record:
+        parts = self._described.parts(core, event)
+        if parts is not None:
+            return parts
+        before, after = self._before or {}, self._described.variables(core)
+        self._before = after
+        return {name: after[name] for name in after if after[name] != before.get(name)}
 
     def refused(self, event: Any) -> None:
         """Count a message that the core refused: the next one is not the next of its channel."""
@@ -286,9 +246,7 @@ class Recorder:
         }
 
     def _consumed(self, event: Any) -> list[Any] | None:
-        return self._received_id(self._described.arrived(event))
-
-    def _received_id(self, parcel: Parcel | None) -> list[Any] | None:
+        parcel = self._described.arrived(event)
         if parcel is None:
             return None
         return self._id(parcel, (*parcel.other, *self._me), self._received)

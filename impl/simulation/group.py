@@ -27,6 +27,7 @@ from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
 from raincheck.impl.recording.sequencer import Tracer
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.reports import Dropped, Left, Outgoing, Report, Suspected, ViewInstalled
 from raincheck.impl.stack.stack import Stack
@@ -55,6 +56,7 @@ class Simulator(Network, VirtualTime):
         record: bool = True,
         with_state: bool = False,
         layers: LayerRepairs | None = None,
+        kinds: Kinds = LAYERS,
     ) -> None:
         Network.__init__(self, link or Link(), Random(seed))
         VirtualTime.__init__(self)
@@ -65,6 +67,7 @@ class Simulator(Network, VirtualTime):
         self._manual = manual
         self.repairs = repairs
         self.layers = layers
+        self._kinds = kinds
         self.with_state = with_state
         """Applications have a state, and joiners ask for it."""
         self.blocking = False
@@ -118,6 +121,7 @@ class Simulator(Network, VirtualTime):
             tracer=self._tracer(address),
             repairs=self.repairs,
             layers=self.layers,
+            kinds=self._kinds,
         )
         if self.blocking:
             stack.ask_to_block()

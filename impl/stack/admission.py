@@ -6,18 +6,15 @@ from raincheck.impl.gms.core import Gms
 from raincheck.impl.gms.events import ReceiveJoin
 from raincheck.impl.messages import Address, Endpoint, View
 
-from .state_transfer_layer import StateLayer
-
 _MAX_JOINING = 256
 
 
 class Admission:
     """The leader's door."""
 
-    def __init__(self, core: Gms, endpoints: dict[Address, Endpoint], state: StateLayer) -> None:
+    def __init__(self, core: Gms, endpoints: dict[Address, Endpoint]) -> None:
         self._core = core
         self._endpoints = endpoints
-        self._state = state
         self.wants_state: set[Address] = set()
         """Who wants the group's state, once it is admitted."""
 
@@ -45,9 +42,9 @@ class Admission:
             self.wants_state.add(joiner)
         self._core.handle(ReceiveJoin(joiner))
 
-    def admitted(self, view: View) -> None:
-        """The view is installed: its joiners that asked for the state get in line."""
-        for joiner in view.joiners:
-            if joiner in self.wants_state and view.id.coordinator == self._core.me:
-                self._state.asked(joiner)
+    def admitted(self, view: View) -> tuple[Address, ...]:
+        """The joiners of the view that asked for the state, where this member has admitted them."""
+        mine = view.id.coordinator == self._core.me
+        wanting = tuple(m for m in view.joiners if mine and m in self.wants_state)
         self.wants_state &= self._core.joining
+        return wanting

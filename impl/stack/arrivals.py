@@ -63,6 +63,7 @@ class Arrivals:
         self._config = config
         self._outbox = outbox
         self._group = group
+        self._membership = group.membership
         self._joining = joining
         self._goodbye = goodbye
         self._out = out
@@ -72,9 +73,9 @@ class Arrivals:
             UnicastAck: self._on_unicast_ack,
             Alive: self._on_alive,
             AreYouAlive: self._on_are_you_alive,
-            Nak: self._on_nak,
-            StableDigest: self._on_stable_digest,
-            Stability: self._on_stability,
+            Nak: self._on_members,
+            StableDigest: self._on_members,
+            Stability: self._on_members,
             JoinReq: self._on_join_request,
             JoinHint: self._on_join_hint,
             JoinRefused: self._on_join_refused,
@@ -95,15 +96,15 @@ class Arrivals:
         self._outbox.counters[reason] += 1
         times = self._pace.count(reason, now)
         if times:
-            self._group.reports.append(Dropped(reason, endpoint, detail, times))
+            self._group.ground.reports.append(Dropped(reason, endpoint, detail, times))
         return times
 
     def report_strangers(self, now: float) -> None:
         """Report who has sent what only members may send."""
-        for source, what in self._group.strangers:
+        for source, what in self._group.ground.strangers:
             endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
             self.drop("not_a_member", endpoint, f"{source} sent {what}", now)
-        self._group.strangers.clear()
+        self._group.ground.strangers.clear()
 
     def _unreadable(self, problem: WireError, endpoint: Endpoint, now: float) -> None:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
@@ -120,17 +121,17 @@ class Arrivals:
 
     def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
         header, payloads = self._outbox.codec.decode(datagram)
-        group, source = self._group, header.source
+        group, membership, source = self._group, self._membership, header.source
         known = self._outbox.endpoints.get(source)
         if known == endpoint:
             group.gms.detection.heard(source, now)
-        elif group.running and not self._may_come(header, endpoint, now):
+        elif membership.running and not self._may_come(header, endpoint, now):
             return
         if isinstance(header, DataHeader):
-            if payloads is not None and group.running:
-                if source not in group.sequencer.members:
+            if payloads is not None and membership.running:
+                if source not in membership.members:
                     self._stranger(header, endpoint, now)
-                group.nakack.receive_data(header, payloads, datagram, now)
+                group.take(header, payloads, datagram, now)
         elif isinstance(header, UnicastHeader):
             self._on_unicast(header, payloads, endpoint, now)
         else:
@@ -139,7 +140,7 @@ class Arrivals:
     def _may_come(self, header: Header, endpoint: Endpoint, now: float) -> bool:
         """Whether a datagram may come from a place that is not its source's."""
         source, places = header.source, self._outbox.endpoints
-        if source == self._me or source not in self._group.sequencer.members:
+        if source == self._me or source not in self._membership.members:
             return True
         if isinstance(header, _FOR_STRANGERS) or source not in places:
             return True
@@ -150,7 +151,7 @@ class Arrivals:
 
     def _stranger(self, header: Header, endpoint: Endpoint, now: float) -> bool:
         """Whether only members may send this, and its source is none; then it is reported."""
-        if self._group.knows(header.source):
+        if self._membership.knows(header.source):
             return False
         detail = f"{header.source} sent {type(header).__name__}"
         self.drop("not_a_member", endpoint, detail, now)
@@ -158,7 +159,7 @@ class Arrivals:
 
     @property
     def _status(self) -> str:
-        return "left" if self._group.left else self._group.sequencer.status
+        return self._membership.status
 
     # ------------------------------------------------------------------ UNICAST, NAKACK, STABLE
 
@@ -166,7 +167,7 @@ class Arrivals:
         self, header: UnicastHeader, payloads: Payloads | None, endpoint: Endpoint, now: float
     ) -> None:
         group = self._group
-        if header.to != self._me or group.left:
+        if header.to != self._me or self._membership.status == "left":
             self._outbox.counters["not_for_me"] += 1
             return
         if header.source not in self._outbox.endpoints:
@@ -174,39 +175,32 @@ class Arrivals:
                 self.drop("stranger", endpoint, f"{header.source} is not known here", now)
                 return
             self._outbox.endpoints[header.source] = endpoint
-        group.unicast.receive(header, payloads, now)
+        group.take(header, payloads, b"", now)
 
     def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
         if ack.to == self._me:
-            self._group.unicast.receive_ack(ack, now)
+            self._group.take(ack, None, b"", now)
 
     def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
-        if self._group.running:
-            self._group.nakack.receive_alive(alive, now)
-            if alive.source not in self._group.sequencer.members:
-                self._group.gms.alive(alive.source, endpoint)
+        if self._membership.running:
+            self._group.take(alive, None, b"", now)
+            if alive.source not in self._membership.members:
+                self._group.gms.heard_alive(alive.source, endpoint)
 
     def _on_are_you_alive(self, question: AreYouAlive, endpoint: Endpoint, now: float) -> None:
-        if self._group.running and not self._stranger(question, endpoint, now):
+        if self._membership.running and not self._stranger(question, endpoint, now):
             self._group.gms.detection.asked(question)
 
-    def _on_nak(self, nak: Nak, endpoint: Endpoint, now: float) -> None:
-        if self._group.running and not self._stranger(nak, endpoint, now):
-            self._group.nakack.receive_nak(nak, now)
-
-    def _on_stable_digest(self, digest: StableDigest, endpoint: Endpoint, now: float) -> None:
-        if self._group.running and not self._stranger(digest, endpoint, now):
-            self._group.stable.receive_digest(digest, now)
-
-    def _on_stability(self, stability: Stability, endpoint: Endpoint, now: float) -> None:
-        if self._group.running and not self._stranger(stability, endpoint, now):
-            self._group.stable.receive_stability(stability, now)
+    def _on_members(self, header: Header, endpoint: Endpoint, now: float) -> None:
+        """Only members send this."""
+        if self._membership.running and not self._stranger(header, endpoint, now):
+            self._group.take(header, None, b"", now)
 
     # ------------------------------------------------------------------ the membership
 
     def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
         group, me = self._group, self._me
-        if not group.running:
+        if not self._membership.running:
             self._joining.handle_request(request.source, endpoint, now)
             return
         leader = group.gms.core.leader
@@ -219,18 +213,18 @@ class Arrivals:
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
         else:
-            refusal = group.admission.refuses(request.source, endpoint)
+            refusal = group.gms.admission.refuses(request.source, endpoint)
         if refusal:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
             if request.cookie == cookie:
-                group.admission.request(request.source, endpoint, request.state)
+                group.gms.request(request.source, endpoint, request.state)
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
         """What a joiner has to show that it has asked in this view."""
-        view = self._group.gms.view
+        view = self._membership.view
         return crc32(repr((self._secret, joiner, endpoint, view and view.id)).encode()) + 1
 
     def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
@@ -246,17 +240,17 @@ class Arrivals:
             return
         if self._goodbye.deadline() != NEVER:
             self._out("")
-        elif self._group.running and (
+        elif self._membership.running and (
             self._group.gms.detection.was_member(notice.source, endpoint)
             or not self._stranger(notice, endpoint, now)
         ):
             self._group.gms.out(notice.source, notice.view, now)
 
     def _on_leaving(self, notice: Leaving, endpoint: Endpoint, now: float) -> None:
-        gms = self._group.gms
-        if gms.view is None or not self._group.running:
+        view = self._membership.view
+        if view is None or not self._membership.running:
             return
-        if notice.source in gms.view.members:
-            gms.leaving(notice.source, now)
+        if notice.source in view.members:
+            self._group.gms.leaving(notice.source, now)
         else:
-            self._outbox.send_to(Excluded(self._me, notice.source, gms.view), endpoint)
+            self._outbox.send_to(Excluded(self._me, notice.source, view), endpoint)

@@ -8,6 +8,7 @@ from raincheck.impl.sequencer.events import Leave, Stop
 
 from .goodbye import Goodbye
 from .group import Group
+from .passing import Drain
 
 
 class Departure:
@@ -20,22 +21,21 @@ class Departure:
         self._out = out
 
     def step(self, now: float, unsent: int) -> None:
-        """Go as far as possible; `unsent` messages have still to be handed to SEQUENCER."""
-        group, sequencer = self._group, self._group.sequencer
-        if sequencer.status == "joining":
+        """Go as far as possible; `unsent` messages have still to be handed to the layers."""
+        group, membership = self._group, self._group.membership
+        if membership.status == "joining":
             self._out("")
-        elif sequencer.status == "member" and not unsent:
-            sequencer.handle(Leave())
-            group.ordering.draining = True
+        elif membership.status == "member" and not unsent:
+            group.down(Leave(), now)
+            membership.status = "leaving"
             while group.advance(now):
                 pass
-        if sequencer.status == "leaving" and not sequencer.forward_table:
-            group.ask_for_acknowledgements(now)
-        if group.drained:
-            sequencer.handle(Stop(drained=True))
-            group.stopped()
-            others = [member for member in group.last_members if member != group.me]
-            if others:
-                self._goodbye.start(others, now)
-            else:
-                self._out("")
+        if membership.status == "leaving":
+            group.down(Drain(), now)
+            if group.drained:
+                group.down(Stop(), now)
+                membership.status = "stopped"
+                if membership.others:
+                    self._goodbye.start(membership.others, now)
+                else:
+                    self._out("")

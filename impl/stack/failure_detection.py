@@ -14,7 +14,7 @@ then: if they are alive, they are told that they are out, or tell it (see `Gms`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from raincheck.impl.gms.events import Suspect, Trust
 from raincheck.impl.messages import Address, Endpoint
@@ -33,9 +33,13 @@ class FailureDetection(Protocol):
     """Watches the members of the view."""
 
     def __init__(
-        self, me: Address, config: StackConfig, outbox: Outbox, alive: Callable[[], Alive]
+        self,
+        me: Address,
+        config: StackConfig,
+        outbox: Outbox,
+        alive: Callable[[Collection[Address]], Alive],
     ) -> None:
-        """`alive` makes a sign of life."""
+        """`alive` makes a sign of life for those members."""
         super().__init__(me, config, outbox)
         self.found: list[Suspect | Trust] = []
         """What is new, in order; the stack takes it from here."""
@@ -84,7 +88,7 @@ class FailureDetection(Protocol):
     def asked(self, question: AreYouAlive) -> None:
         """Somebody wants a sign of life."""
         if question.to == self.me:
-            self.outbox.send_header(self._alive(), question.source)
+            self.outbox.send_header(self._alive((question.source,)), question.source)
 
     def was_member(self, member: Address, endpoint: Endpoint) -> bool:
         """Whether that is somebody who was taken out because it was suspected, at its own place."""
@@ -124,11 +128,11 @@ class FailureDetection(Protocol):
     def _beat(self, now: float) -> None:
         self._heartbeat_at = now + self.config.heartbeat
         self._beats += 1
-        sign = self._alive()
+        sign = self._alive(sorted(self._heard))
         self.outbox.multicast(self.outbox.encode(sign), self._heard)
         if self._beats % _SELDOM == 0:
-            for endpoint in self._former.values():
-                self.outbox.send_to(sign, endpoint)
+            for member, endpoint in self._former.items():
+                self.outbox.send_to(self._alive((member,)), endpoint)
 
     def _look(self, now: float) -> None:
         """Ask who is silent; suspect who has not answered."""

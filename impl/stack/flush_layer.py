@@ -1,30 +1,22 @@
 """FLUSH as a layer of the stack: its core, on UNICAST and NAKACK, with the application's block().
 
-How the stack drives it.
-
-    layer.begin(view)                    a first view: a founder's, or JOIN_RSP's
-    layer.install(view, now)             each further view, after NAKACK, UNICAST and STABLE
-    layer.suspend(participants, now)     GMS wants a flush; `suspended` says when it is done
-    layer.resume(now)                    ... and has what it wanted it for
-    layer.suspect(member, now)           GMS takes a member for gone
-    layer.handle(source, body, now)      each FlushBody, of UNICAST's lane CONTROL
-    layer.advance(now)                   what is possible now: the end of a fetch
-    layer.block_ok(now)                  block() has returned
+GMS wants a flush (Suspend) and is told when it is done (Suspended), or who lets it wait
+(Unanswered); Resume ends it. While the latch is closed no multicast passes from above.
 
 The requester, who coordinates, is the last to close its latch: what the others' block() sends is
 still sequenced, delivered in the old view, and may be waited for.
 
 What is for the application comes out of `poll`, in order: Block, Unblock, LatchOpened of
-`flush_events`. An application that did not ask for it (`asks`) is not asked: its messages wait.
+`flush.events`. An application that did not ask for it (`asks`) is not asked: its messages wait.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
-from raincheck.impl.flush.core import Flush, Repairs
+from raincheck.impl.flush.core import Flush
 from raincheck.impl.flush.events import (
     Block,
     BlockOk,
@@ -37,7 +29,6 @@ from raincheck.impl.flush.events import (
     LatchOpened,
     Multicast,
     OpenLatch,
-    Piggyback,
     Reconciled,
     Resume,
     Suspect,
@@ -47,42 +38,31 @@ from raincheck.impl.flush.events import (
     Unblock,
     arrival,
 )
-from raincheck.impl.messages import Address, View
-from raincheck.impl.nakack.core import Nakack
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.messages import Address
+from raincheck.impl.sequencer.events import Data
 from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
 
-from .config import StackConfig
-from .timers import NEVER, Outbox, Protocol
+from .layer import Ground, Layer
+from .passing import Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
+from .timers import NEVER
 
 Indication: TypeAlias = Block | Unblock | LatchOpened
 """What the application is asked or told."""
 
 
-class FlushLayer(Protocol):
+class FlushLayer(Layer):
     """One member's part in flushes."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        unicast: Unicast,
-        nakack: Nakack,
-        piggyback: Callable[[], Piggyback],
-        repairs: Repairs | None = None,
-    ) -> None:
-        super().__init__(me, config, outbox)
-        self.core = Flush(me, open_latch=config.open_latch_after is not None, repairs=repairs)
+    name = "flush"
+    words_count = 2
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        opens = self.config.open_latch_after is not None
+        self._core = Flush(ground.me, open_latch=opens, repairs=ground.repairs.flush)
         self.asks = False
         """Whether the application has a block() to be called."""
-        self.suspended: Suspended | None = None
-        """The flush that this member asked for is done; the stack takes it from here."""
-        self.unanswered: dict[Address, str] = {}
-        """Participants that let a flush wait for too long; the stack takes them from here."""
-        self._unicast = unicast
-        self._nakack = nakack
-        self._piggyback = piggyback
+        self._quiet = True
         self._indications: list[Indication] = []
         self._returned = False  # block() has, and the answer is still to be given
         self._phase: tuple[object, ...] = ()  # what the requester waits for
@@ -90,46 +70,58 @@ class FlushLayer(Protocol):
         self._part: Fid | None = None  # the flush that keeps this member blocked
         self._open_at = NEVER
 
-    # ------------------------------------------------------------------ for the stack
-
     @property
-    def open(self) -> bool:
-        """Whether multicasts pass."""
+    def core(self) -> Flush:
+        return self._core
+
+    # ------------------------------------------------------------------ events
+
+    def up(self, event: Any, now: float) -> None:
+        """What GMS wants, views, and the messages of FLUSH."""
+        match event:
+            case Mail(source, body) if isinstance(body, FlushBody):
+                self._do(arrival(source, body), now)
+            case Fetched(fetches):
+                if self.core.fetching == fetches:
+                    self._do(Reconciled(), now)
+            case Suspend() | Resume():
+                self._do(event, now)
+            case Suspect():
+                self._do(event, now)
+                self.above.up(event, now)
+            case Install(placed):
+                self._do(InstallView(placed.view.id.counter, placed.view.members), now)
+                self.above.up(event, now)
+            case Found() | Joined():
+                view = (event.rsp if isinstance(event, Joined) else event).placed.view
+                self.core.begin(view.id.counter, view.members)
+                self.above.up(event, now)
+            case _:
+                self.above.up(event, now)
+
+    def latch_open(self) -> bool:
+        """Whether this member may say something new."""
         return self.core.open
+
+    def may_multicast(self) -> bool:
+        """Whether the latch is open, and the layers below let it pass."""
+        return self.core.open and self.below.may_multicast()
+
+    def multicast(self, data: Data, now: float) -> None:
+        """A multicast passes; raises NotEnabled while the latch is closed."""
+        self._do(Multicast(), now)
+        self.below.multicast(data, now)
+
+    # ------------------------------------------------------------------ for the application
 
     @property
     def quiet(self) -> bool:
         """Whether this member neither takes part in a flush nor runs one."""
         return self.core.blocked == "no" and self.core.asked is None
 
-    def begin(self, view: View) -> None:
-        """Be in a first view."""
-        self.core.begin(view.id.counter, view.members)
-
-    def install(self, view: View, now: float) -> None:
-        """Know the next view."""
-        self._do(InstallView(view.id.counter, view.members), now)
-
-    def suspend(self, participants: Iterable[Address], now: float) -> None:
-        """Begin a flush; who is left out is taken for gone."""
-        self.suspended = None
-        self._do(Suspend(tuple(participants)), now)
-
-    def resume(self, now: float) -> None:
-        """End it."""
-        self._do(Resume(), now)
-
-    def suspect(self, member: Address, now: float) -> None:
-        """That member is gone."""
-        self._do(Suspect(member), now)
-
-    def handle(self, source: Address, body: FlushBody, now: float) -> None:
-        """A message of FLUSH arrives, from a member of the view."""
-        self._do(arrival(source, body), now)
-
-    def multicast(self, now: float) -> None:
-        """A multicast passes; raises NotEnabled while the latch is closed."""
-        self._do(Multicast(), now)
+    @property
+    def drained(self) -> bool:
+        return self.quiet
 
     def block_ok(self, now: float) -> None:
         """block() has returned; harmless when nobody has called it."""
@@ -137,19 +129,18 @@ class FlushLayer(Protocol):
             self._returned = True
             self._answer_in_turn(now)
 
-    def advance(self, now: float) -> None:
-        """Say so when everything that was to be fetched has arrived."""
-        fetching = self.core.fetching
-        if fetching and self._nakack.has(fetching):
-            self._do(Reconciled(), now)
-
     def poll(self) -> list[Indication]:
         """Return what is for the application, once."""
         found, self._indications = self._indications, []
         return found
 
-    def missing(self) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+    def settle(self, now: float) -> None:
+        del now
+        if self._indications:
+            self.ground.reports += self.poll()
+
+    def missing(self, now: float) -> Mapping[Address, str]:
+        del now
         waiting = self.core.waiting()
         if self._returned:
             waiting.pop(self.me, None)
@@ -165,7 +156,7 @@ class FlushLayer(Protocol):
             # Only who does not answer START_FLUSH or RECONCILE is waited for here.
             late = {m: what for m, what in self.core.waiting().items() if m != self.me}
             self.counters["flush_unanswered"] += len(late)
-            self.unanswered |= late
+            self.below.down(Unanswered(late), now)
             self._patience_at = now + self.config.flush_timeout
         if self._open_at <= now:
             self.counters["latch_opened"] += 1
@@ -177,6 +168,9 @@ class FlushLayer(Protocol):
         self._carry_out(self.core.handle(event), now)
         self._arm(now)
         self._answer_in_turn(now)
+        if self.quiet != self._quiet:
+            self._quiet = not self._quiet
+            self.below.down(Quiet(self._quiet), now)
 
     def _arm(self, now: float) -> None:
         """Be patient anew with each attempt, and with each half of it."""
@@ -202,7 +196,9 @@ class FlushLayer(Protocol):
         ):
             return
         self._returned = False
-        self._do(BlockOk(self._nakack.received_digest(), self._piggyback()), now)
+        member, received = self.membership, self.below.digests().received
+        views = (member.view, *member.held) if member.view is not None else ()
+        self._do(BlockOk(received, tuple(map(self.ground.places.of, views))), now)
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
         todo = deque(effects)
@@ -212,16 +208,12 @@ class FlushLayer(Protocol):
                 if effect.to == self.me:  # such a message arrives at once
                     todo.extend(self.core.handle(arrival(self.me, effect.body)))
                 else:
-                    self._unicast.send(effect.to, CONTROL, effect.body, now)
+                    self.below.send(effect.to, CONTROL, effect.body, now)
             elif isinstance(effect, Block) and self.asks:
                 self._indications.append(effect)
             elif isinstance(effect, Block | TakeDigest):
                 self._returned = True
-            elif isinstance(effect, Freeze):
-                self._nakack.freeze(effect.gone)
-            elif isinstance(effect, FetchStreams):
-                self._nakack.fetch(effect.fetches, now)
-            elif isinstance(effect, Suspended):
-                self.suspended = effect
+            elif isinstance(effect, Freeze | FetchStreams | Suspended):
+                self.below.down(effect, now)
             else:
                 self._indications.append(effect)

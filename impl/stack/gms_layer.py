@@ -1,32 +1,27 @@
-"""GMS as a layer of the stack: its core, bound to FLUSH, failure detection and state transfer.
+"""GMS as a layer of the stack: its core, with FLUSH, failure detection and the leader's door.
 
-How the stack drives it.
+Messages of UNICAST come by here first: who is no member may answer a join and begin a flush, else
+nothing of it goes further up. A view that GMS wants to be installed goes down, and comes up through
+all layers in that very step; JOIN_RSP is made of their state (`welcomes`), to leave right after it.
 
-    layer.core.begin(view)                a first view: a founder's
-    layer.join(source, view)              JOIN_RSP; whether this process is a member now
-    layer.install(placed, now)            each view, after NAKACK has it
-    layer.leaving(member)                 LEAVE
-    layer.start_flush(source, body, now)  START_FLUSH of another member, before FLUSH sees it
-    layer.handle(source, body, now)       each GmsBody, of UNICAST's lane CONTROL
-    layer.advance(now, settled)           what is possible now; `settled`: nothing that belongs to
-                                          the old view is still to be delivered here
-
-A view is installed by calling `install`, in the very step in which GMS says so: the layers take it
-over in their order, and JOIN_RSP is made of their state (`welcome`), to leave right after it.
+FLUSH is told to suspend the survivors and says when it has; STATE TRANSFER says whether anybody
+wants the state, and when they have it. What is possible is looked at again when something that it
+depends on has changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from raincheck.impl.flush.events import Piggyback
-from raincheck.impl.gms.core import Gms, Repairs
+from raincheck.impl.flush import events as flush
+from raincheck.impl.flush.events import Suspended as Done
+from raincheck.impl.gms.core import Gms
 from raincheck.impl.gms.events import (
     BeginChange,
     Effect,
     Event,
     Finish,
-    Install,
     InstallView,
     Leave,
     Out,
@@ -49,89 +44,153 @@ from raincheck.impl.gms.events import (
     Suspend,
     Suspended,
 )
+from raincheck.impl.gms.events import Install as Decided
 from raincheck.impl.messages import Address, Endpoint, View
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.sequencer.events import SendJoinRsp as Welcome
+from raincheck.impl.sequencer.events import Stop
 from raincheck.impl.wire.headers import (
     CONTROL,
-    Alive,
+    Body,
     Excluded,
     GmsBody,
     JoinRspBody,
     NewViewBody,
+    NotJoinedBody,
     PlacedView,
     StartFlush,
 )
 
-from .config import StackConfig
-from .endpoints import Places
+from .admission import Admission
 from .failure_detection import FailureDetection
-from .flush_layer import FlushLayer
 from .gms_bodies import answers_of, arrival, body_of
+from .layer import Ground, Layer
+from .passing import (
+    Found,
+    Install,
+    Joined,
+    Mail,
+    Transfer,
+    Transferred,
+    Unanswered,
+    Wanted,
+)
 from .reports import Suspected as SuspectedReport
-from .state_transfer_layer import StateLayer
-from .timers import Outbox, Protocol
 
 
-class GmsLayer(Protocol):
+class GmsLayer(Layer):
     """One member's part in the membership."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        unicast: Unicast,
-        alive: Callable[[], Alive],
-        install: Callable[[PlacedView, float], None],
-        repairs: Repairs | None = None,
-    ) -> None:
-        super().__init__(me, config, outbox)
-        self.core = Gms(me, repairs=repairs)
-        self.detection = FailureDetection(me, config, outbox, alive)
-        self.flush: FlushLayer
-        self.state: StateLayer
-        self.view: View | None = None
-        """The view installed last, kept when this member is out."""
-        self.suspected: list[SuspectedReport] = []
-        """Newly; the stack takes them to report them."""
+    name = "gms"
+    words_count = 3
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._core = Gms(ground.me, repairs=ground.repairs.gms)
+        self.detection = FailureDetection(ground.me, self.config, self.outbox, self.alive)
+        self.admission = Admission(self._core, self.outbox.endpoints)
         self.wants_state = False
         """This process asks for the group's state as it joins."""
-        self.excluded = ""
-        """Why this member is out."""
-        self.welcomes: dict[Address, JoinRspBody] = {}
-        """JOIN_RSPs, made when the view was installed."""
-        self.places = Places(outbox.endpoints)
-        self._unicast = unicast
-        self._install_all = install
-        self._told: set[Address] = set()  # who is gone, and FLUSH and STATE TRANSFER know it
+        self._suspected: list[SuspectedReport] = []  # newly, to be reported
+        self._welcomes: dict[Address, JoinRspBody] = {}  # made when the view was installed
+        self._places = ground.places
+        self._told: set[Address] = set()  # who is gone, and the layers above know it
         self._proposed: tuple[Address, NewViewBody] | None = None
+        self._suspended: Done | None = None
+        self._unanswered: dict[Address, str] = {}
+        self._wanted = False  # somebody wants the state
         self._transferring = False
+        self._transferred = False
+        self._stirred = False  # there may be a step to be taken
 
-    # ------------------------------------------------------------------ getting in and out
+    @property
+    def core(self) -> Gms:
+        return self._core
 
-    def join(self, source: Address, view: View) -> bool:
-        """JOIN_RSP has arrived; whether it makes this process a member."""
-        return bool(self.core.handle(ReceiveJoinRsp(source, view)))
+    # ------------------------------------------------------------------ events
+
+    def up(self, event: Any, now: float) -> None:
+        """Views, and the messages of members."""
+        match event:
+            case Mail(source, body):
+                self._mail(source, body, event, now)
+                return
+            case Found(placed):
+                self.core.begin(placed.view)
+                self._install(placed, now)
+            case Joined(rsp=rsp):
+                self._install(rsp.placed, now)
+            case Install(placed):
+                self._install(placed, now)
+        self.above.up(event, now)
+
+    def down(self, event: Any, now: float) -> None:
+        """What FLUSH and the others above have to say."""
+        match event:
+            case Done():
+                self._suspended = event
+            case Unanswered(members):
+                self._unanswered |= members
+            case Wanted(wanted):
+                self._wanted = wanted
+            case Transferred():
+                self._transferred = True
+            case Welcome(to, rsp):
+                bundles, placed = self.below.digests().delivered, self._places.of(rsp.view)
+                body = JoinRspBody(placed, rsp.table, rsp.digest, bundles, rsp.clock)
+                self._welcomes[to] = body
+            case Stop():
+                self._handle(Leave())
+                self.below.down(event, now)
+            case _:
+                self.below.down(event, now)
+        self._stirred = True
+
+    def _mail(self, source: Address, body: Body, mail: Mail, now: float) -> None:
+        membership = self.membership
+        if isinstance(body, JoinRspBody):
+            self._join(source, body, now)
+        elif isinstance(body, StartFlush):
+            if membership.running and not membership.knows(source):
+                self._stranger(source, body)  # who was a member is told that it is none
+            joining = membership.status == "joining" and self.me in body.participants
+            if membership.running or joining:
+                self.start_flush(source, body, now)
+        elif not membership.running:
+            self.counters["not_a_member_yet"] += 1
+        elif not membership.knows(source):
+            self._stranger(source, body)
+        elif isinstance(body, GmsBody):
+            if isinstance(body, NotJoinedBody) and body.state:
+                self.admission.wants_state.add(source)
+            self.handle(source, body, now)
+        else:
+            self.above.up(mail, now)
+
+    def _stranger(self, source: Address, body: Body) -> None:
+        self.ground.strangers.append((source, type(body).__name__))
+
+    def _join(self, source: Address, rsp: JoinRspBody, now: float) -> None:
+        joins = ReceiveJoinRsp(source, rsp.placed.view)
+        if self.membership.status != "joining" or not self._handle(joins):
+            self.counters["join_rsp_refused"] += 1
+        else:
+            self.below.down(Joined(source, rsp, self.wants_state), now)
 
     def leaving(self, member: Address, now: float) -> None:
         """LEAVE: a member has stopped."""
         self._do(ReceiveLeave(member), now)
-
-    def leave(self) -> None:
-        """This member has stopped; `goodbye` tells the others."""
-        self.core.handle(Leave())
 
     # ------------------------------------------------------------------ what arrives
 
     def start_flush(self, source: Address, body: StartFlush, now: float) -> None:
         """START_FLUSH: GMS sees it first, and FLUSH only if GMS takes part."""
         event = ReceivePrepare(source, body.fid.view, body.participants)
-        effects = self.core.handle(event)
+        effects = self._handle(event)
         self._carry_out(effects, now)
         if any(isinstance(effect, Prepared) for effect in effects):
             # FLUSH must not take those for left out whom a leader that is behind cannot know.
             everybody = (*body.participants, *self.core.unknown_to(body.fid.view))
-            self.flush.handle(source, StartFlush(body.fid, everybody), now)
+            self.above.up(Mail(source, StartFlush(body.fid, everybody)), now)
         elif not effects:
             self.counters["start_refused"] += 1
         self._tell(now)
@@ -140,12 +199,18 @@ class GmsLayer(Protocol):
         """A message of GMS."""
         if isinstance(body, NewViewBody):
             self._proposed = source, body  # once the old view is delivered to its end
+            self._stirred = True
         else:
             self._do(arrival(source, body), now)
 
-    def alive(self, source: Address, endpoint: Endpoint) -> None:
+    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
+        """JOIN arrives, at the leader, and is not refused."""
+        self.admission.request(joiner, endpoint, state)
+        self._stirred = True
+
+    def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
         """A sign of life of somebody who is not in the view."""
-        for effect in self.core.handle(ReceiveAlive(source)):
+        for effect in self._handle(ReceiveAlive(source)):
             if isinstance(effect, SendExcluded):
                 self.outbox.send_to(Excluded(self.me, source, effect.view), endpoint)
 
@@ -153,105 +218,117 @@ class GmsLayer(Protocol):
         """EXCLUDED."""
         self._do(ReceiveExcluded(source, view), now)
 
-    def piggyback(self) -> Piggyback:
-        """What goes with FLUSH_COMPLETED: the installed view, then those that are held."""
-        view = self.core.view
-        return tuple(map(self.places.of, (view, *self.core.held))) if view is not None else ()
-
     # ------------------------------------------------------------------ views
 
-    def install(self, placed: PlacedView, now: float) -> None:
+    def _install(self, placed: PlacedView, now: float) -> None:
         """Learn where the members are found, and forget who is out."""
-        view, old = placed.view, self.view
+        membership, view = self.membership, placed.view
         self.detection.watch(view.members, view.joiners, now)
-        out = set(old.members) - set(view.members) - {self.me} if old is not None else set()
-        self.places.forget(out)
-        self._unicast.forget(out)
-        self.places.learn([placed])
-        self.view = view
+        self._places.forget(set(membership.members) - set(view.members) - {self.me})
+        self._places.learn([placed])
+        membership.view = view
+        if membership.status == "joining":
+            membership.status = "member"
 
     # ------------------------------------------------------------------ one step after another
 
-    def advance(self, now: float, settled: bool) -> bool:
-        """Take what steps are possible; whether one was taken."""
+    def step(self, now: float) -> bool:
+        """Take a step that is possible; whether one was taken."""
+        if not (self._stirred or self.detection.found):
+            return False
+        self._stirred = False
         core = self.core
+        if core.running:
+            self._suspicions(now)
         if not core.running:
             return False
-        self._suspicions(now)
-        if not core.running:
-            return False
-        suspended, self.flush.suspended = self.flush.suspended, None
+        suspended, self._suspended = self._suspended, None
         if suspended is not None and core.phase == "flushing":
             for _, views in suspended.answers:
-                self.places.learn(views)
+                self._places.learn(views)
             self._do(Suspended(answers_of(suspended.answers, self.me)), now)
             return True
-        if self._proposed is not None and settled:
+        if self._proposed is not None and self._settled():
             (source, body), self._proposed = self._proposed, None
-            self.places.learn([body.placed])
+            self._places.learn([body.placed])
             self._do(arrival(source, body), now)
             return True
-        if core.leader == self.me and self.state.wanted and not core.transfer:
-            core.handle(RequestTransfer())
+        if core.leader == self.me and self._wanted and not core.transfer:
+            self._handle(RequestTransfer())
         if core.may_begin:
             self._do(BeginChange(), now)
             return True
-        if core.may_install and settled:
+        if core.may_install and self._settled():
             self._do(InstallView(), now)
             return True
         return core.may_finish and self._finish(now)
+
+    def _settled(self) -> bool:
+        """Whether nothing that belongs to the old view is still to be delivered here."""
+        settled = not self.ground.holding or not self.deliverable()
+        self._stirred = self._stirred or not settled  # it is asked again
+        return settled
 
     def _suspicions(self, now: float) -> None:
         for found in self.detection.take():
             if found.member not in self.core.members:
                 continue
             if isinstance(found, Suspect):
-                self.suspected.append(SuspectedReport(found.member))
+                self._suspected.append(SuspectedReport(found.member))
             self._do(found, now)
-        unanswered, self.flush.unanswered = self.flush.unanswered, {}
+        unanswered, self._unanswered = self._unanswered, {}
         for member, what in unanswered.items():
             if member in self.core.members and member not in self.core.gone:
-                self.suspected.append(SuspectedReport(member, f"it failed {what}"))
+                self._suspected.append(SuspectedReport(member, f"it failed {what}"))
                 self._do(Suspect(member), now)
 
     def _finish(self, now: float) -> bool:
         """Transfer the state if anybody wants it, then let the group go on."""
-        if not self._transferring and self.state.wanted:
-            self.state.begin(now)
+        if not self._transferring and self._wanted:
             self._transferring = True
-        if self._transferring and not self.state.resumed():
+            self.above.up(Transfer(), now)
+        if self._transferring and not self._transferred:
             return False
-        self._transferring = False
+        self._transferring = self._transferred = False
         self._do(Finish(), now)
         return True
 
     # ------------------------------------------------------------------ carrying out
 
     def _do(self, event: Event, now: float) -> None:
-        self._carry_out(self.core.handle(event), now)
+        self._carry_out(self._handle(event), now)
         self._tell(now)
+
+    def _handle(self, event: Event) -> list[Effect]:
+        core, membership = self.core, self.membership
+        effects = core.handle(event)
+        membership.held, membership.suspected, membership.gone = core.held, core.suspects, core.gone
+        self._stirred = True
+        return effects
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
         for effect in effects:
-            if isinstance(effect, Install):
-                self.welcomes.clear()
-                self._install_all(self.places.of(effect.view), now)
+            if isinstance(effect, Decided):
+                self._welcomes.clear()
+                view = effect.view
+                wanting = self.admission.admitted(view)
+                self.below.down(Install(self._places.of(view), wanting), now)
             elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                self._unicast.send(
-                    effect.to, CONTROL, body_of(effect, self.places.of, self.wants_state), now
-                )
+                body = body_of(effect, self._places.of, self.wants_state)
+                self.send(effect.to, CONTROL, body, now)
             elif isinstance(effect, Suspend):
-                self.flush.suspend(effect.participants, now)
+                self._suspended = None
+                self.above.up(flush.Suspend(effect.participants), now)
             elif isinstance(effect, Resume):
-                self.flush.resume(now)
+                self.above.up(flush.Resume(), now)
             elif isinstance(effect, SendJoinRsp):
-                body = self.welcomes.pop(effect.to, None)
-                if body is not None:
-                    self._unicast.send(effect.to, CONTROL, body, now)
+                rsp = self._welcomes.pop(effect.to, None)
+                if rsp is not None:
+                    self.send(effect.to, CONTROL, rsp, now)
             elif isinstance(effect, SendExcluded):
                 self.outbox.send_header(Excluded(self.me, effect.to, effect.view), effect.to)
             elif isinstance(effect, Out):
-                self.excluded = (
+                self.membership.excluded = (
                     f"excluded from the group: {effect.sender} decided {effect.prevails}"
                 )
             else:
@@ -262,8 +339,7 @@ class GmsLayer(Protocol):
         core = self.core
         for member in sorted(core.gone - self._told):
             self._told.add(member)
-            self.flush.suspect(member, now)
-            self.state.suspect(member, now)
+            self.above.up(flush.Suspect(member), now)
         self._told &= core.gone
 
     # ------------------------------------------------------------------ time, and to look at
@@ -275,14 +351,19 @@ class GmsLayer(Protocol):
         if self.core.running:
             self.detection.handle_timer(now)
 
+    def settle(self, now: float) -> None:
+        del now
+        if self._suspected:
+            self.ground.reports += self._suspected
+            self._suspected.clear()
+
     @property
-    def settled(self) -> bool:
+    def drained(self) -> bool:
         """Whether no view change is under way, as far as this member knows."""
         core = self.core
         return core.phase == "idle" and not core.held and self._proposed is None
 
-    def missing(self, now: float) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+    def missing(self, now: float) -> Mapping[Address, str]:
         found: dict[Address, str] = {}
         if self.core.waiting:
             words = "hold the next view ready" if self.core.phase == "installing" else "install it"

@@ -1,17 +1,17 @@
 """SEQUENCER in the stack: what it sends goes to UNICAST and NAKACK, what they deliver goes to it.
 
-The latch of FLUSH stands here. While it is closed nothing is multicast, so a coordinator takes no
-FORWARD, and no member hands SEQUENCER a new message of its own: it would only be sequenced in the
-next view, after having been forwarded twice. What is to be forwarded again after a view change does
-pass, for it is a unicast (R5 of FLUSH).
+While the latch of FLUSH is closed nothing is multicast, so a coordinator takes no FORWARD, and no
+member hands SEQUENCER a new message of its own: it would only be sequenced in the next view, after
+having been forwarded twice. What is to be forwarded again after a view change does pass, for it is
+a unicast (R5 of FLUSH).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
+from typing import Any
 
-from raincheck.impl.messages import Batch, Run, View
-from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.messages import Address, Run, View
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import (
     Data,
@@ -19,90 +19,112 @@ from raincheck.impl.sequencer.events import (
     Effect,
     Forward,
     InstallView,
+    Join,
+    JoinRsp,
+    Leave,
     Multicast,
     ReceiveData,
     ReceiveForward,
     Resend,
     Send,
     SendForward,
-    SendJoinRsp,
+    Stop,
 )
-from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody
 
-from .bundling import SendBuffer
-from .config import StackConfig
-from .flush_layer import FlushLayer
-from .reports import Report
-from .stable_layer import StableTimer
+from .layer import Ground, Layer
+from .passing import Bundle, Drain, Found, Install, Joined, Waits
 
 
-class Ordering:
+class SequencerLayer(Layer):
     """SEQUENCER of one member, at its place in the stack."""
 
-    def __init__(
-        self,
-        config: StackConfig,
-        sequencer: Sequencer,
-        unicast: Unicast,
-        nakack: Nakack,
-        stable: StableTimer,
-        flush: FlushLayer,
-        reports: list[Report],
-        welcome: Callable[[SendJoinRsp], None],
-    ) -> None:
-        self.sequencer = sequencer
+    name = "sequencer"
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
         self.draining = False
         """The member is leaving: a coordinator on its way out sequences nothing more."""
-        self.discarding: Callable[[], bool] = lambda: False
-        """Whether what is delivered is not for the application."""
-        self.cut = 0
-        """Messages delivered in this view."""
-        self._config = config
-        self._unicast = unicast
-        self._nakack = nakack
-        self._stable = stable
-        self._flush = flush
-        self._reports = reports
-        self._welcome = welcome
+        self._buffer = ground.buffer
+        self._forwards = False  # there may be some to be taken
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     @property
-    def open(self) -> bool:
-        """Whether this member may multicast now."""
-        return self._flush.open and self._nakack.open
+    def core(self) -> Sequencer:
+        return self._core
 
-    # ------------------------------------------------------------------ up
+    # ------------------------------------------------------------------ events
 
-    def deliver(self, now: float) -> None:
-        """Pass up all that can be delivered in this view."""
-        while (bundle := self._nakack.deliver()) is not None:
-            header = bundle.header
-            run = Run(header.sender, header.first, header.size)
-            data = Data(run, header.view, bundle.payloads, header.position, header.clock)
-            self.apply(self.sequencer.handle(ReceiveData(header.source, data)), now)
-            self._stable.delivered(len(bundle.raw), now)
+    def up(self, event: Any, now: float) -> None:
+        """What NAKACK delivers is in order within a stream; and views come this way."""
+        match event:
+            case Bundle(header, payloads):
+                run = Run(header.sender, header.first, header.size)
+                data = Data(run, header.view, payloads, header.position, header.clock)
+                self.apply(self.core.handle(ReceiveData(header.source, data)), now)
+                return
+            case Waits():
+                self._forwards = True
+                return
+            case Install(placed):
+                self.apply(self.core.handle(InstallView(placed.view)), now)
+            case Joined(source, body):
+                self._trace(None)
+                rsp = JoinRsp(body.placed.view, body.table, body.digest, body.clock)
+                self.apply(self.core.handle(Join(source, rsp)), now)
+            case Found(placed):
+                self._trace(placed.view)
+                self.core.found(placed.view)
+        self.above.up(event, now)
 
-    def install(self, view: View, now: float) -> None:
-        """SEQUENCER handles InstallView."""
-        self.cut = 0
-        self.apply(self.sequencer.handle(InstallView(view)), now)
+    def down(self, event: Any, now: float) -> None:
+        """The application leaves."""
+        match event:
+            case Leave():
+                self.core.handle(event)
+                self.draining = True
+            case Drain() if self.core.forward_table:
+                return  # this member will multicast, or have multicast, more
+            case Stop():
+                self.core.handle(event)
+                if self.ground.tracer is not None:
+                    self.ground.tracer.footer()
+        self.below.down(event, now)
+
+    def _trace(self, first: View | None) -> None:
+        tracer = self.ground.tracer
+        if tracer is not None:
+            tracer.header(first)
+            self.core.recorder = tracer
+
+    def step(self, now: float) -> bool:
+        """Sequence what the others have forwarded, and send what there is to send."""
+        if self.own_turn() and self.send_next(now):
+            return True
+        taken = self.take_forwards(now)
+        if taken and self.own_turn():
+            self.send_next(now)
+        return taken or self.send_next(now)
 
     # ------------------------------------------------------------------ down
 
     def take_forwards(self, now: float) -> bool:
         """Sequence what the others have forwarded; whether anything was taken."""
-        sequencer = self.sequencer
+        sequencer = self.core
+        if not self._forwards:
+            return False
         # Their senders will resend what a coordinator on its way out leaves.
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
         taken = False
-        while self.open and self._relayed < self._turn:
-            datagram = self._unicast.consume(FORWARDS, now)
-            if datagram is None:
+        while self._relayed < self._turn and self.may_multicast():
+            forwarded = self.pull(FORWARDS, now)
+            if forwarded is None:
+                self._forwards = False
                 break
-            header, payloads = datagram
+            header, payloads = forwarded
             body = header.body
             if isinstance(body, ForwardBody) and payloads is not None:
                 run = Run(header.source, body.first, body.size)
@@ -118,30 +140,30 @@ class Ordering:
         Under full load the window never stays open for long. If the FORWARDs of the others took
         every place in it, the coordinator's own messages would never leave, nor could it.
         """
-        if self._relayed < self._turn or not self.open:
+        if self._relayed < self._turn or not self.may_multicast():
             return False
         self._relayed = 0
         return True
 
     @property
     def _turn(self) -> int:
-        return max(1, len(self.sequencer.members) - 1)
+        return max(1, len(self.core.members) - 1)
 
-    def send_next(self, buffer: SendBuffer, now: float) -> bool:
+    def send_next(self, now: float) -> bool:
         """Resend, or send, the next bundle if latch, windows and credit allow it."""
-        sequencer, config = self.sequencer, self._config
+        sequencer, config, buffer = self.core, self.config, self._buffer
         if not sequencer.resend and not buffer:
             return False
         if sequencer.is_coordinator:
-            if not self.open:
+            if not self.may_multicast():
                 return False
-        elif self._unicast.waiting(sequencer.members[0], FORWARDS) >= config.unicast_window:
+        elif self.waiting(sequencer.members[0], FORWARDS) >= config.unicast_window:
             return False
         if sequencer.resend:
             self.apply(sequencer.handle(Resend()), now)
             return True
         count = config.credit_messages - sequencer.in_flight
-        if not self._flush.open or not sequencer.may_send or count <= 0:
+        if not self.latch_open() or not sequencer.may_send or count <= 0:
             return False
         if sequencer.pending_bytes >= config.credit:
             return False
@@ -153,15 +175,29 @@ class Ordering:
         """Carry out what SEQUENCER wants done."""
         for effect in effects:
             if isinstance(effect, Deliver):
-                self.cut += effect.messages.size
-                if not self.discarding():
-                    self._reports.append(Batch(effect.messages, effect.view, effect.payloads))
+                self.above.up(effect, now)
             elif isinstance(effect, Multicast):
-                self._flush.multicast(now)
-                self._nakack.multicast(effect.data, now)
+                self.multicast(effect.data, now)
             elif isinstance(effect, SendForward):
                 run, view, payloads, position, clock = effect.forward
                 body = ForwardBody(run.first, run.size, view, position, clock)
-                self._unicast.send(effect.to, FORWARDS, body, now, payloads)
-            elif isinstance(effect, SendJoinRsp):
-                self._welcome(effect)
+                self.send(effect.to, FORWARDS, body, now, payloads)
+            else:
+                self.below.down(effect, now)
+
+    # ------------------------------------------------------------------ to look at
+
+    @property
+    def drained(self) -> bool:
+        return self.core.status == "leaving" and not self.core.forward_table
+
+    @property
+    def pending(self) -> int:
+        return self.core.in_flight
+
+    def missing(self, now: float) -> Mapping[Address, str]:
+        del now
+        core = self.core
+        if not core.in_flight or core.is_coordinator:
+            return {}
+        return {core.members[0]: "to sequence this member's messages"}

@@ -1,27 +1,19 @@
 """STABLE in the stack: when digests and STABILITY go out, and what becomes of those that come in.
 
-The votes are counted in `stable.py`, which knows no time. Here are the timer, the number of bytes
-after which a digest is due, the random delay of STABILITY, and the datagrams.
-
-    stable = StableTimer(me, config, outbox, nakack, Random(seed))
-    stable.install_view(view, now)      # the first view and every later one; resumes
-    stable.suspend()                    # a view change or a join begins: at the cut, or before
-    stable.resume(now)                  # it is over; harmless when nothing is suspended
-    stable.delivered(size, now)         # NAKACK has passed up a bundle of so many bytes
-    stable.receive_digest(header, now)     # a StableDigest has arrived
-    stable.receive_stability(header, now)  # a Stability has arrived
+The votes are counted by the core, which knows no time. Here are the timer, the number of bytes
+after which a digest is due, the random delay of STABILITY, and the datagrams. While this member
+takes part in a flush (Quiet), nothing is voted upon.
 
 Cost: a round is one datagram of two numbers per member from each member, and one STABILITY.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from random import Random
-from typing import Protocol as Structural
+from typing import Any
 
 from raincheck.impl.messages import Address, Digest, View, ViewId
-from raincheck.impl.stable.core import Repairs, Stable
+from raincheck.impl.sequencer.events import Stop
+from raincheck.impl.stable.core import Stable
 from raincheck.impl.stable.events import (
     Effect,
     Event,
@@ -40,56 +32,66 @@ from raincheck.impl.stable.events import (
 from raincheck.impl.wire.headers import Stability as StabilityHeader
 from raincheck.impl.wire.headers import StableDigest as StableDigestHeader
 
-from .config import StackConfig
-from .timers import NEVER, Outbox, Protocol
-
-__all__ = ["StableTimer", "Streams"]
-
-
-class Streams(Structural):
-    """What STABLE needs of NAKACK."""
-
-    def delivered_digest(self) -> Digest:
-        """How far each member's stream is delivered here."""
-
-    def received_digest(self) -> Digest:
-        """How far each member's stream is here."""
-
-    def purge(self, stable: Digest) -> None:
-        """Forget what all members have delivered."""
-
-    def heard_of(self, holder: Address, received: Digest, now: float) -> None:
-        """Ask for what is missing of what the holder has received."""
+from .layer import Ground, Layer, Takes
+from .passing import Bundle, Found, Install, Joined, Quiet
+from .timers import NEVER
 
 
-class StableTimer(Protocol):
+class StableLayer(Layer):
     """One member's STABLE, with its clock and its datagrams."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        streams: Streams,
-        random: Random,
-        *,
-        repairs: Repairs | None = None,
-    ) -> None:
-        super().__init__(me, config, outbox)
-        self.core = Stable(me, repairs=repairs)
-        self.recorder: Callable[[Stable, Event, list[Effect]], None] | None = None
-        self._streams = streams
-        self._random = random
-        self._view = ViewId(0, me)
+    name = "stable"
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._core = Stable(ground.me, repairs=ground.repairs.stable)
+        self._random = ground.random
+        self._view = ViewId(0, ground.me)
         self._bytes = 0  # delivered since the last digest
         self._bundles = 0
         self._digest_at = NEVER
         self._stability_at = NEVER
+        self._flushing = False
 
     @property
-    def suspended(self) -> bool:
-        """Whether a view change is under way."""
-        return self.core.suspended
+    def core(self) -> Stable:
+        return self._core
+
+    @property
+    def takes(self) -> Takes:
+        return {
+            StableDigestHeader: lambda digest, _, __, now: self.receive_digest(digest, now),
+            StabilityHeader: lambda stability, _, __, now: self.receive_stability(stability, now),
+        }
+
+    # ------------------------------------------------------------------ events
+
+    def up(self, event: Any, now: float) -> None:
+        """What is delivered is counted; and views come this way."""
+        if isinstance(event, Bundle):
+            self.delivered(len(event.raw), now)
+        elif isinstance(event, Found | Joined | Install):
+            placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+            self.install_view(placed.view, now)
+        self.above.up(event, now)
+
+    def down(self, event: Any, now: float) -> None:
+        """FLUSH tells when views do not change."""
+        if isinstance(event, Quiet):
+            self._flushing = not event.quiet
+            return
+        if isinstance(event, Stop):
+            self._digest_at = self._stability_at = NEVER
+        self.below.down(event, now)
+
+    def step(self, now: float) -> bool:
+        """Do not vote during a flush."""
+        if self._flushing != self.core.suspended:
+            if self._flushing:
+                self.suspend()
+            else:
+                self.resume(now)
+        return False
 
     def lacking(self) -> list[Address]:
         """The members whose votes are still to come in this round."""
@@ -113,10 +115,6 @@ class StableTimer(Protocol):
         if self.core.suspended:
             self._handle(Resume(), now)
             self._start(now)
-
-    def leave(self) -> None:
-        """This member is out of the group."""
-        self._digest_at = self._stability_at = NEVER
 
     # ------------------------------------------------------------------ what happens
 
@@ -175,9 +173,7 @@ class StableTimer(Protocol):
             return
         if self._digest_at <= now:
             self._start(now)
-            streams = self._streams
-            digest = SendDigest(streams.delivered_digest(), streams.received_digest())
-            self._handle(digest, now)
+            self._handle(SendDigest(*self.below.digests()), now)
         if self._stability_at <= now and self.core.pending is not None:
             self._handle(SendStability(), now)
 
@@ -188,10 +184,7 @@ class StableTimer(Protocol):
 
     def _handle(self, event: Event, now: float) -> None:
         core = self.core
-        effects = core.handle(event)
-        if self.recorder is not None:
-            self.recorder(core, event, effects)
-        for effect in effects:
+        for effect in core.handle(event):
             self._carry_out(effect, now)
         if core.pending is None:
             self._stability_at = NEVER
@@ -208,7 +201,5 @@ class StableTimer(Protocol):
             case Stability(to, _, digest, _):
                 outbox.multicast(outbox.encode(StabilityHeader(self.me, view, digest)), to)
                 self.counters["stabilities"] += 1
-            case Purge(digest):
-                self._streams.purge(digest)
-            case Heard(holder, received):
-                self._streams.heard_of(holder, received, now)
+            case Purge() | Heard():
+                self.below.down(effect, now)

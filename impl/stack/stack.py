@@ -42,15 +42,16 @@ from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.wire.datagrams import HEADROOM, Codec
 
 from .arrivals import Arrivals, Batch
-from .bundling import SendBuffer
 from .config import StackConfig
 from .departure import Departure
 from .goodbye import Goodbye
-from .group import Group
+from .group import LAYERS, Group, Kinds
 from .joining import Joining
+from .layer import Ground
 from .repairs import LayerRepairs
 from .reports import Left, Outgoing, Report
-from .state_transfer_layer import StateLayer
+from .sequencer_layer import SequencerLayer
+from .state_transfer_layer import StateTransferLayer
 from .timers import NEVER, Outbox
 
 
@@ -66,18 +67,20 @@ class Stack:
         tracer: Tracer | None = None,
         repairs: Repairs | None = None,
         layers: LayerRepairs | None = None,
+        kinds: Kinds = LAYERS,
     ) -> None:
+        """`kinds` are its layers, from the bottom to the top; another one may stand in a place."""
         self.address = address
         self.config = config
         self.max_message = config.max_bundle - HEADROOM - 4
         self._codec = Codec(config.cluster, config.max_bundle)
         self._outbox = Outbox(self._codec)
         self._joining = Joining(address, config, self._outbox, Random(seed))
-        self.sequencer = Sequencer(address, repairs=repairs)
-        self._group = Group(
-            address, config, self._outbox, self.sequencer, tracer, Random(seed + 1), layers
-        )
-        self._buffer = SendBuffer(config.send_buffer)
+        random = Random(seed + 1)
+        ground = Ground(address, config, self._outbox, random, layers, repairs, tracer)
+        self._group = Group(ground, kinds)
+        self._membership = ground.membership
+        self._buffer = ground.buffer
         self._goodbye = Goodbye(address, config, self._outbox)
         self._departure = Departure(self._group, self._goodbye, self._out)
         self._arrivals = Arrivals(
@@ -106,7 +109,7 @@ class Stack:
 
     def send(self, payload: bytes) -> None:
         """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
-        if self._departure.asked or self._group.left:
+        if self._departure.asked or self._membership.status == "left":
             raise NotMember(self._why_not())
         if len(payload) > self.max_message:
             raise MessageTooLarge(len(payload), self.max_message, self.config.max_bundle)
@@ -116,7 +119,7 @@ class Stack:
 
     def send_many(self, payloads: Sequence[bytes]) -> int:
         """Take as many of the first messages as there is room for; return how many."""
-        if self._departure.asked or self._group.left:
+        if self._departure.asked or self._membership.status == "left":
             raise NotMember(self._why_not())
         lengths = list(map(len, payloads))
         if lengths and max(lengths) > self.max_message:
@@ -134,11 +137,11 @@ class Stack:
 
     def hold(self) -> None:
         """Deliver nothing more for now; what arrives waits, and its senders with it."""
-        self._group.asleep = True
+        self._group.ground.holding.add("application")
 
     def release(self, now: float) -> None:
         """Deliver again."""
-        self._group.asleep = False
+        self._group.ground.holding.discard("application")
         self._pump(now)
 
     def ask_to_block(self) -> None:
@@ -159,7 +162,7 @@ class Stack:
             self._pump(now)
 
     @property
-    def state(self) -> StateLayer:
+    def state(self) -> StateTransferLayer:
         """What the shell answers GetState, Begun and HandUp with; call `flush` after it."""
         return self._group.state
 
@@ -191,41 +194,35 @@ class Stack:
             self.found(alone, (("unknown", 0),), now)
             return
         try:
-            while (
-                (group.ordering.own_turn() and self._send_next(now))
-                or group.advance(now)
-                or self._send_next(now)
-            ):
+            while group.advance(now):
                 pass
         except RaincheckError as problem:
             self._out(f"{problem}; it has to join again")
-        if group.gms.excluded and group.running:
-            self._out(group.gms.excluded)
-        if group.running and self._joining.deadline() != NEVER:
+        membership = self._membership
+        if membership.excluded and membership.running:
+            self._out(membership.excluded)
+        if membership.running and self._joining.deadline() != NEVER:
             self._joining.stop()
         if self._departure.asked:
             self._departure.step(now, len(self._buffer))
         group.settle(now)
-        if group.strangers:
+        if group.ground.strangers:
             self._arrivals.report_strangers(now)
-
-    def _send_next(self, now: float) -> bool:
-        return self._group.running and self._group.ordering.send_next(self._buffer, now)
 
     def _out(self, reason: str) -> None:
         """The member is out of the group."""
-        if not self._group.left:
+        if self._membership.status != "left":
             self._joining.stop()
-            self._group.leave()
+            self._membership.status = "left"
             self._goodbye.stop()
-            self._group.reports.append(Left(reason))
+            self._group.ground.reports.append(Left(reason))
 
     # ------------------------------------------------------------------ what goes out
 
     @property
     def busy(self) -> bool:
         """Whether `poll_datagrams` or `poll_reports` have something to return."""
-        return bool(self._group.reports) or self._outbox.busy
+        return bool(self._group.ground.reports) or self._outbox.busy
 
     def poll_datagrams(self) -> list[Outgoing]:
         """Return the datagrams to transmit, once."""
@@ -233,7 +230,7 @@ class Stack:
 
     def poll_reports(self) -> list[Report]:
         """Return what the application is to be told, once."""
-        reports = self._group.reports
+        reports = self._group.ground.reports
         if not reports:
             return []
         found = reports.copy()
@@ -250,26 +247,23 @@ class Stack:
     @property
     def status(self) -> str:
         """ "joining", "member", "leaving" or "left"."""
-        return "left" if self._group.left else self.sequencer.status
+        return "left" if self._membership.over else self._membership.status
 
     @property
     def cores(self) -> dict[str, Any]:
         """The protocols' cores by name, to be recorded or looked at."""
-        group = self._group
-        return {
-            "unicast": group.unicast,
-            "nakack": group.nakack,
-            "stable": group.stable.core,
-            "gms": group.gms.core,
-            "flush": group.flush.core,
-            "state_transfer": group.state.core,
-            "sequencer": self.sequencer,
-        }
+        layers = self._group.layers
+        return {layer.name: layer.core for layer in layers if layer.core is not None}
+
+    @property
+    def sequencer(self) -> Sequencer:
+        """SEQUENCER's core."""
+        return self._group.find(SequencerLayer).core
 
     @property
     def view(self) -> View | None:
         """The view that is installed, None before the first."""
-        return self._group.gms.view
+        return self._membership.view
 
     @property
     def counters(self) -> Counter[str]:
@@ -279,7 +273,8 @@ class Stack:
     @property
     def writable(self) -> bool:
         """Whether `send` takes another message."""
-        return self._buffer.writable and not self._departure.asked and not self._group.left
+        open_to_all = not self._departure.asked and self._membership.status != "left"
+        return self._buffer.writable and open_to_all
 
     @property
     def blocked(self) -> bool:
@@ -289,7 +284,7 @@ class Stack:
     @property
     def pending(self) -> int:
         """Messages sent and not yet delivered to this member itself."""
-        return len(self._buffer) + self.sequencer.in_flight
+        return len(self._buffer) + self._group.pending
 
     def missing(self, now: float) -> dict[Address, str]:
         """Whom this member waits for, each with what it waits for."""

@@ -1,32 +1,24 @@
 """STATE TRANSFER as a layer of the stack: its core, on UNICAST, with a timer.
 
-How the stack drives it.
-
-    layer.install(members, now)          each view, after SEQUENCER
-    layer.suspect(member, now)           as GMS hears of it
-    layer.joined(leader, members)        at JOIN_RSP, where the join asked for the state too
-    layer.asked(joiner)                  at the leader: that JOIN asks for the state too
-    layer.ask(now)                       a member's application wants the state
-    layer.wanted                         at the leader: somebody waits for a flush and `begin`
-    layer.begin(now)                     at the leader: flushed, the view is installed by all
-    layer.resumed()                      at the leader: whether FLUSH may resume now; says so once
-    layer.holding                        deliver no message now (as when the application is slow)
-    layer.discarding                     what is delivered now is not for the application
-    layer.handle(source, body, now)      what lane STATE brings, once this member has joined
+It tells GMS when somebody waits for the group to be flushed (Wanted); GMS tells it when the group
+stands still (Transfer), and is told when it may go on (Transferred). What is delivered comes by
+here: while this member discards, it is in the state that the application will get.
 
 What is for the application comes out of `poll`, in order, and behind the batches delivered before:
-GetState, EndState, Begun, HandUp, Failed of `state_transfer_events`. The shell (`state_desk.py`)
-answers with `room`, `give`, `refuse`, `take` and `finish`.
+GetState, EndState, Begun, HandUp, Failed of `state_transfer.events`. The shell
+(`aio/state_callbacks.py`) answers with `room`, `give`, `refuse`, `take` and `finish`.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
-from typing import TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeAlias
 
+from raincheck.impl.flush.events import Suspect
 from raincheck.impl.messages import Address
-from raincheck.impl.state_transfer.core import Repairs, StateTransfer
+from raincheck.impl.sequencer.events import Deliver
+from raincheck.impl.state_transfer.core import StateTransfer
 from raincheck.impl.state_transfer.events import (
     Ask,
     Begin,
@@ -60,16 +52,13 @@ from raincheck.impl.state_transfer.events import (
     SendRefuse,
     SendRequest,
     StateSet,
-    Suspect,
     Take,
     TimeOut,
 )
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.state_transfer.events import Suspect as Gone
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import STATE
-
-from .config import StackConfig
-from .state_transfer_bodies import (
+from raincheck.impl.wire.state_bodies import (
     StateAsk,
     StateBody,
     StateCancel,
@@ -81,7 +70,10 @@ from .state_transfer_bodies import (
     StateRequest,
     checksum,
 )
-from .timers import NEVER, Outbox, Protocol
+
+from .layer import Ground, Layer
+from .passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
+from .timers import NEVER
 
 Indication: TypeAlias = GetState | EndState | Begun | HandUp | Failed
 """What the application is told or asked."""
@@ -92,91 +84,86 @@ def cut_number(view: int, delivered: int) -> int:
     return ((view & 0xFFFFF) << 40) + delivered
 
 
-class StateLayer(Protocol):
-    """One member's part in state transfers. `cut` tells the number of the cut that it is at."""
+class StateTransferLayer(Layer):
+    """One member's part in state transfers."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        unicast: Unicast,
-        cut: Callable[[], int],
-        repairs: Repairs | None = None,
-    ) -> None:
-        super().__init__(me, config, outbox)
-        self.core = StateTransfer(me, window=config.state_window, repairs=repairs)
-        self.core.counters = outbox.counters
-        self.max_chunk = config.max_bundle - HEADROOM
-        self._unicast = unicast
-        self._cut = cut
+    name = "state_transfer"
+    words_count = 4
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        window, repairs = self.config.state_window, ground.repairs.state
+        self._core = StateTransfer(ground.me, window=window, repairs=repairs)
+        self._core.counters = self.counters
+        self.max_chunk = self.config.max_bundle - HEADROOM
+        self._view = 0
+        self._delivered = 0  # in this view
         self._indications: list[Indication] = []
-        self._resume = False
+        self._wanted = False
         self._silent_at = NEVER
         self._progress: tuple[object, ...] = ()
 
-    # ------------------------------------------------------------------ for the stack
-
     @property
-    def holding(self) -> bool:
-        """Whether no message may be delivered now."""
-        return self.core.holding
+    def core(self) -> StateTransfer:
+        return self._core
 
-    @property
-    def discarding(self) -> bool:
-        """Whether what is delivered now is in the state that the application will get."""
-        return self.core.discarding
+    # ------------------------------------------------------------------ events
 
-    @property
-    def wanted(self) -> bool:
-        """Whether it is somebody's turn, once the group is flushed."""
-        return bool(self.core.queue) and not self.core.waiting
+    def up(self, event: Any, now: float) -> None:
+        """What is delivered is counted; what GMS knows, views, and the messages of this layer."""
+        match event:
+            case Deliver(messages):
+                self._delivered += messages.size
+                if not self.core.discarding:
+                    self.above.up(event, now)
+            case Mail(source, body) if isinstance(body, StateBody):
+                self._do(self._event(source, body), now)
+            case Suspect(member):
+                self._do(Gone(member), now)
+            case Transfer():
+                self._do(Begin(self._cut()), now)
+            case Found() | Joined() | Install():
+                self._install(event, now)
+                self.above.up(event, now)
+            case _:
+                self.above.up(event, now)
 
-    @property
-    def serving(self) -> bool:
-        """Whether this member is sending its state, or waits for somebody to get one."""
-        return bool(self.core.serving or self.core.waiting)
+    def _install(self, event: Found | Joined | Install, now: float) -> None:
+        placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+        view = placed.view
+        self._view, self._delivered = view.id.counter, 0
+        if isinstance(event, Joined) and event.state:
+            self.core.handle(Join(event.source, view.members))
+            self._noted(now)
+        else:
+            self._do(InstallView(view.members), now)
+        for joiner in event.wanting if isinstance(event, Install) else ():
+            self._do(ReceiveJoin(joiner), now)
 
-    def joined(self, leader: Address, members: Iterable[Address]) -> None:
-        """Be admitted, by a leader that was asked for the state with the join."""
-        self.core.handle(Join(leader, tuple(members)))
-
-    def asked(self, joiner: Address) -> None:
-        """A join asks for the state too."""
-        self.core.handle(ReceiveJoin(joiner))
+    def _cut(self) -> int:
+        return cut_number(self._view, self._delivered)
 
     def ask(self, now: float) -> None:
         """Ask for the state; raises NotEnabled while it is asked for already."""
         self._do(Ask(), now)
 
-    def begin(self, now: float) -> None:
-        """Let those fetch the state who asked; `resumed` says when they have done so."""
-        self._do(Begin(self._cut()), now)
-
-    def resumed(self) -> bool:
-        """Whether nobody is waited for any more; True once for each `begin`."""
-        resume, self._resume = self._resume, False
-        return resume
-
-    def suspect(self, member: Address, now: float) -> None:
-        """That member is gone."""
-        self._do(Suspect(member), now)
-
-    def install(self, members: Iterable[Address], now: float) -> None:
-        """Know the members of the next view."""
-        self._do(InstallView(tuple(members)), now)
-
-    def handle(self, source: Address, body: StateBody, now: float) -> None:
-        """A message of state transfer arrives."""
-        self._do(self._event(source, body), now)
+    @property
+    def drained(self) -> bool:
+        """Whether this member sends its state to nobody, and waits for nobody to get one."""
+        return not (self.core.serving or self.core.waiting)
 
     def poll(self) -> list[Indication]:
         """Return what is for the application, once."""
         found, self._indications = self._indications, []
         return found
 
-    def missing(self) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+    def settle(self, now: float) -> None:
+        del now
+        if self._indications:
+            self.ground.reports += self.poll()
+
+    def missing(self, now: float) -> Mapping[Address, str]:
+        del now
         return self.core.missing()
 
     # ------------------------------------------------------------------ for the shell
@@ -222,7 +209,7 @@ class StateLayer(Protocol):
         while todo:
             effect = todo.popleft()
             if isinstance(effect, Resume):
-                self._resume = True
+                self.below.down(Transferred(), now)
             elif isinstance(effect, GetState | EndState | Begun | HandUp | Failed):
                 self._indications.append(effect)
             else:
@@ -230,7 +217,7 @@ class StateLayer(Protocol):
                 if effect.to == self.me:  # such a message arrives at once
                     todo.extend(self.core.handle(self._event(self.me, body)))
                 else:
-                    self._unicast.send(effect.to, STATE, body, now)
+                    self.send(effect.to, STATE, body, now)
         core = self.core
         progress = (core.phase, core.attempt, core.next, core.granted)
         if progress != self._progress:
@@ -239,6 +226,19 @@ class StateLayer(Protocol):
             expecting = core.phase == "fetching" and core.next <= core.granted
             self._silent_at = now + self.config.state_timeout if expecting else NEVER
             self._progress = progress
+        self._noted(now)
+
+    def _noted(self, now: float) -> None:
+        """Let the others know what follows from the core's state."""
+        core, holding = self.core, self.ground.holding
+        if core.holding:
+            holding.add(self.name)
+        else:
+            holding.discard(self.name)
+        wanted = bool(core.queue) and not core.waiting
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self.below.down(Wanted(wanted), now)
 
     def _event(self, source: Address, body: StateBody) -> Event:
         match body:

@@ -3,53 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from raincheck.impl.messages import Payloads
-from raincheck.impl.stack.timers import NEVER, Backoff
-from raincheck.impl.wire.headers import Gaps, UnicastHeader
+from .events import Gaps
 
 _MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
 
 
-class Sent:
-    """A datagram that is not acknowledged yet: when it was sent first, and last sent again."""
-
-    __slots__ = ("again", "data", "first")
-
-    def __init__(self, data: bytes) -> None:
-        self.data = data
-        self.first = NEVER
-        self.again = -NEVER
-
-
 class Sender:
-    """The sending end of one connection."""
+    """The sending end of one connection: `sent` has the contents of acked + 1 .. seqno."""
 
-    __slots__ = ("bytes", "connection", "consumed", "next_out", "sent", "seqno", "timer")
+    __slots__ = ("acked", "bytes", "connection", "consumed", "out", "sent", "seqno")
 
-    def __init__(self, connection: int, timer: Backoff) -> None:
+    def __init__(self, connection: int) -> None:
         self.connection = connection
         self.seqno = 0
-        self.sent: dict[int, Sent] = {}  # in the order of seqnos; a few at the end not yet out
-        self.next_out = 1
-        self.bytes = 0  # out and not acknowledged
-        self.consumed = 0
-        self.timer = timer
+        self.acked = 0
+        self.out = 0  # transmitted up to here
+        self.consumed = 0  # passed up at the other end, as far as is known here
+        self.sent: dict[int, Any] = {}  # in the order of seqnos
+        self.bytes = 0  # of what is out and not acknowledged
 
 
 class Receiver:
     """The receiving end of one connection."""
 
-    __slots__ = ("ack_at", "arrived", "buffer", "connection", "consumed", "highest", "unacked")
+    __slots__ = ("arrived", "buffer", "connection", "consumed", "highest", "owed")
 
     def __init__(self, connection: int) -> None:
         self.connection = connection
         self.consumed = 0  # all up to here was passed up
         self.arrived = 0  # all up to here is in the buffer or passed up
         self.highest = 0
-        self.buffer: dict[int, tuple[UnicastHeader, Payloads | None]] = {}
-        self.unacked = 0
-        self.ack_at = NEVER
+        self.buffer: dict[int, Any] = {}
+        self.owed = False  # an acknowledgement
 
     def gaps(self) -> Gaps:
         """What is missing below the highest seqno seen."""
@@ -70,8 +57,9 @@ class Receiver:
 class Repairs:
     """What makes the connections reliable, so that tests can undo it. Not public."""
 
-    newer_only: bool = True
-    """A datagram of an older connection is dropped, and does not revive it."""
+    connection_ids: str = "newer"
+    """ "newer": a datagram of an older connection is dropped, and does not revive it. "different":
+    it begins a new one. "none": connections are not told apart."""
     ack_connection: bool = True
     """An acknowledgement counts for its own connection only."""
     remember_closed: bool = True

@@ -11,7 +11,8 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 from raincheck.impl.messages import Address, Count, Digest, Table, View, ViewId
-from raincheck.impl.stack.state_transfer_bodies import StateBody
+
+from .state_bodies import StateBody
 
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
 Host: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]

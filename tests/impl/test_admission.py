@@ -1,7 +1,5 @@
 """The leader's door: who is refused and why, who is let in, and who gets in line for the state."""
 
-from typing import Any
-
 import pytest
 
 from raincheck.impl.gms.core import Gms
@@ -15,17 +13,6 @@ AT_A, AT_B, AT_Z, ELSEWHERE = (("10.0.0.1", port) for port in (1, 2, 3, 4))
 FIRST = View(ViewId(1, A), (A, B))
 
 
-class Line:
-    """Stands for the layer of the state: who was put in line, in order."""
-
-    def __init__(self) -> None:
-        self.there: list[Address] = []
-
-    def asked(self, who: Address) -> None:
-        """That member wants the state."""
-        self.there.append(who)
-
-
 class Door:
     """An admission at a, who leads a and b."""
 
@@ -33,14 +20,13 @@ class Door:
         self.core = Gms(A)
         self.core.begin(FIRST)
         self.endpoints: dict[Address, Endpoint] = {A: AT_A, B: AT_B}
-        self.line = Line()
-        line: Any = self.line
-        self.admission = Admission(self.core, self.endpoints, line)
+        self.line: list[Address] = []
+        self.admission = Admission(self.core, self.endpoints)
 
     def admit(self, view: View) -> None:
         """GMS has installed a view, which has those in it that wanted to join."""
         self.core.joining -= set(view.members)
-        self.admission.admitted(view)
+        self.line += self.admission.admitted(view)
 
 
 def test_a_stranger_is_let_in_and_asks_again_from_where_it_is() -> None:
@@ -101,10 +87,10 @@ def test_joiners_that_asked_for_the_state_get_in_line_in_the_order_of_the_view()
     door.admission.request(Z, AT_Z, state=True)
     door.admission.request(Y, ELSEWHERE, state=False)
     assert door.admission.wants_state == {Z}
-    assert door.line.there == []
+    assert door.line == []
 
     door.admit(View(ViewId(2, A), (A, B, Y, Z), (Y, Z)))
-    assert door.line.there == [Z]
+    assert door.line == [Z]
     assert door.admission.wants_state == set()
 
 
@@ -114,10 +100,10 @@ def test_who_is_not_admitted_yet_keeps_its_wish() -> None:
         door.admission.request(who, place, state=True)
 
     door.admit(View(ViewId(2, A), (A, B, Y), (Y,)))
-    assert door.line.there == [Y]
+    assert door.line == [Y]
     assert door.admission.wants_state == {Z}
     door.admit(View(ViewId(3, A), (A, B, Y, Z), (Z,)))
-    assert door.line.there == [Y, Z]
+    assert door.line == [Y, Z]
 
 
 def test_only_who_coordinates_the_view_puts_its_joiners_in_line() -> None:
@@ -126,5 +112,5 @@ def test_only_who_coordinates_the_view_puts_its_joiners_in_line() -> None:
 
     door.admit(View(ViewId(2, B), (B, A, Z), (Z,)))
 
-    assert door.line.there == []
+    assert door.line == []
     assert door.admission.wants_state == set()

@@ -12,9 +12,9 @@ from raincheck.impl.messages import Address, Digest, View, ViewId
 from raincheck.impl.simulation.application import Application
 from raincheck.impl.simulation.group import Link, Node, Simulator
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import Left, Outgoing
 from raincheck.impl.stack.stack import Stack
-from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest
 from raincheck.impl.wire.datagrams import VERSION, Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
@@ -43,6 +43,7 @@ from raincheck.impl.wire.headers import (
     UnicastHeader,
     ViewAckBody,
 )
+from raincheck.impl.wire.state_bodies import StateChunk, StateGo, StateRequest
 
 CODEC = Codec("raincheck", 60_000)
 STRANGER = ("6.6.6.6", 666)
@@ -315,9 +316,9 @@ def test_a_digest_that_names_unknown_members_is_no_reason_to_wait() -> None:
     def lie(digest: Digest) -> Digest:
         return Digest((*digest.entries, (Z, 77)))
 
-    nakack = b._group.nakack
-    honest = nakack.received_digest
-    nakack.received_digest = lambda: lie(honest())  # type: ignore[method-assign]
+    nakack = b._group.find(NakackLayer)
+    honest = nakack.digests
+    nakack.digests = lambda: honest()._replace(received=lie(honest().received))  # type: ignore[method-assign]
 
     works(group, "a", "b", "c")
     assert group.now < 10

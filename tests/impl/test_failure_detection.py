@@ -21,7 +21,7 @@ def detection():
     outbox = Outbox(CODEC)
     outbox.endpoints |= {m: (f"10.0.0.{n}", 1) for n, m in enumerate((A, B, C), 1)}
     alive = Alive(A, 1, 0, False, Digest())
-    made = FailureDetection(A, CONFIG, outbox, lambda: alive)
+    made = FailureDetection(A, CONFIG, outbox, lambda _: alive)
     made.watch((A, B, C), (), 0.0)
     return made, outbox
 
@@ -152,7 +152,7 @@ def test_of_many_who_were_taken_out_only_so_many_are_told():
     outbox = Outbox(CODEC)
     many = [Address(f"m{n}", 0) for n in range(_FORMER + 10)]
     outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}
-    made = FailureDetection(A, CONFIG, outbox, lambda: Alive(A, 1, 0, False, Digest()))
+    made = FailureDetection(A, CONFIG, outbox, lambda _: Alive(A, 1, 0, False, Digest()))
     made.watch((A, *many), (), 0.0)
     run(made, outbox, 1.5)
     assert made.suspected == set(many)

@@ -4,7 +4,7 @@ import pytest
 
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.sequencer_layer import Ordering
+from raincheck.impl.stack.sequencer_layer import SequencerLayer
 
 
 def loaded() -> Simulator:
@@ -48,11 +48,11 @@ def test_the_coordinator_can_leave_under_full_load() -> None:
 
 
 def test_without_its_turn_the_coordinator_would_starve(monkeypatch: pytest.MonkeyPatch) -> None:
-    def never(ordering: Ordering) -> bool:
-        ordering._relayed = 0
+    def never(layer: SequencerLayer) -> bool:
+        layer._relayed = 0
         return False
 
-    monkeypatch.setattr(Ordering, "own_turn", never)
+    monkeypatch.setattr(SequencerLayer, "own_turn", never)
     group = loaded()
 
     group.send("a", [b"mine"])

@@ -1,14 +1,29 @@
 """FLUSH's layer: what its core wants is done by the layers below, at its time and in its turn."""
 
+from random import Random
 from typing import Any
 
 import pytest
 
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.flush.events import Block, LatchOpened, Suspended, Unblock
-from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.flush.events import (
+    Block,
+    FetchStreams,
+    Freeze,
+    LatchOpened,
+    Resume,
+    Suspect,
+    Suspend,
+    Suspended,
+    Unblock,
+)
+from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.group import Application
+from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.passing import Digests, Fetched, Found, Install, Mail, Unanswered
 from raincheck.impl.stack.timers import NEVER, Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
@@ -16,6 +31,7 @@ from raincheck.impl.wire.headers import (
     Fetch,
     Fid,
     FlushCompleted,
+    PlacedView,
     Reconcile,
     ReconcileOk,
     StartFlush,
@@ -25,37 +41,48 @@ from raincheck.impl.wire.headers import (
 A, B, C = (Address(name, 0) for name in "abc")
 FIRST = View(ViewId(1, A), (A, B, C))
 DIGEST = Digest(((A, 1), (B, 2), (C, 3)))
+DATA = Data(Run(A, 1, 1), 1, Payloads.pack([b"x"]), 1, 1)
 
 
-class Below:
-    """Stands for UNICAST and NAKACK: what was asked of them, and what has arrived."""
+class Below(Layer):
+    """Stands for UNICAST, NAKACK and GMS: what was asked of them, and what has arrived."""
 
-    def __init__(self) -> None:
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
         self.sent: list[tuple[Address, Any]] = []
         self.frozen: list[tuple[Address, ...]] = []
         self.fetched: list[tuple[tuple[Fetch, ...], float]] = []
         self.here: set[Fetch] = set()
+        self.multicasts: list[Data] = []
+        self.suspended: Suspended | None = None
+        self.unanswered: dict[Address, str] = {}
 
-    def send(self, to: Address, lane: int, body: Any, _now: float) -> None:
+    def send(
+        self, to: Address, lane: int, body: Any, _now: float, _payloads: object = None
+    ) -> None:
         """UNICAST sends."""
         assert lane == CONTROL
         self.sent.append((to, body))
 
-    def freeze(self, gone: tuple[Address, ...]) -> None:
-        """NAKACK takes nothing more of these."""
-        self.frozen.append(gone)
+    def multicast(self, data: Data, _now: float) -> None:
+        """NAKACK multicasts."""
+        self.multicasts.append(data)
 
-    def fetch(self, wanted: tuple[Fetch, ...], now: float) -> None:
-        """NAKACK asks for these."""
-        self.fetched.append((wanted, now))
+    def down(self, event: Any, now: float) -> None:
+        """NAKACK takes nothing more of some, and asks for some; GMS is told."""
+        match event:
+            case Freeze(gone):
+                self.frozen.append(gone)
+            case FetchStreams(fetches):
+                self.fetched.append((fetches, now))
+            case Suspended():
+                self.suspended = event
+            case Unanswered(members):
+                self.unanswered |= members
 
-    def has(self, wanted: tuple[Fetch, ...]) -> bool:
-        """Whether NAKACK has them."""
-        return self.here.issuperset(wanted)
-
-    def received_digest(self) -> Digest:
+    def digests(self) -> Digests:
         """How far the streams are here."""
-        return DIGEST
+        return Digests(Digest(), DIGEST)
 
     def drain(self) -> list[tuple[Address, Any]]:
         """What was sent, once."""
@@ -63,17 +90,55 @@ class Below:
         return sent
 
 
-def layer(me: Address, **config: Any) -> tuple[FlushLayer, Below]:
+class Driven(FlushLayer):
+    """What the layers around would have it do."""
+
+    below: Below
+
+    def handle(self, source: Address, body: Any, now: float) -> None:
+        """A message arrives."""
+        self.up(Mail(source, body), now)
+
+    def suspend(self, participants: tuple[Address, ...], now: float) -> None:
+        """GMS wants a flush."""
+        self.below.suspended = None
+        self.up(Suspend(participants), now)
+
+    def resume(self, now: float) -> None:
+        """GMS has what it wanted it for."""
+        self.up(Resume(), now)
+
+    def suspect(self, member: Address, now: float) -> None:
+        """GMS takes a member for gone."""
+        self.up(Suspect(member), now)
+
+    def advance(self, now: float) -> None:
+        """NAKACK says that it has what is to be fetched, if so."""
+        wanted = self.core.fetching
+        if wanted and self.below.here.issuperset(wanted):
+            self.up(Fetched(wanted), now)
+
+    @property
+    def suspended(self) -> Suspended | None:
+        """What GMS was told."""
+        return self.below.suspended
+
+    @property
+    def unanswered(self) -> dict[Address, str]:
+        """Of whom GMS was told that they let the flush wait, since the last time."""
+        return self.below.unanswered
+
+
+def layer(me: Address, **config: Any) -> tuple[Driven, Below]:
     """One member's layer in the first view, and what is below it."""
-    below: Any = Below()
-    settings = StackConfig(**config)
-    outbox = Outbox(Codec("group", 60_000))
-    made = FlushLayer(me, settings, outbox, below, below, lambda: ())
-    made.begin(FIRST)
+    ground = Ground(me, StackConfig(**config), Outbox(Codec("group", 60_000)), Random(1))
+    below, made = Below(ground), Driven(ground)
+    piled([below, made, Application(ground)])
+    made.up(Found(PlacedView(FIRST, ())), 0.0)
     return made, below
 
 
-def started(me: Address, fid: Fid, **config: Any) -> tuple[FlushLayer, Below]:
+def started(me: Address, fid: Fid, **config: Any) -> tuple[Driven, Below]:
     """One that START_FLUSH of a has come to; its application has no block()."""
     made, below = layer(me, **config)
     made.handle(A, StartFlush(fid, (A, B, C)), 0.0)
@@ -88,23 +153,25 @@ def test_the_requester_is_the_last_to_close_its_latch_and_then_all_are_suspended
     made, below = layer(A)
     made.suspend((A, B, C), 0.0)
     assert below.drain() == [(to, StartFlush(FID, (A, B, C))) for to in (B, C)]
-    assert made.open
+    assert made.latch_open()
     assert not made.quiet
 
     made.handle(B, FlushCompleted(FID, DIGEST), 0.1)
-    assert made.open
+    assert made.latch_open()
     assert made.suspended is None
     made.handle(C, FlushCompleted(FID, DIGEST), 0.2)
 
-    assert not made.open
+    assert not made.latch_open()
     assert made.suspended == Suspended(FID, ((A, ()), (B, ()), (C, ())))
     with pytest.raises(NotEnabled, match="latch"):
-        made.multicast(0.2)
+        made.multicast(DATA, 0.2)
+    assert below.multicasts == [], "it would be numbered"
     made.resume(0.3)
     assert below.drain() == [(to, StopFlush(FID)) for to in (B, C)]
-    assert made.open
+    assert made.latch_open()
     assert made.quiet
-    made.multicast(0.3)
+    made.multicast(DATA, 0.3)
+    assert below.multicasts == [DATA]
     assert made.poll() == [Unblock()]
     assert made.poll() == []
 
@@ -123,11 +190,11 @@ def test_a_participant_without_a_block_answers_at_once() -> None:
 
     assert below.drain() == [(A, FlushCompleted(FID, DIGEST))]
     assert made.poll() == []
-    assert made.missing() == {A: "to stop the flush"}
+    assert made.missing(0.0) == {A: "to stop the flush"}
     assert not made.quiet
     made.handle(A, StopFlush(FID), 0.1)
     assert made.quiet
-    assert made.missing() == {}
+    assert made.missing(0.0) == {}
 
 
 def test_an_application_with_a_block_is_waited_for() -> None:
@@ -139,8 +206,8 @@ def test_an_application_with_a_block_is_waited_for() -> None:
 
     assert made.poll() == [Block()]
     assert below.drain() == []
-    assert made.open
-    assert made.missing() == {B: "to return from block()"}
+    assert made.latch_open()
+    assert made.missing(0.0) == {B: "to return from block()"}
     made.block_ok(0.1)
     assert below.drain() == [(A, FlushCompleted(FID, DIGEST))]
     made.block_ok(0.2)
@@ -159,7 +226,7 @@ def test_each_flush_waits_for_a_block_of_its_own() -> None:
     made.handle(A, StartFlush(LATER, (A, B, C)), 0.3)
     assert made.poll() == [Block()]
     assert below.drain() == []
-    assert made.missing() == {B: "to return from block()"}
+    assert made.missing(0.0) == {B: "to return from block()"}
     made.block_ok(0.4)
     assert below.drain() == [(A, FlushCompleted(LATER, DIGEST))]
 
@@ -167,19 +234,19 @@ def test_each_flush_waits_for_a_block_of_its_own() -> None:
 def test_who_takes_part_in_the_flush_of_another_answers_that_at_once() -> None:
     made, below = layer(A)
     made.suspend((A, B, C), 0.0)
-    assert made.open, "its own waits for the others"
+    assert made.latch_open(), "its own waits for the others"
     below.drain()
     theirs = Fid(1, B, 1)
     made.handle(B, StartFlush(theirs, (A, B, C)), 0.1)
     assert below.drain() == [(B, FlushCompleted(theirs, DIGEST))]
-    assert not made.open
+    assert not made.latch_open()
 
 
 def test_a_requester_whose_latch_has_opened_still_runs_its_flush() -> None:
     made, _ = layer(A, open_latch_after=1.0)
     made.suspend((A,), 0.0)
     made.handle_timer(1.0)
-    assert made.open
+    assert made.latch_open()
     assert not made.quiet
     made.resume(1.5)
     assert made.quiet
@@ -190,13 +257,13 @@ def test_a_requester_whose_block_has_returned_waits_for_the_others_only() -> Non
     made.asks = True
     made.suspend((A, B), 0.0)
     words = "to answer START_FLUSH: its block() may not have returned"
-    assert made.missing() == {A: words, B: words}
+    assert made.missing(0.0) == {A: words, B: words}
 
     made.block_ok(0.1)
-    assert made.open
-    assert made.missing() == {B: words}
+    assert made.latch_open()
+    assert made.missing(0.0) == {B: words}
     made.handle(B, FlushCompleted(FID, DIGEST), 0.2)
-    assert not made.open
+    assert not made.latch_open()
     assert made.suspended is not None
 
 
@@ -244,7 +311,7 @@ def test_a_member_that_is_gone_is_not_waited_for() -> None:
 
 def test_the_next_view_is_known() -> None:
     made, _ = started(B, FID)
-    made.install(View(ViewId(2, A), (A, B)), 0.1)
+    made.up(Install(PlacedView(View(ViewId(2, A), (A, B)), ())), 0.1)
     assert (made.core.view, made.core.members) == (2, (A, B))
 
 
@@ -303,10 +370,10 @@ def test_a_latch_opens_by_itself_so_long_after_it_closed_only_if_that_is_wanted(
     made.handle(C, StopFlush(LATER), 1.0)  # of another flush
     assert made.deadline() == 1.25
     made.handle_timer(1.2)
-    assert not made.open
+    assert not made.latch_open()
     made.handle_timer(1.25)
 
-    assert made.open
+    assert made.latch_open()
     assert made.counters["latch_opened"] == 1
     opened = LatchOpened(((A, "to stop the flush"),))
     assert made.poll() == [Block(), Unblock(), opened]

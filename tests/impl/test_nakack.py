@@ -6,9 +6,10 @@ from itertools import product
 import pytest
 
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
-from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.layer import Ground
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.timers import Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Nak
@@ -31,17 +32,17 @@ class Net:
         for me in members:
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints.update({other: (other.node, 1) for other in (A, B, C)})
-            self.ends[me] = Nakack(me, config, outbox)
+            self.ends[me] = NakackLayer(Ground(me, config, outbox, random.Random(1)))
             self.delivered[me] = []
         for me in members:
-            self.ends[me].install_view(view(1, *members), 0.0)
+            self.ends[me].begin(view(1, *members), 0.0)
 
-    def multicast(self, source, times=1, tag=None):
+    def multicast(self, source, times=1):
         end = self.ends[source]
         for _ in range(times):
-            run = Run(source, end.highest + 1, 1)
+            run = Run(source, end.core.sent + 1, 1)
             payloads = Payloads.pack([b"x"])
-            end.multicast(Data(run, tag or end.view, payloads, end.highest + 1, 1), self.now)
+            end.multicast(Data(run, end.core.view, payloads, end.core.sent + 1, 1), self.now)
 
     def carry(self, lost=lambda _source, _to: False):
         by_node = {me.node: me for me in self.ends}
@@ -72,11 +73,11 @@ class Net:
 
     def stable(self):
         """What all have delivered, as STABLE would find out."""
-        members = next(iter(self.ends.values())).members
+        members = next(iter(self.ends.values())).core.members
         ends = [self.ends[me] for me in members if me in self.ends]
         if len(ends) < len(members):
             return Digest()  # somebody has not voted
-        digests = [dict(end.delivered_digest().entries) for end in ends]
+        digests = [dict(end.digests().delivered.entries) for end in ends]
         return Digest(tuple((m, min(d.get(m, 0) for d in digests)) for m in sorted(digests[0])))
 
     def pass_time(self, seconds, **how):
@@ -88,8 +89,8 @@ class Net:
     def finish(self):
         for _ in range(60):
             for me, end in self.ends.items():  # MEMBERSHIP's signs of life
-                others = [member for member in end.members if member != me]
-                self.outboxes[me].multicast(CODEC.encode(end.alive()), others)
+                others = [member for member in end.core.members if member != me]
+                self.outboxes[me].multicast(CODEC.encode(end.alive(())), others)
             self.pass_time(0.1)
 
     def numbers(self, me, source):
@@ -107,7 +108,7 @@ def test_every_member_delivers_every_stream_in_order_in_spite_of_losses(seed):
 
     for me, source in product((A, B, C), (A, B)):
         assert net.numbers(me, source) == list(range(1, 31))
-    assert all(sum(end.buffered()) == 0 for end in net.ends.values())
+    assert all(sum(end.kept()) == 0 for end in net.ends.values())
     assert all(end.deadline() == float("inf") for end in net.ends.values())
 
 
@@ -139,7 +140,7 @@ def test_who_has_been_acknowledged_has_nothing_to_announce():
     net.carry()
     net.carry()
     net.pass_time(0.1)
-    assert net.ends[A].lagging() == []
+    assert net.ends[A].core.lagging() == ()
 
     net.ends[A].announce(net.now)
     assert net.outboxes[A].drain() == []
@@ -153,13 +154,13 @@ def test_who_lags_is_told_again_only_so_long_after_the_last_progress():
     net.now = 0.03
     net.receive(B, first.data)
     net.deliver(B)
-    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
-    assert net.ends[A].lagging() == [B]
+    net.ends[A].receive_alive(net.ends[B].alive(()), net.now)
+    assert net.ends[A].core.lagging() == (B,)
     assert net.ends[A].deadline() == pytest.approx(0.08)
 
     net.receive(B, second.data)
     net.deliver(B)
-    net.ends[A].receive_alive(net.ends[B].alive(), net.now)
+    net.ends[A].receive_alive(net.ends[B].alive(()), net.now)
     assert net.ends[A].deadline() == float("inf")
 
 
@@ -169,7 +170,7 @@ def test_who_lacks_nothing_asks_for_nothing():
     net.carry()
     net.pass_time(0.1)
     net.outboxes[B].drain()
-    net.ends[B].ask(A, A, 1.0)
+    net.ends[B].ask(A, 1.0)
     assert net.outboxes[B].drain() == []
     assert net.ends[B].deadline() == float("inf")
 
@@ -179,13 +180,13 @@ def test_who_is_alone_keeps_nothing_of_those_who_are_gone():
     net.multicast(B)
     net.carry(lost=lambda _s, to: to == C)
     nak = Nak(C, B, ((1, 1),))
-    for members, again in (((A, C), 1), ((A,), 0)):
-        net.ends[A].install_view(view(2, *members), 1.0)
+    for number, members, again in ((2, (A, C), 1), (3, (A,), 0)):
+        net.ends[A].install_view(view(number, *members), 1.0)
         net.outboxes[A].drain()
         net.ends[A].receive_nak(nak, 1.0)
         assert len(net.outboxes[A].drain()) == again
         assert net.ends[A].counters["multicast_retransmitted"] == 1
-    assert sum(net.ends[A].buffered()) == 0
+    assert sum(net.ends[A].kept()) == 0
 
 
 def test_a_duplicate_is_counted_and_delivered_once():
@@ -243,7 +244,7 @@ def test_a_member_hears_its_own_multicasts_by_the_same_path():
     net.carry()
 
     assert net.numbers(A, A) == [1, 2, 3]
-    assert sum(net.ends[A].buffered()) == 0
+    assert sum(net.ends[A].kept()) == 0
 
 
 def test_the_window_closes_until_the_slowest_member_has_acknowledged():
@@ -252,18 +253,18 @@ def test_the_window_closes_until_the_slowest_member_has_acknowledged():
 
     net.carry(lost=lambda _s, to: to == C)
     net.pass_time(0.01, lost=lambda s, to: C in (s, to))
-    assert not net.ends[A].open
-    assert net.ends[A].lagging() == [C]
+    assert not net.ends[A].may_multicast()
+    assert net.ends[A].core.lagging() == (C,)
     net.finish()
 
-    assert net.ends[A].open
+    assert net.ends[A].may_multicast()
     assert net.ends[A].drained
 
 
 def test_multicasts_of_non_members_are_counted_and_dropped():
     net = Net(A, B)
     stranger = Net(C)
-    stranger.ends[C].install_view(view(1, C, A, B), 0.0)
+    stranger.ends[C].install_view(view(2, C, A, B), 0.0)
     stranger.multicast(C)
     [out] = stranger.outboxes[C].drain()
 
@@ -277,7 +278,8 @@ def test_multicasts_of_non_members_are_counted_and_dropped():
 def test_a_multicast_of_a_newer_view_waits_until_that_view_is_installed():
     net = Net(A, B)
     net.multicast(A)
-    net.multicast(A, tag=2)
+    net.ends[A].install_view(view(2, A, B), net.now)
+    net.multicast(A)
     net.carry()
     assert net.numbers(B, A) == [1]
 
@@ -291,7 +293,7 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
     net = Net(A, B)
     net.multicast(A, 5)
     net.carry()
-    digest = net.ends[A].delivered_digest()
+    digest = net.ends[A].digests().delivered
     assert digest == Digest(((A, 5), (B, 0)))
     joined = view(2, A, B, C, joiners=(C,))
     for me in (A, B):
@@ -303,7 +305,7 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
 
     newcomer = Net(C)
     net.ends[C], net.outboxes[C], net.delivered[C] = newcomer.ends[C], newcomer.outboxes[C], []
-    net.ends[C] = Nakack(C, StackConfig(), net.outboxes[C])
+    net.ends[C] = NakackLayer(Ground(C, StackConfig(), net.outboxes[C], random.Random(1)))
     net.outboxes[C].endpoints.update({m: (m.node, 1) for m in (A, B)})
     net.ends[C].join(joined, digest, net.now)
     net.finish()
@@ -314,6 +316,7 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
 
 def test_what_lies_beyond_the_window_is_dropped_and_fetched_later():
     net = Net(A, B, multicast_window=2)
+    net.ends[A].core.window = 8  # the sender's is wider
     for number in range(1, 8):
         net.multicast(A)
         net.carry(lost=lambda _s, to, n=number: to == B and n < 7)
@@ -377,9 +380,9 @@ def test_acknowledgements_open_the_window_and_purge_nothing():
     for member in (B, C):
         end.receive_alive(Alive(member, 2, 0, False, stable(a=2)), 0.0)
 
-    assert end.open
+    assert end.may_multicast()
     assert end.drained
-    assert sum(end.buffered()) == 2
+    assert sum(end.kept()) == 2
     assert kept(end, A, 1, 2) == [1, 2]
 
     end.purge(stable(a=1))
@@ -389,15 +392,15 @@ def test_acknowledgements_open_the_window_and_purge_nothing():
 def test_what_is_not_stable_closes_the_sender_in_spite_of_acknowledgements():
     net, end = alone(A, A, B, multicast_window=2, retain_window=3)
     for number in range(1, 4):
-        assert end.open
+        assert end.may_multicast()
         net.multicast(A)
         assert end.deliver().header.seqno == number
         end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
 
     assert end.drained
-    assert not end.open
+    assert not end.may_multicast()
     end.purge(stable(a=1, b=0))
-    assert end.open
+    assert end.may_multicast()
 
 
 def test_retained_bytes_close_the_sender_too():
@@ -405,14 +408,14 @@ def test_retained_bytes_close_the_sender_too():
     _, end = alone(A, A, B, **settings)
     payloads = Payloads.pack([b"x" * 1500])
     for number in (1, 2):
-        assert end.open
+        assert end.may_multicast()
         end.multicast(Data(Run(A, number, 1), 1, payloads, number, 1), 0.0)
         assert end.deliver().header.seqno == number
         end.receive_alive(Alive(B, 2, 0, False, stable(a=number)), 0.0)
 
-    assert not end.open
+    assert not end.may_multicast()
     end.purge(stable(a=2))
-    assert end.open
+    assert end.may_multicast()
 
 
 def test_nothing_is_purged_that_was_not_delivered_here():
@@ -431,9 +434,9 @@ def test_the_lost_last_multicast_of_a_dead_sender_is_had_from_who_received_it():
     net.multicast(A, 2)
     net.carry(lost=lambda _s, to: to == C)
     del net.ends[A]
-    assert net.ends[B].received_digest() == Digest(((A, 2), (B, 0), (C, 0)))
+    assert net.ends[B].digests().received == Digest(((A, 2), (B, 0), (C, 0)))
 
-    net.ends[C].heard_of(B, net.ends[B].received_digest(), net.now)
+    net.ends[C].heard_of(B, net.ends[B].digests().received, net.now)
     for _ in range(3):
         net.pass_time(0.02)
 

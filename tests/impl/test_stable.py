@@ -6,6 +6,7 @@ import pytest
 
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address, Digest, View, ViewId
+from raincheck.impl.sequencer.events import Stop
 from raincheck.impl.stable.core import Repairs, Stable
 from raincheck.impl.stable.events import (
     Heard,
@@ -22,7 +23,9 @@ from raincheck.impl.stable.events import (
     Vote,
 )
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.stable_layer import StableTimer
+from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.passing import Digests
+from raincheck.impl.stack.stable_layer import StableLayer
 from raincheck.impl.stack.timers import NEVER, Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Stability as StabilityHeader
@@ -240,25 +243,25 @@ def test_without_a_suspension_more_is_voted_for_than_was_promised():
 # ---------------------------------------------------------------------- with its clock
 
 
-class Streams:
+class Streams(Layer):
     """A NAKACK that holds what it is told to."""
 
-    def __init__(self, *members):
+    def __init__(self, ground, *members):
+        super().__init__(ground)
         self.delivered = dict.fromkeys(members, 0)
         self.purged = dict.fromkeys(members, 0)
         self.heard = []
 
-    def delivered_digest(self):
-        return Digest(tuple(sorted(self.delivered.items())))
+    def digests(self):
+        digest = Digest(tuple(sorted(self.delivered.items())))
+        return Digests(digest, digest)
 
-    received_digest = delivered_digest
-
-    def purge(self, stable):
-        for member_, at in stable.entries:
-            self.purged[member_] = max(self.purged.get(member_, 0), at)
-
-    def heard_of(self, holder, received, now):
-        self.heard.append((holder, received, now))
+    def down(self, event, now):
+        if isinstance(event, Heard):
+            self.heard.append((*event, now))
+        elif isinstance(event, Purge):
+            for member_, at in event.digest.entries:
+                self.purged[member_] = max(self.purged.get(member_, 0), at)
 
 
 class Group:
@@ -272,10 +275,9 @@ class Group:
         for number, me in enumerate(members):
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints |= {other: (other.node, 1) for other in members}
-            self.streams[me] = Streams(*members)
-            self.timers[me] = StableTimer(
-                me, config, outbox, self.streams[me], random.Random(seed * 100 + number)
-            )
+            ground = Ground(me, config, outbox, random.Random(seed * 100 + number))
+            self.streams[me], self.timers[me] = Streams(ground, *members), StableLayer(ground)
+            piled([self.streams[me], self.timers[me]])
         self.view = View(ViewId(1, members[0]), members)
         for timer in self.timers.values():
             timer.install_view(self.view, 0.0)
@@ -429,6 +431,6 @@ def test_lacking_names_those_who_have_not_voted():
 
 def test_who_is_out_sends_no_more():
     group = Group(A, B)
-    group.timers[A].leave()
+    group.timers[A].down(Stop(), group.now)
 
     assert group.timers[A].deadline() == NEVER

@@ -2,16 +2,21 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
+from random import Random
 from typing import Any
 
 import pytest
 
 from raincheck.impl.aio.state_callbacks import StateDesk, StateInterrupted, StateNotTransferred
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import Address
+from raincheck.impl.flush.events import Suspect as Gone
+from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.sequencer.events import Deliver as Delivered
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.state_transfer_bodies import StateChunk, StateGo, StateRequest, checksum
-from raincheck.impl.stack.state_transfer_layer import StateLayer, cut_number
+from raincheck.impl.stack.group import Application as Above
+from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
+from raincheck.impl.stack.state_transfer_layer import StateTransferLayer, cut_number
 from raincheck.impl.stack.timers import NEVER, Outbox
 from raincheck.impl.state_transfer.core import Repairs, Serving, StateTransfer
 from raincheck.impl.state_transfer.events import (
@@ -50,7 +55,8 @@ from raincheck.impl.state_transfer.events import (
     TimeOut,
 )
 from raincheck.impl.wire.datagrams import Codec
-from raincheck.impl.wire.headers import STATE
+from raincheck.impl.wire.headers import STATE, JoinRspBody, PlacedView
+from raincheck.impl.wire.state_bodies import StateChunk, StateGo, StateRequest, checksum
 
 A, B, C, D = (Address(name, 0) for name in "abcd")
 
@@ -276,15 +282,50 @@ def test_members_that_are_no_longer_in_the_view_are_gone() -> None:
 # ------------------------------------------------------------------ the layer
 
 
-class Wire:
-    """In place of UNICAST: keeps what is sent."""
+class Wire(Layer):
+    """In place of UNICAST, and of GMS: keeps what is sent, and what GMS is told."""
 
-    def __init__(self, me: Address, sent: list[Any]) -> None:
-        self.me, self.sent = me, sent
+    def __init__(self, ground: Ground, sent: list[Any]) -> None:
+        super().__init__(ground)
+        self.sent, self.wanted, self.transferred = sent, False, 0
 
-    def send(self, to, lane, body, _now) -> None:
+    def send(self, to, lane, body, _now, _payloads=None) -> None:
         assert lane == STATE
         self.sent.append((self.me, to, body))
+
+    def down(self, event, _now) -> None:
+        match event:
+            case Wanted(wanted):
+                self.wanted = wanted
+            case Transferred():
+                self.transferred += 1
+
+
+class Driven(StateTransferLayer):
+    """What the layers around would have it do; seven messages were delivered in each view."""
+
+    below: Wire
+
+    def _cut(self) -> int:
+        return 7
+
+    def handle(self, source, body, now) -> None:
+        self.up(Mail(source, body), now)
+
+    def install(self, members, now) -> None:
+        view = View(ViewId(1, members[0]), tuple(members))
+        self.up(Install(PlacedView(view, ())), now)
+
+    def joined(self, leader, members) -> None:
+        placed = PlacedView(View(ViewId(1, leader), members), ())
+        self.up(Joined(leader, JoinRspBody(placed, (), Digest(), Digest(), 1), True), 0.0)
+
+    def asked(self, joiner) -> None:
+        view = View(ViewId(2, self.me), (*self.core.members,))
+        self.up(Install(PlacedView(view, ()), (joiner,)), 0.0)
+
+    def suspect(self, member, now) -> None:
+        self.up(Gone(member), now)
 
 
 class Members:
@@ -296,12 +337,11 @@ class Members:
         self.desks: dict[Address, StateDesk] = {}
         self.now = 0.0
         config = StackConfig(**settings)
-        self.layers = {
-            name: StateLayer(
-                name, config, Outbox(Codec("x", 60_000)), Wire(name, self.sent), lambda: 7
-            )
-            for name in names
-        }
+        self.layers = {}
+        for name in names:
+            ground = Ground(name, config, Outbox(Codec("x", 60_000)), Random(1))
+            self.layers[name] = Driven(ground)
+            piled([Wire(ground, self.sent), self.layers[name], Above(ground)])
         self.most = 0
         for layer in self.layers.values():
             layer.install(names, 0.0)
@@ -366,19 +406,52 @@ def test_a_leader_that_asks_for_itself_gets_the_state_of_another() -> None:
     a, b = members.layers[A], members.layers[B]
 
     a.ask(0.0)
-    assert a.wanted
-    a.begin(0.0)
+    assert a.below.wanted
+    a.up(Transfer(), 0.0)
     assert members.sent == [(A, B, StateRequest(1, 16))]
     members.settle()
     b.give(A, b"all of it", True, 0.0)
     members.settle()
-    assert not a.resumed()
+    assert a.below.transferred == 0
     a.take(0.0)
     a.finish(True, 0.0)
 
-    assert a.resumed()
-    assert not a.resumed()
-    assert not a.holding
+    assert a.below.transferred == 1
+    assert not a.ground.holding
+
+
+def delivering(*members: Address) -> StateTransferLayer:
+    """A layer in its first view, under the application."""
+    ground = Ground(members[0], StackConfig(), Outbox(Codec("x", 60_000)), Random(1))
+    made = StateTransferLayer(ground)
+    piled([Wire(ground, []), made, Above(ground)])
+    made.up(Found(PlacedView(View(ViewId(1, A), members), ())), 0.0)
+    return made
+
+
+def test_the_cut_is_behind_what_was_delivered_in_this_view() -> None:
+    made = delivering(A, B)
+    made.up(Delivered(Run(B, 1, 3), 1, Payloads.pack([b"x"] * 3)), 0.0)
+    made.up(Delivered(Run(A, 1, 2), 1, Payloads.pack([b"x"] * 2)), 0.0)
+    assert made._cut() == cut_number(1, 5)
+
+    made.up(Install(PlacedView(View(ViewId(2, A), (A, B)), ())), 0.0)
+    assert made._cut() == cut_number(2, 0)
+
+
+def test_what_is_discarded_is_counted_and_not_reported() -> None:
+    made = delivering(A, B)
+    made.ground.reports.clear()
+    made.core.newcomer, made.core.phase = True, "asking"
+    assert made.core.discarding
+    made.up(Delivered(Run(B, 1, 3), 1, Payloads.pack([b"x"] * 3)), 0.0)
+    assert made._cut() == cut_number(1, 3)
+    assert made.ground.reports == []
+
+    made.core.newcomer = False
+    assert not made.core.discarding
+    made.up(Delivered(Run(B, 4, 1), 1, Payloads.pack([b"x"])), 0.0)
+    assert [(each.first, each.count) for each in made.ground.reports] == [(4, 1)]  # type: ignore[union-attr]
 
 
 def test_cuts_of_different_views_are_different() -> None:
@@ -474,7 +547,7 @@ def desks(members: Members, get_states: dict[Address, Any], me: Address, set_sta
         members.desks[name] = StateDesk(Side(members, name), get_states.get(name), setter)
     members.layers[me].joined(A, tuple(members.layers))
     members.layers[A].asked(me)
-    members.layers[A].begin(0.0)
+    members.layers[A].up(Transfer(), 0.0)
     members.settle()
 
 
@@ -520,7 +593,7 @@ def test_a_state_in_any_shape_arrives_in_bounded_pieces(get_state, wanted: bytes
         assert application.calls == 1
         assert members.most <= 2
         members.settle()
-        assert members.layers[A].resumed()
+        assert members.layers[A].below.transferred == 1
 
     run(body())
 
@@ -536,8 +609,8 @@ def test_a_provider_that_dies_half_way_is_followed_by_another_from_the_beginning
 
         members.kill(A)  # it led as well: the next leader begins
         members.settle()
-        assert members.layers[B].wanted
-        members.layers[B].begin(0.0)
+        assert members.layers[B].below.wanted
+        members.layers[B].up(Transfer(), 0.0)
         members.settle()
         await members.desks[C].arrived()
 
@@ -574,7 +647,7 @@ def test_a_state_that_cannot_be_set_or_given_is_one_sentence() -> None:
         with pytest.raises(StateNotTransferred, match=r"set_state failed.*no state of mine"):
             await members.desks[C].arrived()
         await turns(5)
-        assert members.layers[A].resumed()
+        assert members.layers[A].below.transferred == 1
 
         members, application = Members(A, B, C), Application()
         desks(members, {}, C, application.set_state)
@@ -617,7 +690,7 @@ def test_an_application_that_never_comes_back_ends_its_transfer_and_the_group_go
             await members.desks[C].arrived()
 
         await turns(5)
-        assert members.layers[A].resumed()
+        assert members.layers[A].below.transferred == 1
         assert application.calls == 0
 
     run(body())
@@ -631,7 +704,7 @@ def test_what_set_state_does_not_read_still_arrives() -> None:
         members = Members(A, B, C, state_window=1)
         desks(members, {A: lambda: BYTES}, C, lazy)
         await members.desks[C].arrived()
-        assert not members.layers[C].holding
+        assert not members.layers[C].ground.holding
 
     run(body())
 

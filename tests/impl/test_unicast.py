@@ -6,8 +6,11 @@ import pytest
 
 from raincheck.impl.messages import Address
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.group import Application
+from raincheck.impl.stack.layer import Ground, piled
 from raincheck.impl.stack.timers import Outbox
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.unicast_layer import UnicastLayer
+from raincheck.impl.unicast.events import Peer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import CONTROL, FORWARDS, UnicastAck, UnicastHeader, ViewAckBody
 
@@ -28,7 +31,9 @@ class Pair:
         for me, other in ((A, B), (B, A)):
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints[other] = (other.node, 1)
-            self.ends[me] = Unicast(me, config, outbox)
+            ground = Ground(me, config, outbox, random.Random(1))
+            self.ends[me] = UnicastLayer(ground)
+            piled([self.ends[me], Application(ground)])
 
     def send(self, *numbers, lane=FORWARDS):
         for number in numbers:
@@ -50,7 +55,7 @@ class Pair:
             self.consume(FORWARDS)
 
     def consume(self, lane):
-        while (datagram := self.ends[B].consume(lane, self.now)) is not None:
+        while (datagram := self.ends[B].pull(lane, self.now)) is not None:
             self.received.append(datagram[0].body.counter)
 
     def pass_time(self, seconds, **how):
@@ -74,7 +79,7 @@ def test_what_is_lost_is_sent_again_until_all_has_arrived_once_and_in_order(seed
     pair.finish()
 
     assert pair.received == list(range(1, 101))
-    assert sum(sum(end.buffered()) for end in pair.ends.values()) == 0
+    assert sum(sum(end.kept()) for end in pair.ends.values()) == 0
     assert all(end.deadline() == float("inf") for end in pair.ends.values())
 
 
@@ -111,8 +116,8 @@ def test_a_busy_receiver_makes_its_sender_wait_and_both_buffers_stay_bounded():
     pair.send(*range(1, 21))
     for _ in range(50):
         pair.pass_time(0.05, consume=False)
-        assert len(list(pair.ends[B].buffered())) == 1
-        assert sum(pair.ends[B].buffered()) <= 4 + 1
+        assert len(list(pair.ends[B].kept())) == 1
+        assert sum(pair.ends[B].kept()) <= 4 + 1
     assert pair.received == []
     pair.finish()
 
@@ -203,8 +208,8 @@ def test_only_so_many_closed_connections_are_remembered():
         end.receive(UnicastHeader(source, B, FORWARDS, 1, 1, ViewAckBody(1)), None, 0.0)
         end.forget([source])
 
-    assert len(end._closed) == 4096
-    assert (Address("a", 4999), FORWARDS) in end._closed
+    assert len(end.core.closed) == 4096
+    assert Peer("a", 4999, FORWARDS) in end.core.closed
 
 
 def test_an_acknowledgement_of_what_was_never_sent_changes_nothing():
@@ -215,4 +220,4 @@ def test_an_acknowledgement_of_what_was_never_sent_changes_nothing():
     pair.ends[A].receive_ack(UnicastAck(B, A, FORWARDS, 1, 99, 99, ((1, 1 << 50),)), pair.now)
 
     assert pair.outboxes[A].counters["stale_ack"] == 1
-    assert sum(pair.ends[A].buffered()) == 1
+    assert sum(pair.ends[A].kept()) == 1

@@ -5,13 +5,15 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.nakack.core import Nakack
-from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.layer import Layer
+from raincheck.impl.stack.nakack_layer import NakackLayer
+from raincheck.impl.stack.passing import Install
 from raincheck.impl.stack.reports import ViewInstalled
-from raincheck.impl.stack.stable_layer import StableTimer
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.sequencer_layer import SequencerLayer
+from raincheck.impl.stack.stable_layer import StableLayer
+from raincheck.impl.stack.unicast_layer import UnicastLayer
 
 ORDER = ["NAKACK", "UNICAST", "STABLE", "FLUSH", "SEQUENCER"]
 
@@ -21,20 +23,21 @@ def events(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Who handled a view, one after the other, at all members."""
     seen: list[str] = []
 
-    def watch(kind: type, method: str, name: str) -> None:
-        original: Callable[..., Any] = getattr(kind, method)
+    def watch(kind: type[Layer], name: str) -> None:
+        original = kind.up
 
-        def watched(self: Any, *args: Any, **named: Any) -> Any:
-            seen.append(name)
-            return original(self, *args, **named)
+        def watched(self: Layer, event: Any, now: float) -> None:
+            if isinstance(event, Install):
+                seen.append(name)
+            original(self, event, now)
 
-        monkeypatch.setattr(kind, method, watched)
+        monkeypatch.setattr(kind, "up", watched)
 
-    watch(Nakack, "install_view", "NAKACK")
-    watch(Unicast, "forget", "UNICAST")
-    watch(StableTimer, "install_view", "STABLE")
-    watch(FlushLayer, "install", "FLUSH")
-    watch(Sequencer, "_install_view", "SEQUENCER")
+    watch(NakackLayer, "NAKACK")
+    watch(UnicastLayer, "UNICAST")
+    watch(StableLayer, "STABLE")
+    watch(FlushLayer, "FLUSH")
+    watch(SequencerLayer, "SEQUENCER")
     return seen
 
 
@@ -42,13 +45,6 @@ def test_a_view_goes_from_the_bottom_to_the_top(events: list[str]) -> None:
     group = Simulator(1)
     group.start("a", "b", "c", founders=True)
     group.run(0.1)
-    # The handlers were bound before they were watched, in those that are there already.
-    for node in group.up:
-        core = node.stack.sequencer
-        for event, handler in list(core._handlers.items()):
-            if event.__name__ == "InstallView":
-                core._handlers[event] = core._install_view
-                assert handler is not None
     events.clear()
 
     group.leave("c")

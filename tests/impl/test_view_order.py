@@ -5,41 +5,35 @@ from typing import Any
 
 import pytest
 
-from raincheck.impl.nakack.core import Nakack
-from raincheck.impl.sequencer.core import Sequencer
-from raincheck.impl.sequencer.events import InstallView
+from raincheck.impl.sequencer.events import SendJoinRsp
 from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.flush_layer import FlushLayer
+from raincheck.impl.stack.gms_layer import GmsLayer
+from raincheck.impl.stack.layer import Layer
+from raincheck.impl.stack.nakack_layer import NakackLayer
+from raincheck.impl.stack.passing import Install
 from raincheck.impl.stack.reports import ViewInstalled
-from raincheck.impl.stack.stable_layer import StableTimer
-from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.stack.sequencer_layer import SequencerLayer
+from raincheck.impl.stack.stable_layer import StableLayer
+from raincheck.impl.stack.unicast_layer import UnicastLayer
 
-LAYERS: list[tuple[type[Any], str, str]] = [
-    (Nakack, "install_view", "NAKACK"),
-    (Unicast, "forget", "UNICAST"),
-    (StableTimer, "install_view", "STABLE"),
-    (FlushLayer, "install", "FLUSH"),
+LAYERS: list[tuple[type[Layer], str]] = [
+    (NakackLayer, "NAKACK"),
+    (UnicastLayer, "UNICAST"),
+    (StableLayer, "STABLE"),
+    (FlushLayer, "FLUSH"),
+    (SequencerLayer, "SEQUENCER"),
 ]
-
-
-def noted(calls: list[str], welcome: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The same, and JOIN_RSP is noted."""
-
-    def call(effect: Any) -> None:
-        calls.append("JOIN_RSP")
-        welcome(effect)
-
-    return call
 
 
 def test_a_view_goes_up_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
-    def told(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            if self is a.nakack or getattr(self, "me", None) == a.me:
+    def told(method: Callable[..., Any], kind: type[Any], name: str) -> Callable[..., Any]:
+        def call(self: Layer, event: Any, now: float) -> None:
+            if isinstance(event, kind) and self.me.node == "a":
                 calls.append(name)
-            return method(self, *args, **kwargs)
+            method(self, event, now)
 
         return call
 
@@ -47,18 +41,9 @@ def test_a_view_goes_up_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     group.start("a", "b", founders=True)
     group.send("b", [b"before"] * 3)
     group.run(0.1)
-    a = group["a"].stack._group
-    for layer, method, name in LAYERS:
-        monkeypatch.setattr(layer, method, told(getattr(layer, method), name))
-    monkeypatch.setattr(a.ordering, "_welcome", noted(calls, a.ordering._welcome))
-    handle = Sequencer.handle
-
-    def sequencer(self: Sequencer, event: Any) -> Any:
-        if self is a.sequencer and isinstance(event, InstallView):
-            calls.append("SEQUENCER")
-        return handle(self, event)
-
-    monkeypatch.setattr(Sequencer, "handle", sequencer)
+    for layer, name in LAYERS:
+        monkeypatch.setattr(layer, "up", told(layer.up, Install, name))
+    monkeypatch.setattr(GmsLayer, "down", told(GmsLayer.down, SendJoinRsp, "JOIN_RSP"))
     reported = group._reported
 
     def report(node: Any, what: Any) -> None:

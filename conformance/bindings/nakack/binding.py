@@ -1,337 +1,144 @@
-"""NAKACK's binding: the model's actions are made by the methods of the real class.
+"""NAKACK's binding: how its model and its core name the same things.
 
-The class knows time, bytes and runs of messages; the spec does not. Here every action has a time
-of its own, later than any timer, a bundle is one message, and a datagram's bytes carry its header
-as it is. What the class leaves to its caller is asked here: whether there is anything to deliver,
-to ask for, to acknowledge or to announce.
+The core multicasts a datagram to several at once; the model has an output for each of them. The
+core knows who joins with a view, the model only who was not there before: nobody else joins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
+from dataclasses import fields, replace
 from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.impl.errors import NotEnabled
-from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.messages import Address, Digest
+from raincheck.impl.nakack import events as core_events
 from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.nakack.events import Gaps
 from raincheck.impl.nakack.streams import Repairs, Stream
-from raincheck.impl.sequencer.events import Data as Bundled
-from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.timers import NEVER, Outbox
-from raincheck.impl.wire.datagrams import Codec
-from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Nak
+from raincheck.impl.recording.sequencer import Record
 from raincheck.model.machine.runs import Address as ModelAddress
 from raincheck.model.nakack import events
 from raincheck.model.nakack import field as field_model
 from raincheck.model.nakack import handlers as model
 
-_LATER: Final = 1000.0
-"""Between two actions: any timer that is set is due."""
-
-_PAYLOADS: Final = Payloads.pack([b"x"])
-
-SWITCHES: Final[Mapping[str, Any]] = {
-    "window": 1,
-    "retain": 1,
-    "announcing": False,
-    "vector": False,
-    "ask_holders": False,
-    "freezing": "all",
-    "keep_departed": False,
-    "keep_undelivered": False,
-    "view_tag": False,
-}
+_MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
+_REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
 
 
-class Parcel(bytes):
-    """A datagram that was not encoded."""
+class Core(Nakack):
+    """A core beside the model: what has no effect without a repair is refused there."""
 
-    header: DataHeader | Nak | Alive
-
-
-class Parcels(Outbox):
-    """An outbox that keeps headers as they are, to whatever address."""
-
-    def __init__(self) -> None:
-        super().__init__(Codec("x", 60_000))
-        self.sent: list[events.Datagram] = []
-
-    def encode(self, header: Any, payloads: Any = None) -> bytes:
-        """Return the header as if it were bytes."""
-        del payloads
-        made = Parcel(b"x")
-        made.header = header
-        return made
-
-    def send(self, data: bytes, to: Address) -> None:
-        """Keep what is sent."""
-        self.sent.append(_output(_header(data), to))
-
-    def send_header(self, header: Any, to: Address) -> None:
-        """Keep what is sent."""
-        self.sent.append(_output(header, to))
-
-    def multicast(self, data: bytes, to: Any) -> None:
-        """Keep what is sent, one datagram for each member."""
-        self.sent += [_output(_header(data), member) for member in sorted(to)]
-
-    def taken(self) -> list[events.Datagram]:
-        """Return what was sent, once."""
-        sent, self.sent = self.sent, []
-        return sent
+    def handle(self, event: core_events.Event) -> list[core_events.Effect]:
+        """Handle an event."""
+        if isinstance(event, core_events.HeardOf) and not self.repairs.vector:
+            raise NotEnabled("HeardOf", {"Vector": False})
+        if isinstance(event, core_events.Announce) and not self.repairs.announcing:
+            raise NotEnabled("Announce", {"Announcing": False})
+        return super().handle(event)
 
 
-class Core:
-    """One process: its NAKACK, or nothing while it is not a member."""
-
-    def __init__(self, rules: model.Rules, local: model.Local) -> None:
-        """Begin in that local state: a founder's, a joiner's, or that of one that is gone."""
-        self.node, self.incarnation, self.status = local.node, local.incarnation, local.status
-        self.rules = rules
-        self.now = 0.0
-        self.outbox = Parcels()
-        self.me = Address(local.node, local.incarnation)
-        config = StackConfig(multicast_window=rules.window, retain_window=rules.retain)
-        repairs = Repairs(
-            announcing=rules.announcing,
-            vector=rules.vector,
-            ask_holders=rules.ask_holders,
-            freezing=rules.freezing,
-            keep_departed=rules.keep_departed,
-            keep_undelivered=rules.keep_undelivered,
-            view_tag=rules.view_tag,
-        )
-        self.nakack = Nakack(self.me, config, self.outbox, repairs=repairs)
-        if local.members:
-            self.nakack.install_view(_view(local.view, local.members, ()), 0.0)
-        self._actions: Mapping[str, Callable[[Any], list[events.Output]]] = {
-            "Multicast": self.multicast,
-            "Announce": self.announce,
-            "ReceiveData": self.receive_data,
-            "ReceiveAlive": self.receive_alive,
-            "Ask": self.ask,
-            "ReceiveNak": self.receive_nak,
-            "Deliver": self.deliver,
-            "Acknowledge": self.acknowledge,
-            "HeardOf": self.heard_of,
-            "Purge": self.purge,
-            "Freeze": self.freeze,
-            "Fetch": self.fetch,
-            "InstallView": self.install_view,
-            "Join": self.join,
-        }
-
-    def handle(self, event: Any) -> list[events.Output]:
-        """Let the class do it, and return what it puts out; NotEnabled where it has no cause."""
-        action = type(event).__name__
-        _require(action, (self.status == "member") == (action != "Join"), "Running(n)")
-        self.now += _LATER
-        passed_up = self._actions[action](event)
-        return [*passed_up, *self.outbox.taken()]
-
-    def _stream(self, source: Any) -> Stream | None:
-        return self.nakack._streams.get(Address(*source))
-
-    def _other(self, action: str, source: Any) -> Stream:
-        """Return the stream of another member of the view."""
-        stream = self._stream(source)
-        _require(action, stream is not None and source != self.me, "s \\in Others(n)")
-        assert stream is not None
-        return stream
-
-    # ------------------------------------------------------------------ sending and receiving
-
-    def multicast(self, _event: events.Multicast) -> list[events.Output]:
-        """The application multicasts."""
-        nakack = self.nakack
-        _require("Multicast", nakack.open, "Open(n)")
-        place = nakack.highest + 1
-        data = Bundled(Run(self.me, place, 1), nakack.view, _PAYLOADS, place, 1)
-        nakack.multicast(data, self.now)
-        return []
-
-    def announce(self, _event: events.Announce) -> list[events.Output]:
-        """The timer of what is not acknowledged has fired."""
-        _require("Announce", bool(self.nakack.lagging()), "acked[n][m] < sent[n]")
-        self.nakack.announce(self.now)
-        _require("Announce", bool(self.outbox.sent), "Announcing")
-        return []
-
-    def receive_data(self, event: events.ReceiveData) -> list[events.Output]:
-        """A multicast arrives."""
-        _, source, seqno, view = event
-        header = DataHeader(Address(*source), seqno, Address(*source), seqno, 1, view, seqno, 1)
-        self.nakack.receive_data(header, _PAYLOADS, self.outbox.encode(header), self.now)
-        return []
-
-    def receive_alive(self, event: events.ReceiveAlive) -> list[events.Output]:
-        """A sign of life arrives."""
-        sender, highest, asking, delivered = event
-        digest = Digest(((self.me, delivered),))
-        alive = Alive(Address(*sender), self.nakack.view, highest, asking, digest)
-        self.nakack.receive_alive(alive, self.now)
-        return []
-
-    def ask(self, event: events.Ask) -> list[events.Output]:
-        """The timer of a gap has fired."""
-        source, to = event
-        stream = self._other("Ask", source)
-        _require("Ask", bool(stream.gaps()), "Missing(stream[n][s]) # {}")
-        asked = {Address(*source)} | {stream.whom(Address(*source)) for _ in range(2)}
-        _require("Ask", Address(*to) in asked, "to = s \\/ to = stream[n][s].holder")
-        _require("Ask", to == source or self.rules.ask_holders, "AskHolders")
-        self.nakack.ask(Address(*source), Address(*to), self.now)
-        return []
-
-    def receive_nak(self, event: events.ReceiveNak) -> list[events.Output]:
-        """Somebody asks for multicasts."""
-        sender, source, missing = event
-        gaps = tuple((seqno, seqno) for seqno in missing)
-        self.nakack.receive_nak(Nak(Address(*sender), Address(*source), gaps), self.now)
-        return []
-
-    def deliver(self, event: events.Deliver) -> list[events.Output]:
-        """The next multicast of that source is passed up, whatever else is ready."""
-        nakack, source = self.nakack, Address(*event.source)
-        stream = self._stream(source)
-        _require(
-            "Deliver", stream is not None and stream.ready(nakack._newest), "k \\in DOMAIN held"
-        )
-        nakack._ready = {source: None, **nakack._ready}
-        bundle = nakack.deliver()
-        assert bundle is not None
-        header = bundle.header
-        return [events.Delivered(ModelAddress(*source), header.seqno, header.view)]
-
-    def acknowledge(self, event: events.Acknowledge) -> list[events.Output]:
-        """An acknowledgement that is owed leaves."""
-        stream = self._stream(event.source)
-        _require("Acknowledge", stream is not None and _owed(stream), "s \\in owed[n]")
-        self.nakack.acknowledge_to(Address(*event.source))
-        return []
-
-    # ------------------------------------------------------------------ what the others say
-
-    def heard_of(self, event: events.HeardOf) -> list[events.Output]:
-        """STABLE tells what another has received."""
-        holder, source, at = event
-        stream = self._other("HeardOf", source)
-        self._other("HeardOf", holder)
-        _require("HeardOf", at > stream.arrived, "Arrived(stream[m][s]) > Arrived(stream[n][s])")
-        _require("HeardOf", self.rules.vector, "Vector")
-        told = Digest(((Address(*source), at),))
-        self.nakack.heard_of(Address(*holder), told, self.now)
-        return []
-
-    def purge(self, event: events.Purge) -> list[events.Output]:
-        """STABLE tells what is stable."""
-        source, at = event
-        stream = self._stream(source)
-        _require("Purge", stream is not None, "s \\in DOMAIN stream[n]")
-        assert stream is not None
-        held = any(seqno <= at for seqno in (*stream.buffer, *stream.retained))
-        _require("Purge", held or bool(self.nakack._departed), "there is what can go")
-        self.nakack.purge(Digest(((Address(*source), at),)))
-        return []
-
-    def freeze(self, event: events.Freeze) -> list[events.Output]:
-        """The membership says that a member is gone."""
-        stream = self._other("Freeze", event.source)
-        _require("Freeze", not stream.frozen, "~stream[n][s].frozen")
-        self.nakack.freeze([Address(*event.source)])
-        return []
-
-    def fetch(self, event: events.Fetch) -> list[events.Output]:
-        """FLUSH says what belongs to the view and who has it."""
-        source, at, holder = event
-        stream = self._other("Fetch", source)
-        _require("Fetch", at > stream.arrived, "next.cut[s] > Arrived(stream[n][s])")
-        self.nakack.fetch([Fetch(Address(*source), at, Address(*holder))], self.now)
-        return []
-
-    def install_view(self, event: events.InstallView) -> list[events.Output]:
-        """The next view."""
-        number, members = event
-        _require("InstallView", number == self.nakack.view + 1, "v = view[n] + 1")
-        known = [Address(*member) for member in members]
-        _require("InstallView", self.me in known, "n \\in next.members")
-        joiners = [member for member in known if member not in self.nakack.members]
-        self.nakack.install_view(_view(number, members, joiners), self.now)
-        return []
-
-    def join(self, event: events.Join) -> list[events.Output]:
-        """JOIN_RSP arrives."""
-        number, members, digest = event
-        _require("Join", self.status == "joining", 'status[n] = "joining"')
-        self.status = "member"
-        told = Digest(tuple((Address(*who), at) for who, at in digest))
-        self.nakack.join(_view(number, members, [self.me]), told, self.now)
-        return []
+def make_core(rules: model.Rules, local: model.Local) -> Core:
+    """Return a process's core in that state: a founder's, a joiner's, or of one that is gone."""
+    repairs = Repairs(**{name: getattr(rules, name) for name in _REPAIRS})
+    me = Address(local.node, local.incarnation)
+    core = Core(me, window=rules.window, retain=rules.retain, repairs=repairs)
+    if local.members:
+        core.begin(local.view, tuple(Address(*member) for member in local.members))
+    core.status = local.status
+    return core
 
 
-def _require(action: str, holds: bool, text: str) -> None:
-    if not holds:
-        raise NotEnabled(action, {text: False})
-
-
-def _view(number: int, members: Any, joiners: Any) -> View:
-    known = tuple(Address(*member) for member in members)
-    new = tuple(Address(*member) for member in joiners)
-    return View(ViewId(number, known[0]), known, new)
-
-
-def _header(data: bytes) -> DataHeader | Nak | Alive:
-    assert isinstance(data, Parcel)
-    return data.header
-
-
-def _output(header: DataHeader | Nak | Alive, to: Address) -> events.Datagram:
-    whom = ModelAddress(*to)
-    if isinstance(header, DataHeader):
-        return events.Data(whom, ModelAddress(*header.source), header.seqno, header.view)
-    if isinstance(header, Alive):
-        return events.Alive(whom, header.highest, header.asking, header.delivered.highest(to))
-    missing = tuple(k for low, high in header.missing for k in range(low, high + 1))
-    return events.Nak(whom, ModelAddress(*header.sender), missing)
-
-
-def _owed(stream: Stream) -> bool:
-    return stream.unacked > 0 or stream.ack_at != NEVER
-
-
-def _stream(stream: Stream) -> model.Stream:
-    held = {seqno: bundle.header.view for seqno, bundle in stream.buffer.items()}
-    for seqno, raw in stream.retained.items():
-        header = _header(raw)
-        assert isinstance(header, DataHeader)
-        held[seqno] = header.view
-    holder = ModelAddress(*stream.holder) if stream.holder is not None else None
-    kept = tuple(sorted(held.items()))
-    return model.Stream(stream.delivered, kept, stream.highest, holder, stream.frozen)
-
-
-def _streams(streams: Mapping[Address, Stream]) -> model.Streams:
-    return tuple(sorted((ModelAddress(*who), _stream(stream)) for who, stream in streams.items()))
-
-
-def local_of(core: Core) -> model.Local:
+def local_of(core: Nakack) -> model.Local:
     """Return the process's state as the model's Local."""
-    nakack = core.nakack
-    others = (member for member in nakack.members if member != core.me)
     return model.Local(
         core.node,
         core.incarnation,
         core.status,
-        nakack.view,
-        tuple(sorted(ModelAddress(*member) for member in nakack.members)),
-        nakack.highest,
-        tuple(sorted((ModelAddress(*who), at) for who, at in nakack.window.acked.items())),
-        tuple(sorted(ModelAddress(*m) for m in others if _owed(nakack._streams[m]))),
-        _streams(nakack._streams),
-        _streams(nakack._departed),
+        core.view,
+        tuple(sorted(ModelAddress(*member) for member in core.members)),
+        core.sent,
+        tuple(sorted((ModelAddress(*who), at) for who, at in core.acked.items())),
+        tuple(sorted(ModelAddress(*who) for who in core.owed)),
+        _streams(core.stream),
+        _streams(core.departed),
     )
+
+
+def _streams(streams: dict[Address, Stream]) -> model.Streams:
+    return tuple(sorted((ModelAddress(*who), _stream(each)) for who, each in streams.items()))
+
+
+def _stream(stream: Stream) -> model.Stream:
+    kept = (*stream.buffer.items(), *stream.retained.items())
+    held = tuple(sorted((seqno, each.view) for seqno, each in kept))
+    holder = ModelAddress(*stream.holder) if stream.holder is not None else None
+    return model.Stream(stream.delivered, held, stream.heard, holder, stream.frozen)
+
+
+def event_of(event: Any) -> Any:
+    """Return the core's event for the model's input."""
+    kind = getattr(core_events, type(event).__name__)
+    match event:
+        case events.Multicast():
+            return kind(content=None)
+        case events.ReceiveData(sender, source, seqno, view):
+            return kind(Address(*sender), Address(*source), seqno, view, None)
+        case events.ReceiveNak(sender, source, missing):
+            gaps = tuple((seqno, seqno) for seqno in missing)
+            return kind(Address(*sender), Address(*source), gaps)
+        case events.InstallView(view, members):
+            return kind(view, tuple(Address(*member) for member in members))
+        case events.Join(view, members, digest):
+            places = Digest(tuple((Address(*who), at) for who, at in digest))
+            return kind(view, tuple(Address(*member) for member in members), places)
+    return kind(*(Address(*each) if isinstance(each, tuple) else each for each in event))
+
+
+def input_of(event: Any) -> Any:
+    """Return the model's input for the core's event."""
+    kind = field_model.INPUTS[type(event).__name__]
+    match event:
+        case core_events.ReceiveNak(sender, source, missing):
+            return kind(sender, source, _seqnos(missing))
+        case core_events.InstallView(view, members):
+            return kind(view, tuple(sorted(members)))
+        case core_events.Join(view, members, digest):
+            return kind(view, tuple(sorted(members)), digest.entries)
+    return kind(*event[: len(kind._fields)])
+
+
+def output_of(effect: Any) -> Any:
+    """Return the model's outputs for the core's effect."""
+    match effect:
+        case core_events.Data(to, source, seqno, view):
+            about = ModelAddress(*source), seqno, view
+            return [events.Data(ModelAddress(*each), *about) for each in sorted(to)]
+        case core_events.Alive(to, highest, asking, delivered):
+            return [
+                events.Alive(ModelAddress(*each), highest, asking, delivered.highest(each))
+                for each in sorted(to)
+            ]
+        case core_events.Nak(to, source, missing):
+            return events.Nak(ModelAddress(*to), ModelAddress(*source), _seqnos(missing))
+        case core_events.Delivered(source, seqno, view):
+            return events.Delivered(ModelAddress(*source), seqno, view)
+    return None
+
+
+def _of_bundles(effect: Any) -> Any:
+    """The same, of a real process: what the bundle's header says, which is what leaves."""
+    if isinstance(effect, core_events.Data):
+        header = effect.content.header
+        return output_of(
+            effect._replace(source=header.source, seqno=header.seqno, view=header.view)
+        )
+    return output_of(effect)
+
+
+def _seqnos(gaps: Gaps) -> tuple[int, ...]:
+    return tuple(k for low, high in gaps for k in range(low, min(high, low + _MOST) + 1))
 
 
 def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
@@ -343,29 +150,90 @@ def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
     return True
 
 
-SPEC = Binding(
+class Numbers:
+    """What a record says of the streams that an event can have changed."""
+
+    def whole(self, core: Nakack) -> Record:
+        """The variables that are told whole."""
+        members = [list(who) for who in sorted(core.members)]
+        return {"status": core.status, "view": core.view, "members": members, "sent": core.sent}
+
+    def touched(self, core: Nakack, event: core_events.Event) -> Iterable[Address] | None:
+        """The members whose streams it can have changed; None: all of them."""
+        match event:
+            case core_events.Purge() | core_events.InstallView() | core_events.Join():
+                return None
+            case core_events.Multicast():
+                return (core.me,)
+            case core_events.ReceiveAlive(sender=sender):
+                return (sender,)
+            case core_events.Announce() | core_events.Beat() | core_events.ReceiveNak():
+                return ()
+        return (event.source,)
+
+    def keys(self, core: Nakack) -> Iterable[Address]:
+        """The members that there are."""
+        return {*core.stream, *core.departed}
+
+    def named(self, who: Address) -> list[Any]:
+        """The member as a record has it."""
+        return list(who)
+
+    def of(self, core: Nakack, who: Address) -> Record:
+        """Its entry in each table, None where there is none."""
+        return {
+            "acked": core.acked.get(who),
+            "stream": _numbers(core.stream.get(who), who in core.owed),
+            "departed": _numbers(core.departed.get(who), False),
+        }
+
+
+def _numbers(stream: Stream | None, owed: bool) -> list[Any] | None:
+    if stream is None:
+        return None
+    holder = list(stream.holder) if stream.holder is not None else None
+    kept = len(stream.buffer) + len(stream.retained)
+    at = [stream.delivered, stream.arrived, kept, stream.heard]
+    return [*at, holder, stream.frozen, owed]
+
+
+_SPEC = Binding(
     protocol="nakack",
     rules=model.Rules,
     local=model.Local,
     inputs=model.INPUTS,
     handlers=model.HANDLERS,
     outputs=(events.Data, events.Nak, events.Alive, events.Delivered),
-    make_core=Core,
-    events=vars(events),
-    switches=SWITCHES,
+    make_core=make_core,
+    events=vars(core_events),
+    switches={
+        "window": 1,
+        "retain": 1,
+        "announcing": False,
+        "vector": False,
+        "ask_holders": False,
+        "freezing": "all",
+        "keep_departed": False,
+        "keep_undelivered": False,
+        "view_tag": False,
+    },
     channels={"Data": DATAGRAM, "Nak": DATAGRAM, "Alive": DATAGRAM},
     local_of=local_of,
-    event_of=lambda event: event,
-    output_of=lambda output: output,
+    event_of=event_of,
+    input_of=input_of,
+    output_of=output_of,
     assumes=assumes,
 )
-
-REAL = replace(
-    SPEC,
-    rules=field_model.Rules,
-    inputs=field_model.INPUTS,
-    handlers=field_model.HANDLERS,
-    told=frozenset({"Delivered"}),
-    parts=field_model.parts,
+BINDING = replace(
+    _SPEC,
+    real=replace(
+        _SPEC,
+        rules=field_model.Rules,
+        inputs=field_model.INPUTS,
+        handlers=field_model.HANDLERS,
+        output_of=_of_bundles,
+        told=frozenset({"Delivered"}),
+        parts=field_model.parts,
+        numbers=Numbers(),
+    ),
 )
-BINDING = replace(SPEC, real=REAL)

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any, Final
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.unicast.binding import of_datagrams
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.sequencer import Record
 from raincheck.impl.stack.stack import Stack
-
-from . import nakack_trace as nakacktrace
-from . import unicast_trace as unicasttrace
+from raincheck.impl.wire.datagrams import Codec
 
 TRACED: Final = ("stable", "gms", "flush", "state_transfer")
-"""The layers whose cores handle the model's own events."""
+"""The layers whose traces cost little; those of UNICAST and NAKACK are asked for."""
 
 
 def traced(
@@ -26,25 +25,19 @@ def traced(
     write: Callable[[Record], None],
 ) -> tuple[Any, Recorder]:
     """Trace a layer from now on; return what its recorder's footer asks for, and the recorder."""
-    core, config, me = stack.cores[protocol], stack.config, stack.address
+    core, config = stack.cores[protocol], stack.config
+    binding: Binding = binding_of(protocol)
+    binding, real = binding.real or binding, binding.real is not None
     constants: Record = {}
     if protocol == "unicast":
-        constants = {
-            "window": config.unicast_window,
-            "window_bytes": config.unicast_window_bytes,
-        }
-        described = unicasttrace.described(me)
-        recorder = Recorder(described, run, me, nodes, write, constants=constants, real=True)
-        unicasttrace.Watch(core, recorder).attach()
-        return core, recorder
-    if protocol == "nakack":
+        binding = of_datagrams(Codec(config.cluster, config.max_bundle))
+        windows = config.unicast_window, config.unicast_window_bytes
+        constants = dict(zip(("window", "window_bytes"), windows, strict=True))
+    elif protocol == "nakack":
         constants = {"window": config.multicast_window, "retain": config.retain_window}
-        begun = nakacktrace.described(me)
-        recorder = Recorder(begun, run, me, nodes, write, constants=constants, real=True)
-        nakacktrace.Watch(core, stack._group.gms.detection, begun, recorder).attach()
-        return core, recorder
-    if protocol == "state_transfer":
+    elif protocol == "state_transfer":
         constants = {"window": config.state_window}
-    recorder = Recorder(FromFaces(binding_of(protocol)), run, me, nodes, write, constants=constants)
+    described, me = FromFaces(binding), stack.address
+    recorder = Recorder(described, run, me, nodes, write, constants=constants, real=real)
     attach(core, recorder)
     return core, recorder

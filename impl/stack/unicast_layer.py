@@ -1,0 +1,329 @@
+"""UNICAST as a layer of the stack: its core, with timers, lanes and datagrams.
+
+The core knows no time. Here are the timer of each connection, whose pauses grow while nothing
+answers, the moment at which an acknowledgement is due, and whose turn it is to be consumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from raincheck.impl.messages import Address, Payloads
+from raincheck.impl.unicast.core import Unicast
+from raincheck.impl.unicast.events import (
+    Ack,
+    Acknowledge,
+    Consume,
+    Deliver,
+    Dropped,
+    Effect,
+    Forget,
+    Gaps,
+    Message,
+    Peer,
+    Receive,
+    ReceiveAck,
+    Renew,
+    Retransmit,
+    Send,
+)
+from raincheck.impl.wire.headers import (
+    CONTROL,
+    FORWARDS,
+    LANES,
+    STATE,
+    Body,
+    Lane,
+    UnicastAck,
+    UnicastHeader,
+)
+from raincheck.impl.wire.state_bodies import StateBody
+
+from .layer import Ground, Layer, Taken, Takes
+from .passing import Found, Install, Joined, Mail, Waits
+from .timers import NEVER, Backoff
+
+
+class _Sending:
+    """The time of one sending end: its timer, and when each datagram left, first and last."""
+
+    __slots__ = ("again", "first", "timer")
+
+    def __init__(self, timer: Backoff) -> None:
+        self.timer = timer
+        self.first: dict[int, float] = {}
+        self.again: dict[int, float] = {}  # of those that were sent again
+
+
+class _Receiving:
+    """The time of one receiving end: when its acknowledgement is due."""
+
+    __slots__ = ("ack_at", "unacked")
+
+    def __init__(self) -> None:
+        self.ack_at = NEVER
+        self.unacked = 0
+
+
+class UnicastLayer(Layer):
+    """All connections of one member."""
+
+    name = "unicast"
+    steps_always = True
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._core = Unicast(
+            ground.me,
+            window=self.config.unicast_window,
+            window_bytes=self.config.unicast_window_bytes,
+            repairs=ground.repairs.unicast,
+        )
+        self._sending: dict[Peer, _Sending] = {}
+        self._receiving: dict[Peer, _Receiving] = {}
+        self._ready: dict[Lane, dict[Peer, None]] = {lane: {} for lane in LANES}
+        self._members: list[Address] = []  # the others in the view
+
+    @property
+    def core(self) -> Unicast:
+        return self._core
+
+    @property
+    def takes(self) -> Takes:
+        return {
+            UnicastHeader: lambda header, payloads, _, now: self.receive(header, payloads, now),
+            UnicastAck: lambda ack, _, __, now: self.receive_ack(ack, now),
+        }
+
+    def up(self, event: Any, now: float) -> None:
+        """Views come this way."""
+        if isinstance(event, Install):
+            self.forget([who for who in self._members if who not in event.placed.view.members])
+        elif isinstance(event, Joined):
+            self.renew()
+        if isinstance(event, Found | Joined | Install):
+            placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+            self._members = [who for who in placed.view.members if who != self.me]
+        self.above.up(event, now)
+
+    # ------------------------------------------------------------------ sending
+
+    def send(
+        self, to: Address, lane: Lane, body: Body, now: float, payloads: Payloads | None = None
+    ) -> None:
+        """Send a body; it waits here while the window is closed."""
+        peer = _peer(to, lane)
+        connection, seqno = self.core.next_to(peer)
+        header = UnicastHeader(self.me, to, lane, connection, seqno, body)
+        effects = self.core.handle(Send(peer, self.outbox.encode(header, payloads)))
+        sending = self._sending.get(peer)
+        if sending is None:
+            timer = Backoff(self.config.retransmit_after, self.config.retransmit_max)
+            sending = self._sending[peer] = _Sending(timer)
+        self._transmit(effects, sending, now)
+        sending.timer.start_if_idle(now)
+
+    def waiting(self, to: Address, lane: Lane) -> int:
+        """How many datagrams have not been acknowledged."""
+        sender = self.core.senders.get(_peer(to, lane))
+        return len(sender.sent) if sender is not None else 0
+
+    def receive_ack(self, ack: UnicastAck, now: float) -> None:
+        """The other end tells what has arrived there."""
+        peer = _peer(ack.source, ack.lane)
+        sender, sending = self.core.senders.get(peer), self._sending.get(peer)
+        acked, consumed = (sender.acked, sender.consumed) if sender is not None else (0, 0)
+        lately = self._lately(sending, ack.missing, now)
+        at = ack.connection, ack.seqno, ack.consumed
+        effects = self.core.handle(ReceiveAck(peer, *at, ack.missing, lately))
+        if self._dropped(effects) or sender is None or sending is None:
+            return
+        first, again = sending.first, sending.again
+        if acked < sender.acked:
+            # The newest of them, unless it was sent twice: which of the two was answered?
+            if sender.acked not in again:
+                sending.timer.measured(now - first[sender.acked])
+            for seqno in range(acked + 1, sender.acked + 1):
+                first.pop(seqno, None)
+                again.pop(seqno, None)
+        self._transmit(effects, sending, now)
+        if not sender.sent:
+            sending.timer.stop()
+        elif acked < sender.acked or consumed < sender.consumed:
+            sending.timer.start(now)
+
+    def _lately(self, sending: _Sending | None, missing: Gaps, now: float) -> list[int]:
+        """What of that was sent again a moment ago: it may still be on its way."""
+        if not missing or sending is None:
+            return []
+        return [
+            seqno
+            for seqno, at in sorted(sending.again.items())
+            if now - at < self.config.ack_delay
+            and any(low <= seqno <= high for low, high in missing)
+        ]
+
+    def _transmit(self, effects: Iterable[Effect], sending: _Sending, now: float) -> None:
+        for effect in effects:
+            assert isinstance(effect, Message)
+            if effect.seqno in sending.first or effect.seqno in sending.again:
+                self._transmit_again(effect, sending, now)
+            else:
+                sending.first[effect.seqno] = now
+                self.outbox.send(effect.content, _address(effect.to))
+
+    def _transmit_again(self, message: Message, sending: _Sending, now: float) -> None:
+        sending.again[message.seqno] = now
+        self.outbox.send(message.content, _address(message.to))
+        self.counters["unicast_retransmitted"] += 1
+
+    # ------------------------------------------------------------------ receiving
+
+    def receive(self, header: UnicastHeader, payloads: Payloads | None, now: float) -> None:
+        """A datagram of a connection to this member has arrived."""
+        core, peer = self.core, _peer(header.source, header.lane)
+        before = core.receivers.get(peer)
+        event = Receive(peer, header.connection, header.seqno, (header, payloads))
+        effects = core.handle(event)
+        receiver = core.receivers.get(peer)
+        dropped = self._dropped(effects)
+        if dropped == "stale_connection" or receiver is None:
+            return
+        if receiver is not before:
+            if before is not None:
+                self.counters["connection_renewed"] += 1
+            self._receiving[peer] = _Receiving()
+            self._ready[header.lane].pop(peer, None)
+        if not dropped:
+            if receiver.consumed < receiver.arrived:
+                self._ready[header.lane][peer] = None
+                if header.lane == FORWARDS:
+                    self.above.up(Waits(FORWARDS), now)
+            self._owe_ack(peer, now)
+        elif receiver.owed:
+            self._receiving[peer].ack_at = now
+
+    def _dropped(self, effects: list[Effect]) -> str:
+        """Count a datagram of which nothing becomes; say why, or nothing."""
+        if not effects or not isinstance(effects[0], Dropped):
+            return ""
+        reason = effects[0].reason
+        self.counters[reason] += 1
+        return reason
+
+    def _owe_ack(self, peer: Peer, now: float) -> None:
+        receiver, receiving = self.core.receivers[peer], self._receiving[peer]
+        receiving.unacked += 1
+        full = 4 * receiving.unacked >= self.config.unicast_window
+        if full or receiver.highest > receiver.arrived:
+            receiving.ack_at = now
+        else:
+            receiving.ack_at = min(receiving.ack_at, now + self.config.ack_delay)
+
+    def step(self, now: float) -> bool:
+        """Pass up what there is of the lanes that nobody holds up."""
+        passed = self._pass_up(CONTROL, now)
+        if self._ready[STATE] and self.membership.running:
+            passed = self._pass_up(STATE, now) or passed
+        return passed
+
+    def _pass_up(self, lane: Lane, now: float) -> bool:
+        passed = False
+        while (taken := self.pull(lane, now)) is not None:
+            header, _ = taken
+            if isinstance(header.body, StateBody) == (lane == STATE):
+                self.above.up(Mail(header.source, header.body), now)
+            passed = True
+        return passed
+
+    def pull(self, lane: Lane, now: float) -> Taken | None:
+        """Return the next datagram of that lane, each sender's in order, or None."""
+        ready = self._ready[lane]
+        if not ready:
+            return None
+        peer = next(iter(ready))
+        (passed_up,) = self.core.handle(Consume(peer))
+        receiver = self.core.receivers[peer]
+        # Take turns: who has more to give goes to the end of the line.
+        del ready[peer]
+        if receiver.consumed < receiver.arrived:
+            ready[peer] = None
+        self._owe_ack(peer, now)
+        assert isinstance(passed_up, Deliver)
+        taken: Taken = passed_up.content
+        return taken
+
+    # ------------------------------------------------------------------ members and time
+
+    def forget(self, members: Iterable[Address]) -> None:
+        """Close the connections with members that have left the view."""
+        core = self.core
+        for member in members:
+            for lane in LANES:
+                peer = _peer(member, lane)
+                if peer in core.senders or peer in core.receivers:
+                    core.handle(Forget(peer))
+                self._sending.pop(peer, None)
+                self._receiving.pop(peer, None)
+                self._ready[lane].pop(peer, None)
+
+    def renew(self) -> None:
+        """Begin all connections from here anew; what is under way on the old ones is void."""
+        self.core.handle(Renew())
+        self._sending.clear()
+
+    def connections(self) -> int:
+        """How many connections lead here."""
+        return len(self.core.receivers)
+
+    @property
+    def drained(self) -> bool:
+        """FORWARDs and what they become are others' business."""
+        return not any(self.waiting(member, CONTROL) for member in self.membership.members)
+
+    def kept(self) -> Iterator[int]:
+        """The number of datagrams kept, for each end of a connection."""
+        yield from (len(sender.sent) for sender in self.core.senders.values())
+        yield from (len(receiver.buffer) for receiver in self.core.receivers.values())
+
+    def buffered(self) -> int:
+        return sum(self.kept())
+
+    def settle(self, now: float) -> None:
+        if not self.membership.over:
+            self.acknowledge(now)
+
+    def deadline(self) -> float:
+        timers = min((s.timer.due for s in self._sending.values()), default=NEVER)
+        return min(timers, min((r.ack_at for r in self._receiving.values()), default=NEVER))
+
+    def handle_timer(self, now: float) -> None:
+        for peer, sending in self._sending.items():
+            if sending.timer.due <= now:
+                for effect in self.core.handle(Retransmit(peer)):
+                    assert isinstance(effect, Message)
+                    self._transmit_again(effect, sending, now)
+                sending.timer.again(now)
+        self.acknowledge(now)
+
+    def acknowledge(self, now: float) -> None:
+        """Send the acknowledgements that are due."""
+        for peer, receiving in self._receiving.items():
+            if receiving.ack_at <= now:
+                receiving.unacked = 0
+                receiving.ack_at = NEVER
+                for effect in self.core.handle(Acknowledge(peer)):
+                    assert isinstance(effect, Ack)
+                    _, connection, arrived, consumed, missing = effect
+                    to = _address(peer)
+                    at = connection, arrived, consumed, missing
+                    self.outbox.send_header(UnicastAck(self.me, to, peer.lane, *at), to)
+
+
+def _peer(who: Address, lane: Lane) -> Peer:
+    return Peer(who.node, who.incarnation, lane)
+
+
+def _address(peer: Peer) -> Address:
+    return Address(peer.node, peer.incarnation)
