@@ -86,14 +86,13 @@ def receive_data(rules: Rules, me: Member, event: ReceiveData) -> Answer:
     coordinator, messages, view, position = event
     read = dict(me.position)
     at = read.get(coordinator, 0)
-    # Without incarnations nobody can tell a stream from that of a former life.
-    in_order = position == at + 1 or not rules.incarnations
+    in_order = position == at + 1
     refused = refusal((in_order, "i = position[n][c] + 1", {"i": position, "position": at}))
     if refused:
         return refused
     answer = node.receive_data(rules, me.local, coordinator.node, Data(messages, view))
     found = _answered(me, answer)
-    if isinstance(found, Refused) or not rules.incarnations:
+    if isinstance(found, Refused):
         return found
     read[coordinator] = position + messages.size - 1
     return Accepted(found.local._replace(position=tuple(sorted(read.items()))), found.outputs)
@@ -108,10 +107,10 @@ def install_view(rules: Rules, me: Member, event: InstallView) -> Answer:
     return Accepted(Member(*answer.local, digest), outputs_of(answer.outputs, event, digest))
 
 
-def join(rules: Rules, me: Member, event: Join) -> Answer:
+def join(_rules: Rules, me: Member, event: Join) -> Answer:
     """See `handlers.join`."""
     found = _answered(me, node.join(me.local, event.view, event.members, event.table))
-    if isinstance(found, Refused) or not rules.incarnations:
+    if isinstance(found, Refused):
         return found
     return Accepted(found.local._replace(position=known_of(event.digest, event.members)))
 

@@ -242,10 +242,7 @@ class SequencerSystem(Composed[State, Member]):
         """Return what a node knows, and its places in the streams of its view's members."""
         i = self.index[node]
         me = state.locals[i]
-        # Without incarnations a stream is not told from that of a former life.
-        tells = self.rules.incarnations
-        places = self._places(state, state.position[i], me.members) if tells else ()
-        return Member(*me, places)
+        return Member(*me, self._places(state, state.position[i], me.members))
 
     def carried(
         self, state: State, node: str, local: Member, outputs: tuple[Any, ...]

@@ -12,6 +12,7 @@ from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.replay.coverage import guards_of, untried
 from raincheck.conformance.replay.lockstep import Instance, Walked, lockstep
 from raincheck.conformance.replay.replay import Mismatch, Prepared, replay
+from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.machine import Accepted
 
 
@@ -219,3 +220,38 @@ def test_every_conjunct_of_a_guard_is_known_and_an_untried_one_shows(toy: Simple
     assert untried(toy.binding, probes.refused) == list(texts)
     replay(case, probes=probes)
     assert untried(toy.binding, probes.refused) == []
+
+
+def test_a_core_refuses_with_an_exception_of_its_own(toy: SimpleNamespace) -> None:
+    class NotNow(Exception):
+        """A stranger's word for a guard that is false."""
+
+    class Stranger:
+        def __init__(self, core: Any) -> None:
+            self.core = core
+
+        def handle(self, event: Any) -> Any:
+            try:
+                return self.core.handle(event)
+            except NotEnabled as refused:
+                raise NotNow(str(refused)) from refused
+
+    def make(rules: Any, local: Any) -> Any:
+        return Stranger(core_of(rules, local))
+
+    core_of = toy.binding.make_core
+    theirs = replace(
+        toy.binding,
+        make_core=make,
+        refusal=NotNow,
+        local_of=lambda stranger: toy.binding.core_local(stranger.core),
+    )
+    case = Prepared("handover-small", theirs, toy.system.machine({}))
+    done = replay(case)
+    assert done.mismatch is None
+    assert done.refusals > 10
+
+    unnamed = replace(theirs, refusal=NotEnabled)
+    found = replay(Prepared("handover-small", unnamed, toy.system.machine({}))).mismatch
+    assert found is not None
+    assert "raises NotNow" in found.problem

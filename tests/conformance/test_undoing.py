@@ -82,6 +82,7 @@ def test_each_repair_undone_is_found_within_so_many_runs(toy: SimpleNamespace) -
         assert row.replayed
         assert 1 <= row.runs <= 50
     assert undone_switches(["handover"], [toy.case], runs=50, quick=True)[0].replayed == ""
+    assert undone_switches(["stack", "nobody"], [toy.case]) == []
 
 
 def test_a_switch_that_does_nothing_is_not_found(toy: SimpleNamespace) -> None:

@@ -46,12 +46,21 @@ class Driven:
         """Let the core handle the input; raises NotEnabled where its guard is false."""
         if isinstance(event, ev.Resend):
             return self._resend(event.size)
-        return self.core.handle(self._event(event))
+        effects = self.core.handle(self._event(event))
+        if isinstance(event, ev.InstallView | ev.Join):
+            # A stream ends with its member; by its address alone another might go on with it.
+            places = self.core.position.items()
+            self.core.position = {who: at for who, at in places if who in self.core.members}
+        return effects
 
     def _resend(self, count: int) -> list[impl.Effect]:
-        effects = self.core.handle(impl.Resend(count))
-        while (done := sum(len(reading.tagged(each)) for each in map(_message, effects))) < count:
-            effects += self.core.handle(impl.Resend(count - done))
+        effects = more = self.core.handle(impl.Resend(count))
+        while more:
+            done = sum(len(reading.tagged(_message(each))) for each in effects)
+            if done >= count:
+                break
+            more = self.core.handle(impl.Resend(count - done))
+            effects = effects + more
         return effects
 
     def _event(self, event: Any) -> impl.Event:
@@ -64,8 +73,6 @@ class Driven:
                 return impl.ReceiveForward(wire.Address(*sender), forward)
             case ev.ReceiveData(coordinator, run, view, place):
                 who = wire.Address(*coordinator)
-                if not core.repairs.incarnations:  # its place in a former life's stream counts too
-                    place = core.position.get(who, 0) + 1
                 return impl.ReceiveData(who, impl.Data(*_carried(run, view), place, 0))
             case ev.InstallView(number, members, joiners):
                 return impl.InstallView(_view(number, members, joiners))
@@ -121,8 +128,8 @@ def make_core(rules: Rules, local: Member, kind: Callable[..., Sequencer] = Sequ
 def member_of(driven: Driven) -> Member:
     """Return the core's state as the model's, with its places in the streams of its members."""
     core = driven.core
-    places = core.position.items() if core.repairs.incarnations else ()
-    position = reading.table_of((who, at) for who, at in places if who in core.members)
+    known = ((who, at) for who, at in core.position.items() if who in core.members)
+    position = reading.table_of(known)
     return Member(*reading.local_of(core), position)
 
 
@@ -158,8 +165,8 @@ def outputs_of(effect: impl.Effect) -> list[Any]:
 def assumes(rules: Rules, local: Member, event: Any) -> bool:
     """Whether the layers around could bring this input now.
 
-    A stream is that of a member, not of a former or later life of one; and a view takes nobody in
-    who was a member before, which a node alone cannot know. More is not resent than there is.
+    A stream is that of a member, not of a former or later life of one. More is not resent than
+    there is.
     """
     match event:
         case ev.Resend(size) if size > 1:
@@ -168,9 +175,6 @@ def assumes(rules: Rules, local: Member, event: Any) -> bool:
             return coordinator in local.members or all(
                 coordinator.node != each.node for each in local.members
             )
-        case ev.InstallView(number, members):
-            answer = model.install_view(rules, local.local, number, members)
-            return isinstance(answer, Refused) or set(members) <= set(local.members)
     return True
 
 
