@@ -54,6 +54,8 @@ UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
 """Not promised without delivery that waits for stability: reported, never held against a run."""
 SHOWN = 5
 MASTER = "local[*]"
+BRIEF_BELOW = 200_000_000
+"""Bytes of traces up to which Spark is tuned to start fast, not to run long."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,13 +93,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.log_format == "trace" and (args.properties or args.complete):
         raise UsageError("--properties and --complete are for --log-format deliveries.")
     # A wrong path must not cost the evidence that an earlier run left in the folder.
-    (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
+    files = (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
     if args.engine == "spark":
         from raincheck.conformance.spark.session import spark_session
 
         ui.say(f"starting Spark at {args.master}")
-        with spark_session(args.master) as session:
+        brief = sum(path.stat().st_size for path in files) < BRIEF_BELOW
+        with spark_session(args.master, brief=brief) as session:
             results, problems = _check(args, ui, evidence, session)
     else:
         results, problems = _check(args, ui, evidence, None)

@@ -87,7 +87,7 @@ def forget_a_change(folder: Path) -> tuple[str, int]:
 def session() -> Iterator["SparkSession"]:
     from raincheck.conformance.spark.session import spark_session
 
-    with spark_session("local[2]", partitions=1) as made:
+    with spark_session("local[2]", partitions=1, brief=True) as made:
         made.conf.set("spark.sql.codegen.wholeStage", "false")
         made.conf.set("spark.sql.adaptive.enabled", "false")
         yield made

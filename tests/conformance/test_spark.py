@@ -36,7 +36,7 @@ def session() -> Iterator["SparkSession"]:
     """One small session for all tests; interpreted plans, since compiling each takes longer."""
     from raincheck.conformance.spark.session import spark_session
 
-    with spark_session("local[2]", partitions=1) as made:
+    with spark_session("local[2]", partitions=1, brief=True) as made:
         made.conf.set("spark.sql.codegen.wholeStage", "false")
         made.conf.set("spark.sql.adaptive.enabled", "false")
         yield made
@@ -163,7 +163,7 @@ def test_the_verb_gives_the_local_engines_answer(
     code: int,
 ) -> None:
     start = "raincheck.conformance.spark.session.spark_session"
-    monkeypatch.setattr(start, lambda _master: nullcontext(session))
+    monkeypatch.setattr(start, lambda _master, **_: nullcontext(session))
     monkeypatch.chdir(tmp_path)
     shutil.copytree(TRACES / name, "t")
     results = []
