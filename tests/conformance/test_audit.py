@@ -191,3 +191,42 @@ def test_every_step_is_a_command_that_its_verb_understands() -> None:
     for plan in audit.plans("quick", 7, 1):
         words = [word if word != audit.RECORDED else "." for word in plan.words]
         assert main([*words, "--dry-run", "--quiet"]) == 0, plan.name
+
+
+def test_an_audit_trusts_its_own_store_only_unless_it_may_reuse(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a"
+    audit.run(arguments(out, dry_run=True), Ui())
+    alone = capsys.readouterr().out.splitlines()
+    outcome = audit.run(arguments(out, dry_run=True, reuse=True), Ui())
+    reusing = capsys.readouterr().out.splitlines()
+
+    assert all(f"--cache {out / audit.CACHE}" in line for line in alone)
+    assert not any("--cache" in line for line in reusing)
+    assert "--reuse" in outcome.reproduce
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_a_step_begins_when_what_it_needs_is_done_and_no_store_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[str] = []
+    ended: list[str] = []
+    one = audit._run_one
+
+    def noted(plan: audit.Plan, *words: object, **options: object) -> object:
+        assert not plan.after or plan.after in ended
+        begun.append(plan.name)
+        step = one(plan, *words, **options)
+        ended.append(plan.name)
+        return step
+
+    monkeypatch.setattr(audit, "_run_one", noted)
+    stale = tmp_path / "a" / audit.CACHE / "tlc"
+    stale.mkdir(parents=True)
+
+    audit.run(arguments(tmp_path / "a"), QUIET)
+
+    assert sorted(begun) == sorted(plan.name for plan in audit.plans("quick", 7, 1))
+    assert not (tmp_path / "a" / audit.CACHE).exists()

@@ -23,13 +23,17 @@ PROPERTIES = {
 }
 
 
-def unproved(subject, seed=1):
-    return [each for each in obligations(subject) if not attempt(each, seed, 20_000).proved]
+def unproved(subject, seed=1, transition=None):
+    """The open obligations one by one: each costs a solver's time."""
+    for each in obligations(subject):
+        wanted = transition in (None, each.transition)
+        if wanted and not attempt(each, seed, 20_000).proved:
+            yield each
 
 
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_invariant_begins_is_kept_and_implies_the_promises(seed):
-    assert unproved(WHOLE, seed) == []
+    assert list(unproved(WHOLE, seed)) == []
 
 
 def test_every_promise_and_every_action_is_spoken_of():
@@ -64,7 +68,7 @@ def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(
     undone, transition, claim
 ):
     subject = theory(basis_without([undone]))
-    assert (transition, claim) in {(each.transition, each.claim) for each in unproved(subject)}
+    assert claim in (each.claim for each in unproved(subject, transition=transition))
 
     [step] = [each for each in subject.transitions if each.name == transition]
     [conjunct] = [each for each in subject.invariant if each.name == claim]
@@ -76,7 +80,7 @@ def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(
 
 def test_who_hears_everybody_need_not_keep_what_it_has_not_delivered():
     assert "KeepUndelivered" in WITHOUT
-    assert unproved(theory(basis_without(["KeepUndelivered"]))) == []
+    assert list(unproved(theory(basis_without(["KeepUndelivered"])))) == []
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_without_a_conjunct_the_others_are_not_inductive(dropped):
     left = tuple(each for each in WHOLE.invariant if each.name != dropped)
     assert len(left) == len(WHOLE.invariant) - 1
 
-    assert unproved(replace(WHOLE, invariant=left))
+    assert next(unproved(replace(WHOLE, invariant=left)), None) is not None
 
 
 # ---------------------------------------------------------------------- the theory and the model

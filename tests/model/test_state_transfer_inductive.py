@@ -42,9 +42,9 @@ def test_without_a_repair_a_step_fails(name: str) -> None:
     subject = theory(basis_without([name]))
     claim, transition = BREAKS[name]
 
-    left_open = {(o.claim, o.transition) for o in obligations(subject) if not attempt(o, 1).proved}
+    asked = [o for o in obligations(subject) if (o.claim, o.transition) == (claim, transition)]
+    assert any(not attempt(each, 1).proved for each in asked)
 
-    assert (claim, transition) in left_open
     conjunct = next(each for each in subject.invariant if each.name == claim)
     step = next(each for each in subject.transitions if each.name == transition)
     assert Search(subject).failure(conjunct, step) is not None
