@@ -85,16 +85,24 @@ def check_file(
             while follower is None and block:
                 head, newline, block = block.partition(b"\n")
                 for batch in decode_block(path, line, head + newline, report, DECODER):
-                    try:
-                        header = _header(batch.records[0], line)
-                        follower = Follower(path, header, report, digest, find)
-                    except (_Unusable, ShapeError) as problem:
-                        report(Problem(str(path), line, str(problem)))
+                    follower = _begun(path, batch.records[0], line, report, digest, find)
+                    if follower is None:
                         return None
                 line += 1
             if follower is not None and block:
                 follower.feed(line, block)
     return None if follower is None else (follower.done(), follower.columns)
+
+
+def _begun(
+    path: Path, record: Any, line: int, report: Report, digest: Digest, find: Find
+) -> Follower | None:
+    """Begin with the first record; None if it is no header that can be used."""
+    try:
+        return Follower(path, _header(record, line), report, digest, find)
+    except (_Unusable, ShapeError) as problem:
+        report(Problem(str(path), line, str(problem)))
+        return None
 
 
 def _header(record: Any, line: int) -> Header:
@@ -454,7 +462,7 @@ class Follower:
         if record.received is None:
             raise ShapeError(f"{record.action} consumes a message, and none is named")
         ends = record.received[1:5]
-        if not (len(ends) == 4 and type(ends[1]) is int):
+        if len(ends) != 4 or type(ends[1]) is not int:
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
         digest = self._digest(message, arrived._asdict())

@@ -6,6 +6,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
@@ -18,6 +20,7 @@ from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.traceparquet import SCHEMA
 from raincheck.impl.recording.sequencer import TraceWriter
 from raincheck.impl.simulation.group import Link, Simulator
 
@@ -182,6 +185,32 @@ def test_what_a_recorder_writes_is_taken_by_the_fast_path(
     slow = [text for text in judged if b'"kind":"event"' in text]
     assert events > 5
     assert slow == []
+
+
+def test_rows_of_parquet_are_taken_like_lines(tmp_path: Path) -> None:
+    lived("flush", tmp_path)
+    (before,) = verdicts(tmp_path)
+    for path in tmp_path.glob("*.jsonl"):
+        write_rows(path)
+        path.unlink()
+
+    (verdict,) = verdicts(tmp_path)
+
+    assert (verdict.verdict, verdict.problems) == ("holds", [])
+    assert (verdict.actions, verdict.conforming) == (before.actions, before.conforming)
+
+
+def write_rows(path: Path) -> None:
+    """The file's records in Parquet, as the format's page says."""
+    rows = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        row = {name: record.get(name) for name in SCHEMA.names}
+        for name in ("args", "received", "sent", "changed"):
+            row[name] = json.dumps(record[name], separators=(",", ":")) if name in record else None
+        row["header"] = line if record["kind"] == "header" else None
+        rows.append(row)
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path.with_suffix(".parquet"))
 
 
 Record = dict[str, Any]
