@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.field.stack.layer_traces import traced
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace import follower
 from raincheck.conformance.trace.checker import RunVerdict
@@ -21,8 +21,7 @@ from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.trace.traceparquet import SCHEMA
-from raincheck.impl.recording.sequencer import TraceWriter
-from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.simulation.group import Link
 
 WALKED = ("flush", "gms", "nakack", "raincore", "stable", "state_transfer", "unicast")
 LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer")
@@ -47,7 +46,9 @@ def lived(protocol: str, folder: Path) -> None:
     if protocol == "raincore":
         record_ring(folder)
         return
-    group = Traced(folder, protocol, link=Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005)))
+    group = TracedGroup(
+        folder, (protocol,), link=Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005))
+    )
     group.start("a", "b")
     group.run_until(lambda: group.in_one_view("a", "b"))
     group.start("c")
@@ -55,24 +56,7 @@ def lived(protocol: str, folder: Path) -> None:
     for name in "abc":
         group.send(name, [bytes(700)] * 4)
     group.run(1.0)
-    for core, recorder, writer in group.files:
-        recorder.footer(core)
-        writer.close()
-
-
-class Traced(Simulator):
-    """A group of which one layer is traced, from each life's first event on."""
-
-    def __init__(self, folder: Path, protocol: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.folder, self.protocol = folder, protocol
-        self.files: list[Any] = []
-
-    def _add(self, name: str, incarnation: int) -> None:
-        super()._add(name, incarnation)
-        stack = self[name].stack
-        writer = TraceWriter(self.folder, "run", stack.address, protocol=self.protocol)
-        self.files.append((*traced(stack, self.protocol, "run", "abc", writer), writer))
+    group.end()
 
 
 def verdicts(folder: Path) -> list[RunVerdict]:
