@@ -56,9 +56,11 @@ def compare(sent: Table, received: Table, *, fifo: bool) -> Compared:
     found = place >= 0
     same = found.copy()
     same[found] = sent[place[found], DIGEST] == received[found, DIGEST]
-    lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
-    bad = [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
-    bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
+    bad: list[Bad] = []
+    if not same.all():
+        lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
+        bad += [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
+        bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
     parts = (received[same, INDEX], sent[place[same], INDEX], numbered[same])
     origins = np.stack(parts, axis=1)
     return Compared(news(origins), bad)
@@ -66,9 +68,11 @@ def compare(sent: Table, received: Table, *, fifo: bool) -> Compared:
 
 def news(origins: Table) -> Table:
     """The origins, sorted, without those that tell nothing new of the sender."""
+    if len(origins) < 2:
+        return origins
     origins = origins[np.argsort(origins[:, 0], kind="stable")]
     furthest = np.maximum.accumulate(origins[:, 1])
-    return origins[np.diff(furthest, prepend=-1) > 0]
+    return origins[np.append(True, furthest[1:] > furthest[:-1])]
 
 
 def _places(known: Numbers, wanted: Numbers) -> Numbers:

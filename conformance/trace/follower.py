@@ -33,6 +33,7 @@ from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
 from .records import DECODER, Address, Event, Footer, Header, Sent
 from .tracefile import PROTOCOLS, count_lines, decode_block, read_blocks, split_lines
 
+_FOOTER: Final = b'{"kind":"footer"'
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
 
@@ -168,16 +169,13 @@ class Follower:
 
     def feed(self, line: int, block: bytes) -> None:
         """Check the records of a block of lines, the first of which is number `line`."""
-        records = self._decoded(block)
-        if records is not None:
-            self._fold(line, records, block)
-            return
-        # Most often it is the last line that is no event, but the footer.
+        # The last line may be no event, but the footer.
         cut = block.rfind(b"\n", 0, -1) + 1
-        records = self._decoded(block[:cut])
-        if records:
-            self._fold(line, records, block)
-            line, block = line + len(records), block[cut:]
+        events = block[:cut] if block.startswith(_FOOTER, cut) else block
+        records = self._decoded(events)
+        if records is not None:
+            self._fold(line, records, events)
+            line, block = line + len(records), block[len(events) :]
         for number, text in enumerate(split_lines(block), line):
             records = self._decoded(text)
             if records is not None:
