@@ -90,7 +90,7 @@ def _in_parts() -> Plant:
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.follower": {
-        "check_file: report(Problem(str(path), line, str(problem)))": unsure(
+        "_begun: report(Problem(str(path), line, str(problem)))": unsure(
             "version 9: this reader knows version 1",
             _header(version=9),
             then="there is no file of node b",
@@ -255,11 +255,17 @@ PLANTED: Final[dict[str, Planted]] = {
             breaks=TypeError,
             why="the name that is missing is needed to go on",
         ),
-        f"{_RECEIVED}… is no id of a message": unsure(
+        f"{_RECEIVED}len(ends) != 4": unsure(
             "received: ['fifo', 'b'] is no id of a message",
             at("a", 4, received=["fifo", "b"]),
-            then="is not an id of channel 'fifo' between",
-            why="no channel has an id like this either",
+            breaks=IndexError,
+            why="what is not there cannot be looked at",
+        ),
+        f"{_RECEIVED}type(ends[1]) is not int": unsure(
+            "received: ['fifo', 'b', 'x', 'a', 0, 1] is no id of a message",
+            at("a", 4, received=["fifo", "b", "x", "a", 0, 1]),
+            breaks=ValueError,
+            why="which of its lives a process is in is a number wherever ids are read",
         ),
         f"{_RECEIVED}it comes from …, and the sender is …": unsure(
             "received: it comes from ['b', 0], and the sender is c", at("a", 4, args__sender="c")

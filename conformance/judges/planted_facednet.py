@@ -71,7 +71,7 @@ _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', 
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
-        f"{_COMPARE}bad = [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
+        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
         f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },

@@ -173,14 +173,14 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "trace.traceparquet": {
-        "read_parquet: not a Parquet file: …": _parquet(
+        "_rows: not a Parquet file: …": _parquet(
             "not a Parquet file", lambda path: path.write_text("nonsense, and more of it")
         ),
-        "read_parquet: missing columns: …": _parquet(
+        "_rows: missing columns: …": _parquet(
             "missing columns: run, protocol",
             lambda path: pq.write_table(pa.table({"kind": ["header"]}), path),
         ),
-        "read_parquet: cannot be read any further (…)": _parquet(
+        "_rows: cannot be read any further (…)": _parquet(
             "cannot be read any further ('utf-8' codec can't decode", _other_column("run", b"\xff")
         ),
         "_records: not a trace record: …": _parquet(

@@ -19,6 +19,8 @@ from .columns import DIGEST, INDEX, NUMBER, Columns, Table, ends_of
 
 ABSENT: Final = "absent"
 CONTENTS: Final = "contents"
+FEW: Final = 256
+"""Rows that are sooner looked up one by one than all at once."""
 UNNUMBERED: Final = -1
 """In place of the number that a message has in a FIFO channel: a datagram has none."""
 Numbers: TypeAlias = npt.NDArray[np.int64]
@@ -47,56 +49,62 @@ class Compared:
 
 def compare(sent: Table, received: Table, *, fifo: bool) -> Compared:
     """Compare both ends of a channel, or of a datagrams' channel's block."""
-    if fifo:
-        numbers, first = np.unique(sent[:, NUMBER], return_index=True)
-        known = sent[first]
-        wanted = received[:, NUMBER] + _lag(numbers, known[:, DIGEST], received)
-        found, place = _places(numbers, wanted)
-    else:
-        # Of a datagram that was sent several times the first sending counts.
-        digests, first = np.unique(sent[:, DIGEST], return_index=True)
-        known = sent[first]
-        found, place = _places(digests, received[:, DIGEST])
+    key = NUMBER if fifo else DIGEST
     numbered = received[:, NUMBER] if fifo else np.full(len(received), UNNUMBERED)
+    # Of a datagram that was sent several times the first sending counts.
+    place = _places(sent[:, key], received[:, key] + (_lag(sent, received) if fifo else 0))
+    found = place >= 0
     same = found.copy()
-    same[found] = known[place[found], DIGEST] == received[found, DIGEST]
-    lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
-    bad = [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
-    bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
-    parts = (received[same, INDEX], known[place[same], INDEX], numbered[same])
+    same[found] = sent[place[found], DIGEST] == received[found, DIGEST]
+    bad: list[Bad] = []
+    if not same.all():
+        lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
+        bad += [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
+        bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
+    parts = (received[same, INDEX], sent[place[same], INDEX], numbered[same])
     origins = np.stack(parts, axis=1)
     return Compared(news(origins), bad)
 
 
 def news(origins: Table) -> Table:
     """The origins, sorted, without those that tell nothing new of the sender."""
+    if len(origins) < 2:
+        return origins
     origins = origins[np.argsort(origins[:, 0], kind="stable")]
     furthest = np.maximum.accumulate(origins[:, 1])
-    return origins[np.diff(furthest, prepend=-1) > 0]
+    return origins[np.append(True, furthest[1:] > furthest[:-1])]
 
 
-def _places(known: Numbers, wanted: Numbers) -> tuple[npt.NDArray[np.bool_], Numbers]:
-    """Which of those wanted are among the known, which are sorted; and where."""
+def _places(known: Numbers, wanted: Numbers) -> Numbers:
+    """Of each that is wanted the first place where it is known, -1 if it is not."""
+    if len(known) + len(wanted) < FEW:
+        where: dict[int, int] = {}
+        for place, each in enumerate(known.tolist()):
+            where.setdefault(each, place)
+        return np.array([where.get(each, -1) for each in wanted.tolist()], dtype=np.int64)
     if not len(known):
-        return np.zeros(len(wanted), dtype=bool), np.zeros(len(wanted), dtype=np.int64)
-    place = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    return known[place] == wanted, place
+        return np.full(len(wanted), -1)
+    distinct, first = np.unique(known, return_index=True)
+    at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    return np.where(distinct[at] == wanted, first[at], -1)
 
 
-def _lag(numbers: Numbers, digests: Numbers, received: Table) -> int:
+def _lag(sent: Table, received: Table) -> int:
     """How many messages of a FIFO channel were sent before its receiver took any.
 
     A process takes nothing before it is a member, and counts from there; who sends may have taken
     it for one already. From then on nothing may be missing: one number fits a channel as a whole.
     """
-    if not len(received) or not len(numbers):
+    if not len(received) or not len(sent):
         return 0
-    begins, contents = int(received[0, NUMBER]), received[0, DIGEST]
+    numbers = sent[:, NUMBER]
     # What it took first must be there, and be the same; the rest is not there, or the same.
-    lags = numbers[digests == contents] - begins
-    for lag in lags[(lags >= 0) & (lags < numbers[-1])]:
-        found, place = _places(numbers, received[:, NUMBER] + lag)
-        if (digests[place[found]] == received[found, DIGEST]).all():
+    lags = np.unique(numbers[sent[:, DIGEST] == received[0, DIGEST]]) - received[0, NUMBER]
+    for lag in lags[(lags >= 0) & (lags < numbers.max())]:
+        place = _places(numbers, received[:, NUMBER] + lag)
+        found = place >= 0
+        same = sent[place[found], DIGEST] == received[found, DIGEST]
+        if found[0] and same.all():
             return int(lag)
     return 0
 

@@ -33,6 +33,7 @@ from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
 from .records import DECODER, Address, Event, Footer, Header, Sent
 from .tracefile import PROTOCOLS, count_lines, decode_block, read_blocks, split_lines
 
+_FOOTER: Final = b'{"kind":"footer"'
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
 
@@ -85,16 +86,24 @@ def check_file(
             while follower is None and block:
                 head, newline, block = block.partition(b"\n")
                 for batch in decode_block(path, line, head + newline, report, DECODER):
-                    try:
-                        header = _header(batch.records[0], line)
-                        follower = Follower(path, header, report, digest, find)
-                    except (_Unusable, ShapeError) as problem:
-                        report(Problem(str(path), line, str(problem)))
+                    follower = _begun(path, batch.records[0], line, report, digest, find)
+                    if follower is None:
                         return None
                 line += 1
             if follower is not None and block:
                 follower.feed(line, block)
     return None if follower is None else (follower.done(), follower.columns)
+
+
+def _begun(
+    path: Path, record: Any, line: int, report: Report, digest: Digest, find: Find
+) -> Follower | None:
+    """Begin with the first record; None if it is no header that can be used."""
+    try:
+        return Follower(path, _header(record, line), report, digest, find)
+    except (_Unusable, ShapeError) as problem:
+        report(Problem(str(path), line, str(problem)))
+        return None
 
 
 def _header(record: Any, line: int) -> Header:
@@ -160,16 +169,13 @@ class Follower:
 
     def feed(self, line: int, block: bytes) -> None:
         """Check the records of a block of lines, the first of which is number `line`."""
-        records = self._decoded(block)
-        if records is not None:
-            self._fold(line, records, block)
-            return
-        # Most often it is the last line that is no event, but the footer.
+        # The last line may be no event, but the footer.
         cut = block.rfind(b"\n", 0, -1) + 1
-        records = self._decoded(block[:cut])
-        if records:
-            self._fold(line, records, block)
-            line, block = line + len(records), block[cut:]
+        events = block[:cut] if block.startswith(_FOOTER, cut) else block
+        records = self._decoded(events)
+        if records is not None:
+            self._fold(line, records, events)
+            line, block = line + len(records), block[len(events) :]
         for number, text in enumerate(split_lines(block), line):
             records = self._decoded(text)
             if records is not None:
@@ -454,7 +460,7 @@ class Follower:
         if record.received is None:
             raise ShapeError(f"{record.action} consumes a message, and none is named")
         ends = record.received[1:5]
-        if not (len(ends) == 4 and type(ends[1]) is int):
+        if len(ends) != 4 or type(ends[1]) is not int:
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
         digest = self._digest(message, arrived._asdict())

@@ -15,7 +15,7 @@ from raincheck.conformance.errors import UsageError
 
 from .batches import Batch, Problem, Report
 from .events import DECODER, FORMAT_VERSION, Header, Record
-from .traceparquet import read_parquet
+from .traceparquet import parquet_lines, read_parquet
 
 CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
@@ -86,6 +86,9 @@ def usable_header(path: Path, record: Record, report: Report) -> Header | None:
 
 def read_blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
     """Yield (number of its first line, whole lines), as they stand in the file."""
+    if path.suffix == ".parquet":
+        yield from parquet_lines(path, report)
+        return
     line = 1
     try:
         for line, block in _blocks(path, report):

@@ -11,6 +11,7 @@ import pytest
 
 from raincheck.conformance.bindings.recorded import FromFaces
 from raincheck.conformance.replay.replay import Cores
+from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.columns import Channel, Table, stable_digest
@@ -269,8 +270,12 @@ def test_contents_are_compared_at_both_ends(traces: Records, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("taken", "lag"), [("xyz", 0), ("yz", 1), ("z", 2), ("x", 0), ("xz", 0), ("w", 0)]
 )
-def test_what_was_sent_before_a_process_was_a_member_is_passed_over(taken: str, lag: int) -> None:
+@pytest.mark.parametrize("few", [0, channels_compared.FEW])
+def test_what_was_sent_before_a_process_was_a_member_is_passed_over(
+    taken: str, lag: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It counts from the first that it takes; what is missing behind that is not made to fit."""
+    monkeypatch.setattr(channels_compared, "FEW", few)
 
     def rows(contents: str) -> Table:
         channel = Channel('["fifo","a",0,"b",1]', fifo=True)

@@ -6,11 +6,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.field.stack.layer_traces import traced
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace import follower
 from raincheck.conformance.trace.checker import RunVerdict
@@ -18,8 +20,8 @@ from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
-from raincheck.impl.recording.sequencer import TraceWriter
-from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.conformance.trace.traceparquet import SCHEMA
+from raincheck.impl.simulation.group import Link
 
 WALKED = ("flush", "gms", "nakack", "raincore", "stable", "state_transfer", "unicast")
 LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer")
@@ -44,7 +46,9 @@ def lived(protocol: str, folder: Path) -> None:
     if protocol == "raincore":
         record_ring(folder)
         return
-    group = Traced(folder, protocol, link=Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005)))
+    group = TracedGroup(
+        folder, (protocol,), link=Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005))
+    )
     group.start("a", "b")
     group.run_until(lambda: group.in_one_view("a", "b"))
     group.start("c")
@@ -52,24 +56,7 @@ def lived(protocol: str, folder: Path) -> None:
     for name in "abc":
         group.send(name, [bytes(700)] * 4)
     group.run(1.0)
-    for core, recorder, writer in group.files:
-        recorder.footer(core)
-        writer.close()
-
-
-class Traced(Simulator):
-    """A group of which one layer is traced, from each life's first event on."""
-
-    def __init__(self, folder: Path, protocol: str, **settings: Any) -> None:
-        super().__init__(**settings)
-        self.folder, self.protocol = folder, protocol
-        self.files: list[Any] = []
-
-    def _add(self, name: str, incarnation: int) -> None:
-        super()._add(name, incarnation)
-        stack = self[name].stack
-        writer = TraceWriter(self.folder, "run", stack.address, protocol=self.protocol)
-        self.files.append((*traced(stack, self.protocol, "run", "abc", writer), writer))
+    group.end()
 
 
 def verdicts(folder: Path) -> list[RunVerdict]:
@@ -182,6 +169,32 @@ def test_what_a_recorder_writes_is_taken_by_the_fast_path(
     slow = [text for text in judged if b'"kind":"event"' in text]
     assert events > 5
     assert slow == []
+
+
+def test_rows_of_parquet_are_taken_like_lines(tmp_path: Path) -> None:
+    lived("flush", tmp_path)
+    (before,) = verdicts(tmp_path)
+    for path in tmp_path.glob("*.jsonl"):
+        write_rows(path)
+        path.unlink()
+
+    (verdict,) = verdicts(tmp_path)
+
+    assert (verdict.verdict, verdict.problems) == ("holds", [])
+    assert (verdict.actions, verdict.conforming) == (before.actions, before.conforming)
+
+
+def write_rows(path: Path) -> None:
+    """The file's records in Parquet, as the format's page says."""
+    rows = []
+    for line in path.read_text().splitlines():
+        record = json.loads(line)
+        row = {name: record.get(name) for name in SCHEMA.names}
+        for name in ("args", "received", "sent", "changed"):
+            row[name] = json.dumps(record[name], separators=(",", ":")) if name in record else None
+        row["header"] = line if record["kind"] == "header" else None
+        rows.append(row)
+    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path.with_suffix(".parquet"))
 
 
 Record = dict[str, Any]
