@@ -147,11 +147,11 @@ class Nakack:
         """The layer above multicasts (N1, N7)."""
         self._guard("Multicast", "Open(n)", self.open, self.sent)
         self.sent = seqno = self.sent + 1
-        self.stream[self.me].accept(seqno, Held(self.view, event.content))
+        self.stream[self.me].accept(seqno, Held(self.view, event.content, event.raw))
         if not self.others:
             self.lowest = seqno
             return []
-        return [Data(self.others, self.me, seqno, self.view, event.content)]
+        return [Data(self.others, self.me, seqno, self.view, event.raw)]
 
     def _announce(self, _event: Announce) -> list[Effect]:
         """A multicast has not been acknowledged by all: say how far the stream goes."""
@@ -172,7 +172,7 @@ class Nakack:
 
     def _receive_data(self, event: ReceiveData) -> list[Effect]:
         """A multicast arrives (N1, N8)."""
-        _, source, seqno, view, content = event
+        _, source, seqno, view, content, raw = event
         stream = self.stream.get(source)
         if stream is None:
             return [Dropped("multicast_of_non_member")]
@@ -185,7 +185,7 @@ class Nakack:
         if seqno > stream.delivered + 2 * self.window:
             self._hear(stream, seqno)
             return [Dropped("beyond_multicast_window")]
-        stream.accept(seqno, Held(view, content))
+        stream.accept(seqno, Held(view, content, raw))
         return []
 
     def _receive_alive(self, event: ReceiveAlive) -> list[Effect]:
@@ -220,8 +220,8 @@ class Nakack:
         if stream is None:
             return []
         return [
-            Data((sender,), source, seqno, held.view, held.content)
-            for seqno, held in stream.kept(missing, 2 * self.window)
+            Data((sender,), source, seqno, view, raw)
+            for seqno, view, raw in stream.kept(missing, 2 * self.window)
         ]
 
     def _deliver(self, event: Deliver) -> list[Effect]:
