@@ -54,7 +54,7 @@ class FlushLayer(Layer):
     """One member's part in flushes."""
 
     name = "flush"
-    words_count = 2
+    precedence = 2
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)

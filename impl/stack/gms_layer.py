@@ -82,7 +82,7 @@ class GmsLayer(Layer):
     """One member's part in the membership."""
 
     name = "gms"
-    words_count = 3
+    precedence = 3
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)

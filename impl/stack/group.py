@@ -157,7 +157,7 @@ class Group:
         """Whom this member waits for, each with what it waits for."""
         found: dict[Address, str] = {}
         if self.membership.running:
-            for layer in sorted(self.layers, key=lambda layer: layer.words_count):
+            for layer in sorted(self.layers, key=lambda layer: layer.precedence):
                 found |= layer.missing(now)
         return found
 

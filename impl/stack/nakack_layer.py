@@ -88,7 +88,7 @@ class NakackLayer(Layer):
     """The streams of all members, as one member has them."""
 
     name = "nakack"
-    words_count = 1
+    precedence = 1
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
