@@ -73,10 +73,12 @@ class Nakack:
         self.repairs = repairs or Repairs()
         self.status = "joining"
         self.view = 0
+        self._newest = 0  # the view whose bundles are passed up
         self.members: tuple[Address, ...] = ()
         self.others: tuple[Address, ...] = ()
         self.sent = 0
         self.acked: dict[Address, int] = {}  # how far each other member has delivered my stream
+        self.lowest = 0  # of these; all that is sent where there is nobody else
         self.owed: set[Address] = set()  # whom an acknowledgement is owed
         self.stream: dict[Address, Stream] = {}
         self.departed: dict[Address, Stream] = {}  # kept until all are in this view
@@ -103,6 +105,7 @@ class Nakack:
         self.status = "member"
         self._be_in(view, members)
         self.acked = dict.fromkeys(self.others, 0)
+        self._count()
         self.stream = {member: Stream() for member in members}
 
     def handle(self, event: Event) -> list[Effect]:
@@ -113,11 +116,6 @@ class Nakack:
         return self._handlers[kind](event)
 
     # ------------------------------------------------------------------ to look at
-
-    @property
-    def lowest(self) -> int:
-        """How far all others have acknowledged this member's stream."""
-        return min(self.acked.values(), default=self.sent)
 
     @property
     def open(self) -> bool:
@@ -136,8 +134,7 @@ class Nakack:
     def next(self, source: Address) -> Held | None:
         """What `Deliver` would pass up of that stream."""
         stream = self.stream.get(source)
-        tag = self.view if self.repairs.view_tag else _ANY_VIEW
-        return None if stream is None else stream.next(tag)
+        return None if stream is None else stream.next(self._newest)
 
     def may_purge(self, source: Address, at: int) -> bool:
         """Whether `Purge` is enabled."""
@@ -150,10 +147,11 @@ class Nakack:
         """The layer above multicasts (N1, N7)."""
         self._guard("Multicast", "Open(n)", self.open, self.sent)
         self.sent = seqno = self.sent + 1
-        self.stream[self.me].accept(seqno, Held(self.view, event.content))
+        self.stream[self.me].accept(seqno, Held(self.view, event.content, event.raw))
         if not self.others:
+            self.lowest = seqno
             return []
-        return [Data(self.others, self.me, seqno, self.view, event.content)]
+        return [Data(self.others, self.me, seqno, self.view, event.raw)]
 
     def _announce(self, _event: Announce) -> list[Effect]:
         """A multicast has not been acknowledged by all: say how far the stream goes."""
@@ -174,7 +172,7 @@ class Nakack:
 
     def _receive_data(self, event: ReceiveData) -> list[Effect]:
         """A multicast arrives (N1, N8)."""
-        _, source, seqno, view, content = event
+        _, source, seqno, view, content, raw = event
         stream = self.stream.get(source)
         if stream is None:
             return [Dropped("multicast_of_non_member")]
@@ -187,7 +185,7 @@ class Nakack:
         if seqno > stream.delivered + 2 * self.window:
             self._hear(stream, seqno)
             return [Dropped("beyond_multicast_window")]
-        stream.accept(seqno, Held(view, content))
+        stream.accept(seqno, Held(view, content, raw))
         return []
 
     def _receive_alive(self, event: ReceiveAlive) -> list[Effect]:
@@ -202,6 +200,7 @@ class Nakack:
             self.owed.add(sender)
         if self.acked[sender] < delivered <= self.sent:
             self.acked[sender] = delivered
+            self._count()
         return []
 
     def _ask(self, event: Ask) -> list[Effect]:
@@ -221,8 +220,8 @@ class Nakack:
         if stream is None:
             return []
         return [
-            Data((sender,), source, seqno, held.view, held.content)
-            for seqno, held in stream.kept(missing, 2 * self.window)
+            Data((sender,), source, seqno, view, raw)
+            for seqno, view, raw in stream.kept(missing, 2 * self.window)
         ]
 
     def _deliver(self, event: Deliver) -> list[Effect]:
@@ -305,6 +304,7 @@ class Nakack:
         new = {m for m in self.others if m in joiners or m not in streams}
         self.stream = {m: Stream() if m in new else streams[m] for m in members}
         self.acked = {m: own if m in new else acked[m] for m in self.others}
+        self._count()
         self.owed.intersection_update(m for m in members if m not in new)
         for stream in self.stream.values():
             stream.holder = None
@@ -317,6 +317,7 @@ class Nakack:
         self._be_in(number, members)
         places = dict(digest.entries)
         self.acked = dict.fromkeys(self.others, 0)
+        self._count()
         self.stream = {m: Stream(places.get(m, 0) if m != self.me else 0) for m in members}
         return []
 
@@ -324,7 +325,11 @@ class Nakack:
 
     def _be_in(self, view: int, members: tuple[Address, ...]) -> None:
         self.view, self.members = view, members
+        self._newest = view if self.repairs.view_tag else _ANY_VIEW
         self.others = tuple(member for member in members if member != self.me)
+
+    def _count(self) -> None:
+        self.lowest = min(self.acked.values(), default=self.sent)
 
     def _hear(self, stream: Stream, at: int) -> None:
         """The stream goes up to `at`, as somebody says."""

@@ -1,7 +1,8 @@
 """What goes into NAKACK and what comes out of it: events and effects.
 
 An event is one action of `spec/Nakack.tla`, with the same name and fields. A multicast is a bundle
-of messages; nobody here looks into its content.
+of messages: its content is what is passed up, and `raw` what is transmitted, once and again. Nobody
+here looks into them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ class Multicast(NamedTuple):
     """The layer above multicasts (N1, N7)."""
 
     content: Any
+    raw: bytes
 
 
 class Announce(NamedTuple):
@@ -34,6 +36,7 @@ class ReceiveData(NamedTuple):
     seqno: int
     view: int
     content: Any
+    raw: bytes
 
 
 class ReceiveAlive(NamedTuple):
@@ -151,7 +154,7 @@ class Data(NamedTuple):
     source: Address
     seqno: int
     view: int
-    content: Any
+    raw: bytes
 
 
 class Nak(NamedTuple):

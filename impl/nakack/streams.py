@@ -27,10 +27,11 @@ class Repairs:
 
 
 class Held(NamedTuple):
-    """A multicast that is kept: the view that it was sent in, and what is in it."""
+    """A multicast that waits: the view that it was sent in, what is in it, and its datagram."""
 
     view: int
     content: Any
+    raw: bytes
 
 
 class Stream:
@@ -56,7 +57,8 @@ class Stream:
         self.frozen = False  # nothing beyond `heard` is taken any more
         self.holder: Address | None = None  # who has more of it than is here
         self.buffer: dict[int, Held] = {}  # not delivered yet
-        self.retained: dict[int, Held] = {}  # delivered, in order, and not purged
+        # Delivered, in order, and not purged: the view and the datagram, which is all it takes.
+        self.retained: dict[int, tuple[int, bytes]] = {}
 
     def accept(self, seqno: int, held: Held) -> None:
         """Keep a bundle that has not arrived before."""
@@ -74,16 +76,17 @@ class Stream:
     def deliver(self) -> None:
         """Pass the next bundle up, and retain it."""
         self.delivered += 1
-        self.retained[self.delivered] = self.buffer.pop(self.delivered)
+        view, _, raw = self.buffer.pop(self.delivered)
+        self.retained[self.delivered] = view, raw
 
-    def kept(self, wanted: Gaps, most: int) -> Iterator[tuple[int, Held]]:
-        """Those bundles that are kept here, so many at most."""
+    def kept(self, wanted: Gaps, most: int) -> Iterator[tuple[int, int, bytes]]:
+        """Those bundles that are kept here, so many at most: number, view, datagram."""
         for low, high in wanted:
             for seqno in range(low, min(high, low + most) + 1):
                 held = self.buffer.get(seqno) or self.retained.get(seqno)
                 if held is not None and most > 0:
                     most -= 1
-                    yield seqno, held
+                    yield seqno, held[0], held[-1]
 
     def covers(self, stable: int) -> bool:
         """Whether something up to there is kept."""

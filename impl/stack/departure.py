@@ -27,14 +27,14 @@ class Departure:
             self._out("")
         elif membership.status == "member" and not unsent:
             group.down(Leave(), now)
-            membership.status = "leaving"
+            membership.become("leaving")
             while group.advance(now):
                 pass
         if membership.status == "leaving":
             group.down(Drain(), now)
             if group.drained:
                 group.down(Stop(), now)
-                membership.status = "stopped"
+                membership.become("stopped")
                 if membership.others:
                     self._goodbye.start(membership.others, now)
                 else:

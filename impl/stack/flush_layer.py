@@ -43,7 +43,7 @@ from raincheck.impl.sequencer.events import Data
 from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
 
 from .layer import Ground, Layer
-from .passing import Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
+from .passing import Bundle, Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
 from .timers import NEVER
 
 Indication: TypeAlias = Block | Unblock | LatchOpened
@@ -54,7 +54,7 @@ class FlushLayer(Layer):
     """One member's part in flushes."""
 
     name = "flush"
-    words_count = 2
+    precedence = 2
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
@@ -79,6 +79,8 @@ class FlushLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """What GMS wants, views, and the messages of FLUSH."""
         match event:
+            case Bundle():
+                self.above.up(event, now)
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
             case Fetched(fetches):

@@ -65,6 +65,7 @@ from .failure_detection import FailureDetection
 from .gms_bodies import answers_of, arrival, body_of
 from .layer import Ground, Layer
 from .passing import (
+    Bundle,
     Found,
     Install,
     Joined,
@@ -81,7 +82,7 @@ class GmsLayer(Layer):
     """One member's part in the membership."""
 
     name = "gms"
-    words_count = 3
+    precedence = 3
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
@@ -111,6 +112,8 @@ class GmsLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Views, and the messages of members."""
         match event:
+            case Bundle():
+                pass
             case Mail(source, body):
                 self._mail(source, body, event, now)
                 return
@@ -228,7 +231,7 @@ class GmsLayer(Layer):
         self._places.learn([placed])
         membership.view = view
         if membership.status == "joining":
-            membership.status = "member"
+            membership.become("member")
 
     # ------------------------------------------------------------------ one step after another
 

@@ -65,6 +65,9 @@ class Group:
         self.layers = [kind(ground) for kind in kinds]
         self._floor, self._application = Floor(ground), Application(ground)
         piled([self._floor, *self.layers, self._application])
+        self._stepping = self._having("step")
+        self._settling = self._having("settle")
+        self._timed = self._having("deadline")
         self._takes: dict[type[Any], Callable[[Any, Any, bytes, float], None]] = {}
         for layer in self.layers:
             self._takes |= layer.takes
@@ -72,6 +75,14 @@ class Group:
         self.flush = self.find(FlushLayer)
         self.unicast = self.find(UnicastLayer)
         self.state = self.find(StateTransferLayer)
+
+    def _having(self, method: str) -> list[Layer]:
+        """The layers that do something there."""
+        return [
+            layer
+            for layer in self.layers
+            if getattr(type(layer), method) is not getattr(Layer, method)
+        ]
 
     def find(self, kind: type[L]) -> L:
         """Return the layer of that kind."""
@@ -102,9 +113,10 @@ class Group:
         membership = self.membership
         if membership.status == "left":
             return False
-        return any(
-            layer.step(now) for layer in self.layers if membership.running or layer.steps_always
-        )
+        for layer in self._stepping:
+            if (membership.running or layer.steps_always) and layer.step(now):
+                return True
+        return False
 
     def settle(self, now: float) -> None:
         """No more steps: acknowledge, and tell what there is to tell.
@@ -112,20 +124,20 @@ class Group:
         Nothing is sent again here: the answer may be waiting in the socket. The timer comes after
         all that has arrived.
         """
-        for layer in self.layers:
+        for layer in self._settling:
             layer.settle(now)
 
     def deadline(self) -> float:
         """When something is due."""
         if self.membership.over:
             return NEVER
-        return min([layer.deadline() for layer in self.layers])
+        return min([layer.deadline() for layer in self._timed])
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
         if self.deadline() > now:
             return
-        for layer in self.layers:
+        for layer in self._timed:
             if self.membership.running or layer.steps_always:
                 layer.handle_timer(now)
 
@@ -145,7 +157,7 @@ class Group:
         """Whom this member waits for, each with what it waits for."""
         found: dict[Address, str] = {}
         if self.membership.running:
-            for layer in sorted(self.layers, key=lambda layer: layer.words_count):
+            for layer in sorted(self.layers, key=lambda layer: layer.precedence):
                 found |= layer.missing(now)
         return found
 

@@ -77,8 +77,8 @@ class Layer:
     """One protocol in a stack; on its own it passes everything on."""
 
     name: ClassVar[str] = ""
-    words_count: ClassVar[int] = 0
-    """Whose words say why a member is waited for, where several wait for it: the greatest."""
+    precedence: ClassVar[int] = 0
+    """Where several layers wait for one member, the one with the greatest says for what."""
 
     steps_always: ClassVar[bool] = False
     """Whether it takes steps, and its timers fire, also while this process is no member."""

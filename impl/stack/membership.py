@@ -15,8 +15,7 @@ class Membership:
 
     def __init__(self, me: Address) -> None:
         self.me = me
-        self.status = "joining"
-        """Then "member", "leaving", "stopped" (it has drained, and says goodbye), "left"."""
+        self.become("joining")
         self.view: View | None = None
         """The view installed last, kept when this process is out."""
         self.held: tuple[View, ...] = ()
@@ -28,15 +27,13 @@ class Membership:
         self.gone: Set[Address] = frozenset()
         """For good: left, replaced, or left out by a leader."""
 
-    @property
-    def running(self) -> bool:
+    def become(self, status: str) -> None:
+        """Be "joining", "member", "leaving", "stopped" (it says goodbye), or "left"."""
+        self.status = status
+        self.running = status in ("member", "leaving")
         """Whether this process takes part in the group."""
-        return self.status in ("member", "leaving")
-
-    @property
-    def over(self) -> bool:
+        self.over = status in ("stopped", "left")
         """Whether it does not any more."""
-        return self.status in ("stopped", "left")
 
     @property
     def members(self) -> tuple[Address, ...]:

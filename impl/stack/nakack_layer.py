@@ -88,7 +88,7 @@ class NakackLayer(Layer):
     """The streams of all members, as one member has them."""
 
     name = "nakack"
-    words_count = 1
+    precedence = 1
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
@@ -190,7 +190,7 @@ class NakackLayer(Layer):
             data.clock,
         )
         raw = self.outbox.encode(header, data.payloads)
-        effects = core.handle(Multicast(Bundle(header, data.payloads, raw)))
+        effects = core.handle(Multicast(Bundle(header, data.payloads, raw), raw))
         self._under_way.add(len(raw))
         self._under_way.forget(core.lowest)
         self._retained.add(len(raw))
@@ -208,7 +208,7 @@ class NakackLayer(Layer):
         stream = self.core.stream.get(source)
         arrived = stream.arrived if stream is not None else 0
         content = Bundle(header, payloads, raw)
-        event = ReceiveData(source, source, header.seqno, header.view, content)
+        event = ReceiveData(source, source, header.seqno, header.view, content, raw)
         dropped = self._count(self.core.handle(event))
         if stream is None or (dropped and dropped != "beyond_multicast_window"):
             return
@@ -242,7 +242,7 @@ class NakackLayer(Layer):
         """Somebody lacks bundles of a stream: send again what is kept of them."""
         for effect in self.core.handle(ReceiveNak(nak.source, nak.sender, nak.missing)):
             assert isinstance(effect, Data)
-            self.outbox.send(effect.content.raw, nak.source)
+            self.outbox.send(effect.raw, nak.source)
             self.counters["multicast_retransmitted"] += 1
         if nak.sender == self.me:
             self._announce.start(now)

@@ -59,12 +59,13 @@ class SequencerLayer(Layer):
 
     def up(self, event: Any, now: float) -> None:
         """What NAKACK delivers is in order within a stream; and views come this way."""
+        if isinstance(event, Bundle):
+            header = event.header
+            run = Run(header.sender, header.first, header.size)
+            data = Data(run, header.view, event.payloads, header.position, header.clock)
+            self.apply(self.core.handle(ReceiveData(header.source, data)), now)
+            return
         match event:
-            case Bundle(header, payloads):
-                run = Run(header.sender, header.first, header.size)
-                data = Data(run, header.view, payloads, header.position, header.clock)
-                self.apply(self.core.handle(ReceiveData(header.source, data)), now)
-                return
             case Waits():
                 self._forwards = True
                 return

@@ -213,7 +213,7 @@ class Stack:
         """The member is out of the group."""
         if self._membership.status != "left":
             self._joining.stop()
-            self._membership.status = "left"
+            self._membership.become("left")
             self._goodbye.stop()
             self._group.ground.reports.append(Left(reason))
 

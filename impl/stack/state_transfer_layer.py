@@ -88,7 +88,7 @@ class StateTransferLayer(Layer):
     """One member's part in state transfers."""
 
     name = "state_transfer"
-    words_count = 4
+    precedence = 4
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)

@@ -41,7 +41,7 @@ from raincheck.impl.wire.headers import (
 from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
-from .passing import Found, Install, Joined, Mail, Waits
+from .passing import Bundle, Found, Install, Joined, Mail, Waits
 from .timers import NEVER, Backoff
 
 
@@ -83,7 +83,7 @@ class UnicastLayer(Layer):
         self._sending: dict[Peer, _Sending] = {}
         self._receiving: dict[Peer, _Receiving] = {}
         self._ready: dict[Lane, dict[Peer, None]] = {lane: {} for lane in LANES}
-        self._members: list[Address] = []  # the others in the view
+        self._members: tuple[Address, ...] = ()  # the members of the view
 
     @property
     def core(self) -> Unicast:
@@ -98,13 +98,17 @@ class UnicastLayer(Layer):
 
     def up(self, event: Any, now: float) -> None:
         """Views come this way."""
-        if isinstance(event, Install):
-            self.forget([who for who in self._members if who not in event.placed.view.members])
-        elif isinstance(event, Joined):
-            self.renew()
-        if isinstance(event, Found | Joined | Install):
-            placed = event.rsp.placed if isinstance(event, Joined) else event.placed
-            self._members = [who for who in placed.view.members if who != self.me]
+        match event:
+            case Bundle():
+                pass
+            case Install(placed):
+                self.forget([who for who in self._members if who not in placed.view.members])
+                self._members = placed.view.members
+            case Joined(rsp=rsp):
+                self.renew()
+                self._members = rsp.placed.view.members
+            case Found(placed):
+                self._members = placed.view.members
         self.above.up(event, now)
 
     # ------------------------------------------------------------------ sending
@@ -223,7 +227,7 @@ class UnicastLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Pass up what there is of the lanes that nobody holds up."""
-        passed = self._pass_up(CONTROL, now)
+        passed = bool(self._ready[CONTROL]) and self._pass_up(CONTROL, now)
         if self._ready[STATE] and self.membership.running:
             passed = self._pass_up(STATE, now) or passed
         return passed

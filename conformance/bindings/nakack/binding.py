@@ -18,6 +18,7 @@ from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import Gaps
 from raincheck.impl.nakack.streams import Repairs, Stream
 from raincheck.impl.recording.sequencer import Record
+from raincheck.impl.wire.datagrams import Codec
 from raincheck.model.machine.runs import Address as ModelAddress
 from raincheck.model.nakack import events
 from raincheck.model.nakack import field as field_model
@@ -71,8 +72,9 @@ def _streams(streams: dict[Address, Stream]) -> model.Streams:
 
 
 def _stream(stream: Stream) -> model.Stream:
-    kept = (*stream.buffer.items(), *stream.retained.items())
-    held = tuple(sorted((seqno, each.view) for seqno, each in kept))
+    views = {seqno: held.view for seqno, held in stream.buffer.items()}
+    views |= {seqno: view for seqno, (view, _) in stream.retained.items()}
+    held = tuple(sorted(views.items()))
     holder = ModelAddress(*stream.holder) if stream.holder is not None else None
     return model.Stream(stream.delivered, held, stream.heard, holder, stream.frozen)
 
@@ -82,9 +84,9 @@ def event_of(event: Any) -> Any:
     kind = getattr(core_events, type(event).__name__)
     match event:
         case events.Multicast():
-            return kind(content=None)
+            return kind(None, b"")
         case events.ReceiveData(sender, source, seqno, view):
-            return kind(Address(*sender), Address(*source), seqno, view, None)
+            return kind(Address(*sender), Address(*source), seqno, view, None, b"")
         case events.ReceiveNak(sender, source, missing):
             gaps = tuple((seqno, seqno) for seqno in missing)
             return kind(Address(*sender), Address(*source), gaps)
@@ -125,16 +127,6 @@ def output_of(effect: Any) -> Any:
         case core_events.Delivered(source, seqno, view):
             return events.Delivered(ModelAddress(*source), seqno, view)
     return None
-
-
-def _of_bundles(effect: Any) -> Any:
-    """The same, of a real process: what the bundle's header says, which is what leaves."""
-    if isinstance(effect, core_events.Data):
-        header = effect.content.header
-        return output_of(
-            effect._replace(source=header.source, seqno=header.seqno, view=header.view)
-        )
-    return output_of(effect)
 
 
 def _seqnos(gaps: Gaps) -> tuple[int, ...]:
@@ -231,9 +223,22 @@ BINDING = replace(
         rules=field_model.Rules,
         inputs=field_model.INPUTS,
         handlers=field_model.HANDLERS,
-        output_of=_of_bundles,
         told=frozenset({"Delivered"}),
         parts=field_model.parts,
         numbers=Numbers(),
     ),
 )
+
+
+def of_datagrams(codec: Codec) -> Binding:
+    """Return how the core in a real process is recorded: what is said of what leaves is decoded."""
+    assert BINDING.real is not None
+
+    def said(effect: Any) -> Any:
+        if isinstance(effect, core_events.Data):
+            header: Any = codec.decode(effect.raw).header
+            about = {"source": header.source, "seqno": header.seqno, "view": header.view}
+            return output_of(effect._replace(**about))
+        return output_of(effect)
+
+    return replace(BINDING.real, output_of=said)

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection
 from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
+from raincheck.conformance.bindings.nakack import binding as nakack
 from raincheck.conformance.bindings.recorded import FromFaces
-from raincheck.conformance.bindings.unicast.binding import of_datagrams
+from raincheck.conformance.bindings.unicast import binding as unicast
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.sequencer import Record
 from raincheck.impl.stack.stack import Stack
@@ -30,10 +31,11 @@ def traced(
     binding, real = binding.real or binding, binding.real is not None
     constants: Record = {}
     if protocol == "unicast":
-        binding = of_datagrams(Codec(config.cluster, config.max_bundle))
+        binding = unicast.of_datagrams(Codec(config.cluster, config.max_bundle))
         windows = config.unicast_window, config.unicast_window_bytes
         constants = dict(zip(("window", "window_bytes"), windows, strict=True))
     elif protocol == "nakack":
+        binding = nakack.of_datagrams(Codec(config.cluster, config.max_bundle))
         constants = {"window": config.multicast_window, "retain": config.retain_window}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
