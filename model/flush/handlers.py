@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from . import events as ev
@@ -37,6 +37,7 @@ class Rules:
     from_members: bool = True
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view, in order."""
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from .events import (
@@ -72,6 +72,7 @@ class Rules:
     incarnations: bool = True
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `view`, `promised` and `proposal` are None where there is none."""
 

@@ -16,7 +16,7 @@ from raincheck.model.unicast.field import first_gaps
 
 from . import events as on
 from . import handlers as model
-from .handlers import Answer, Local, Stream, stream_of
+from .handlers import Answer, Local, Stream, Streams
 from .handlers import Rules as SpecRules
 
 
@@ -35,9 +35,9 @@ class Beat(NamedTuple):
 
 def beat(_rules: Rules, me: Local, event: Beat) -> Answer:
     """What `Acknowledge` sends, to whoever watches, and still owed afterwards."""
+    known, sent = dict(me.stream), me.sent
     signs = tuple(
-        on.Alive(to, me.sent, False, (stream_of(me.stream, to) or Stream()).delivered)
-        for to in event.to
+        [on.Alive(to, sent, False, known[to].delivered if to in known else 0) for to in event.to]
     )
     return Accepted(me, signs)
 
@@ -62,26 +62,56 @@ def numbers(stream: Stream, owed: bool) -> list[Any]:
 
 def parts(before: Local, after: Local) -> dict[str, Any]:
     """Return what changed, as a trace has it: of each stream that changed, its numbers."""
-    found: dict[str, Any] = {
-        name: getattr(after, name)
-        for name in ("status", "view", "members", "sent")
-        if getattr(before, name) != getattr(after, name)
-    }
-    tables: dict[str, Callable[[Local], dict[Address, Any]]] = {
-        "acked": lambda me: dict(me.acked),
-        "stream": lambda me: {who: (each, who in me.owed) for who, each in me.stream},
-        "departed": lambda me: {who: (each, False) for who, each in me.departed},
-    }
-    for name, table in tables.items():
-        old, new = table(before), table(after)
-        changed = []
-        for who in sorted(old.keys() | new.keys()):
-            was, now = old.get(who), new.get(who)
-            if was is not now and was != now:
-                changed.append([list(who), numbers(*now) if type(now) is tuple else now])
-        if changed:
-            found[name] = changed
+    found: dict[str, Any] = {}
+    for name in ("status", "view", "members", "sent"):
+        value = getattr(after, name)
+        if value is not getattr(before, name) and value != getattr(before, name):
+            found[name] = value
+    if after.acked is not before.acked:
+        _add(found, "acked", dict(before.acked), dict(after.acked))
+    owed, owes = before.owed, after.owed
+    if after.stream is not before.stream or owes is not owed:
+        changed = _streams(before.stream, after.stream, owed, owes)
+        if changed is None:
+            old = {who: (each, who in owed) for who, each in before.stream}
+            new = {who: (each, who in owes) for who, each in after.stream}
+            _add(found, "stream", old, new)
+        elif changed:
+            found["stream"] = changed
+    if after.departed is not before.departed:
+        old = {who: (each, False) for who, each in before.departed}
+        new = {who: (each, False) for who, each in after.departed}
+        _add(found, "departed", old, new)
     return found
+
+
+def _streams(
+    before: Streams, after: Streams, owed: tuple[Address, ...], owes: tuple[Address, ...]
+) -> list[list[Any]] | None:
+    """The entries that changed; None if they are not those of the same members."""
+    if len(before) != len(after):
+        return None
+    changed = []
+    for (who, was), (same, now) in zip(before, after, strict=True):
+        if who != same:
+            return None
+        owing = who in owes
+        if owing != (who in owed) or (was is not now and was != now):
+            changed.append([who, numbers(now, owing)])
+    return changed
+
+
+def _add(
+    found: dict[str, Any], name: str, old: dict[Address, Any], new: dict[Address, Any]
+) -> None:
+    """Add the entries that changed, if there are any."""
+    changed = []
+    for who in new if old.keys() == new.keys() else sorted(old.keys() | new.keys()):
+        was, now = old.get(who), new.get(who)
+        if was is not now and was != now:
+            changed.append([list(who), numbers(*now) if type(now) is tuple else now])
+    if changed:
+        found[name] = changed
 
 
 INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "Beat": Beat}

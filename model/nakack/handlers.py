@@ -8,11 +8,12 @@ handler's business: `nakack_system.py` sees to it. Rules N1 to N8 are quoted in 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from . import events as on
@@ -37,6 +38,7 @@ class Rules:
     members_only: bool = True
 
 
+@state
 class Stream(NamedTuple):
     """A member's stream as another has it; the fields are the spec's. `holder`: None is nobody."""
 
@@ -48,34 +50,50 @@ class Stream(NamedTuple):
 
     def has(self, seqno: int) -> bool:
         """Tell whether the multicast is kept."""
-        return any(k == seqno for k, _ in self.held)
+        place = bisect_left(self.held, (seqno,))
+        return place < len(self.held) and self.held[place][0] == seqno
 
     def tag(self, seqno: int) -> int:
         """Return the view in which the multicast was sent; 0 if it is not kept."""
-        return next((view for k, view in self.held if k == seqno), 0)
+        place = bisect_left(self.held, (seqno,))
+        if place < len(self.held) and self.held[place][0] == seqno:
+            return self.held[place][1]
+        return 0
 
     def arrived(self) -> int:
-        """Return how much of it is here without a gap."""
-        at = self.delivered
-        for k, _ in self.held:
-            if k == at + 1:
-                at = k
+        """Return up to where all of it is here without a gap."""
+        at, held = self.delivered, self.held
+        if not held or held[-1][0] <= at:
+            return at
+        place = bisect_left(held, (at + 1,))
+        while place < len(held) and held[place][0] == at + 1:
+            at, place = at + 1, place + 1
         return at
 
     def missing(self) -> tuple[int, ...]:
         """Return what is missing of it, as far as is known."""
-        here = {k for k, _ in self.held}
-        return tuple(k for k in range(self.delivered + 1, self.heard + 1) if k not in here)
+        above = range(self.arrived() + 1, self.heard + 1)
+        here = {k for k, _ in self.held} if above else ()
+        return tuple(k for k in above if k not in here)
 
     def with_(self, seqno: int, view: int) -> Stream:
         """Return the stream with one more multicast kept."""
-        return self._replace(held=tuple(sorted({*self.held, (seqno, view)})))
+        delivered, held, heard, holder, frozen = self
+        entry = (seqno, view)
+        if not held or held[-1] < entry:
+            held = (*held, entry)
+        else:
+            place = bisect_left(held, entry)
+            if held[place] != entry:
+                held = (*held[:place], entry, *held[place:])
+        return Stream(delivered, held, heard, holder, frozen)
 
 
 Streams: TypeAlias = tuple[tuple[Address, Stream], ...]
 """Streams by member, in the order of addresses."""
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view, in the order of addresses."""
 
@@ -92,6 +110,9 @@ class Local(NamedTuple):
 
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
+
+_new = tuple.__new__  # half the time of a NamedTuple's own constructor
+_STREAM: Final = Local._fields.index("stream")
 
 
 def address(me: Local) -> Address:
@@ -113,25 +134,39 @@ def founder(node: str, members: tuple[Address, ...]) -> Local:
 
 def stream_of(streams: Streams, source: Address) -> Stream | None:
     """Return the stream of that member, None where there is none."""
-    return next((stream for who, stream in streams if who == source), None)
+    for who, stream in streams:
+        if who == source:
+            return stream
+    return None
 
 
 def lowest(me: Local) -> int:
     """Return up to where all others have acknowledged."""
-    return min((at for _, at in me.acked), default=me.sent)
+    return min([at for _, at in me.acked], default=me.sent)
 
 
 def _put(streams: Streams, source: Address, stream: Stream) -> Streams:
-    others = [entry for entry in streams if entry[0] != source]
-    return tuple(sorted([*others, (source, stream)]))
+    for place, (who, _) in enumerate(streams):
+        if who == source:
+            return (*streams[:place], (source, stream), *streams[place + 1 :])
+    return tuple(sorted([*streams, (source, stream)]))
 
 
 def _changed(me: Local, source: Address, stream: Stream) -> Local:
-    return me._replace(stream=_put(me.stream, source, stream))
+    return _new(Local, (*me[:_STREAM], _put(me.stream, source, stream), me.departed))
+
+
+def _owing(me: Local, source: Address) -> Local:
+    """The member, which owes that one an acknowledgement."""
+    if source in me.owed:
+        return me
+    return me._replace(owed=tuple(sorted((*me.owed, source))))
 
 
 def _hear(rules: Rules, stream: Stream, k: int) -> Stream:
     """The stream goes up to k, as somebody says."""
+    if k <= stream.heard:
+        return stream
     within = stream.delivered + 2 * rules.window
     if stream.frozen and rules.freezing != "all":
         within = stream.heard
@@ -158,28 +193,32 @@ def multicast(rules: Rules, me: Local, _event: on.Multicast) -> Answer:
     """The application multicasts (N1, N7)."""
     mine = address(me)
     own = stream_of(me.stream, mine) or Stream()
-    refused = refusal(
-        _runs(me),
-        (
-            me.sent - lowest(me) < rules.window,
-            "sent[n] - Lowest(n) < Window",
-            {"sent": me.sent, "acked": me.acked},
-        ),
-        (
-            len(own.held) < rules.retain,
-            "Cardinality(DOMAIN stream[n][n].held) < Retain",
-            {"held": own.held},
-        ),
+    enabled = me.sent - lowest(me) < rules.window and len(own.held) < rules.retain
+    refused = (
+        None
+        if enabled and running(me)
+        else refusal(
+            _runs(me),
+            (
+                me.sent - lowest(me) < rules.window,
+                "sent[n] - Lowest(n) < Window",
+                {"sent": me.sent, "acked": me.acked},
+            ),
+            (
+                len(own.held) < rules.retain,
+                "Cardinality(DOMAIN stream[n][n].held) < Retain",
+                {"held": own.held},
+            ),
+        )
     )
     if refused:
         return refused
     k = me.sent + 1
-    outputs = tuple(
-        Data(m, mine, k, me.view) for m in me.members if m != mine or not rules.own_copy
-    )
-    me = me._replace(sent=k)
+    view = me.view
+    outputs = tuple([Data(m, mine, k, view) for m in me.members if m != mine or not rules.own_copy])
     if rules.own_copy:
-        me = _changed(me, mine, own.with_(k, me.view)._replace(heard=k))
+        me = _changed(me, mine, own.with_(k, view)._replace(heard=k))
+    me = me._replace(sent=k)
     return Accepted(me, outputs)
 
 
@@ -203,7 +242,7 @@ def announce(rules: Rules, me: Local, _event: on.Announce) -> Answer:
 
 def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
     """A multicast arrives (N1, N8)."""
-    refused = refusal(_runs(me))
+    refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
     _, source, seqno, view = event
@@ -218,13 +257,15 @@ def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
         return Accepted(me)
     if seqno > stream.delivered + 2 * rules.window:
         return Accepted(_changed(me, source, _hear(rules, stream, seqno)))
-    taken = stream.with_(seqno, view)._replace(heard=max(stream.heard, seqno))
+    taken = stream.with_(seqno, view)
+    if seqno > taken.heard:
+        taken = taken._replace(heard=seqno)
     return Accepted(_changed(me, source, taken))
 
 
 def receive_alive(rules: Rules, me: Local, event: on.ReceiveAlive) -> Answer:
     """A sign of life: something may be missing, or an acknowledgement be wanted; and one."""
-    refused = refusal(_runs(me))
+    refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
     sender, highest, asking, delivered = event
@@ -234,8 +275,8 @@ def receive_alive(rules: Rules, me: Local, event: on.ReceiveAlive) -> Answer:
     if highest > stream.arrived():
         me = _changed(me, sender, _hear(rules, stream, highest))
     elif asking:
-        me = me._replace(owed=tuple(sorted({*me.owed, sender})))
-    if delivered <= me.sent:
+        me = _owing(me, sender)
+    if delivered <= me.sent and any(m == sender and at < delivered for m, at in me.acked):
         acked = tuple((m, max(at, delivered) if m == sender else at) for m, at in me.acked)
         me = me._replace(acked=acked)
     return Accepted(me)
@@ -261,12 +302,13 @@ def ask(rules: Rules, me: Local, event: on.Ask) -> Answer:
 
 def receive_nak(_rules: Rules, me: Local, event: on.ReceiveNak) -> Answer:
     """Somebody asks for multicasts: send again what is kept of them (N2)."""
-    refused = refusal(_runs(me))
+    refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
     sender, source, missing = event
     stream = stream_of(me.stream, source) or stream_of(me.departed, source) or Stream()
-    again = (Data(sender, source, k, view) for k, view in stream.held if k in missing)
+    wanted = frozenset(missing)
+    again = [Data(sender, source, k, view) for k, view in stream.held if k in wanted]
     return Accepted(me, tuple(again))
 
 
@@ -276,29 +318,39 @@ def deliver(rules: Rules, me: Local, event: on.Deliver) -> Answer:
     stream = stream_of(me.stream, source)
     k = stream.delivered + 1 if stream is not None else 0
     tag = stream.tag(k) if stream is not None else 0
-    refused = refusal(
-        _runs(me),
-        (stream is not None, "s \\in DOMAIN stream[n]", {"s": source}),
-        (tag > 0, "k \\in DOMAIN stream[n][s].held", {"k": k}),
-        (
-            not rules.view_tag or tag <= me.view,
-            "ViewTag => stream[n][s].held[k] <= view[n]",
-            {"held[k]": tag, "view": me.view},
-        ),
+    enabled = running(me) and tag > 0 and (tag <= me.view or not rules.view_tag)
+    refused = (
+        None
+        if enabled
+        else refusal(
+            _runs(me),
+            (stream is not None, "s \\in DOMAIN stream[n]", {"s": source}),
+            (tag > 0, "k \\in DOMAIN stream[n][s].held", {"k": k}),
+            (
+                not rules.view_tag or tag <= me.view,
+                "ViewTag => stream[n][s].held[k] <= view[n]",
+                {"held[k]": tag, "view": me.view},
+            ),
+        )
     )
     if refused:
         return refused
     assert stream is not None
-    me = _changed(me, source, stream._replace(delivered=k))
+    me = _changed(me, source, _new(Stream, (k, *stream[1:])))
     if source != address(me):
-        me = me._replace(owed=tuple(sorted({*me.owed, source})))
+        me = _owing(me, source)
     return Accepted(me, (Delivered(source, k, tag),))
 
 
 def acknowledge(_rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
     """Acknowledge what has been delivered of a stream."""
     source = event.source
-    refused = refusal(_runs(me), (source in me.owed, "s \\in owed[n]", {"owed": me.owed}))
+    enabled = running(me) and source in me.owed
+    refused = (
+        None
+        if enabled
+        else refusal(_runs(me), (source in me.owed, "s \\in owed[n]", {"owed": me.owed}))
+    )
     if refused:
         return refused
     me = me._replace(owed=tuple(m for m in me.owed if m != source))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, NamedTuple, TypeAlias
 
+from raincheck.model.machine.machine import state
 from raincheck.model.machine.runs import Address
 
 Nodelist: TypeAlias = tuple[Address, ...]
@@ -52,6 +53,7 @@ class Mail(NamedTuple):
 # ------------------------------------------------------------------ messages
 
 
+@state
 class Token(NamedTuple):
     """The token (Fig. 6). From `settled` to `seen` the repairs'; the last three are mail's.
 
@@ -85,6 +87,7 @@ NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, NOTHING, NOTHING, (), fr
 """The copy of a joiner that has never held a token."""
 
 
+@state
 class Call911(NamedTuple):
     """A 911 (Fig. 7). Epoch and seq are of the originator's copy of the token.
 

@@ -46,7 +46,7 @@ def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
     t = event.token
     if not takes(rules, me, t):
         return Accepted(me)
-    t = t._replace(current=me.me, seen=t.seen | {me.me})
+    t = t._replace(current=me.me, seen=t.seen if me.me in t.seen else t.seen | {me.me})
     me, t, told = viewed(rules, me, t)
     me, t, delivered = reads_mail(me, t)
     me = me._replace(
@@ -112,21 +112,26 @@ def _passed(me: Local, t: Token, to: Address, outputs: tuple[Output, ...]) -> An
 def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
     """Event 6: newcomers join behind it, or it leaves; what it multicasts is added; it goes on."""
     eating = me.token_state == "eating"
-    refused = refusal(
-        running(me), (eating, 'tokenState[n] = "eating"', {"tokenState": me.token_state})
+    refused = (
+        None
+        if eating and me.up == "up"
+        else refusal(
+            running(me), (eating, 'tokenState[n] = "eating"', {"tokenState": me.token_state})
+        )
     )
     if refused:
         return refused
     ring = me.last_token.nodelist
     nodelist, leaves, may = _wanted_list(rules, me)
-    me, t, delivered = _posts(me._replace(new_nodes=() if may else me.new_nodes))
+    if may and me.new_nodes:
+        me = me._replace(new_nodes=())
+    me, t, delivered = _posts(me)
     if not nodelist:
         return Accepted(me._replace(up="left", last_token=t), delivered)
     if leaves or nodelist != ring:
         seen = frozenset[Address]() if leaves else frozenset({me.me})
         me, t = _changed(rules, me, t, nodelist, seen)
         t = t._replace(seq=t.seq + 1)
-    me = me._replace(last_token=t)
     if nodelist == (me.me,):
         return _alone(rules, me, t, delivered)
     to = next_after(ring if leaves else nodelist, me.me) or nodelist[0]

@@ -85,7 +85,16 @@ def acknowledged(token: Token, member: Address, ordinal: int) -> Token:
 
     Mail that all have delivered leaves it. Whoever has no entry yet is new, and holds nothing back.
     """
-    acks = {**dict(token.acks), member: ordinal}
-    lowest = min(acks.values())
-    mail = tuple(m for m in token.mail if m.ordinal > lowest)
-    return token._replace(acks=tuple(sorted(acks.items())), mail=mail)
+    acks = token.acks
+    for place, (who, at) in enumerate(acks):
+        if who == member:
+            if at != ordinal:
+                acks = (*acks[:place], (member, ordinal), *acks[place + 1 :])
+            break
+    else:
+        acks = tuple(sorted((*acks, (member, ordinal))))
+    lowest = min([at for _, at in acks])
+    mail = tuple([m for m in token.mail if m.ordinal > lowest])
+    if acks is token.acks and len(mail) == len(token.mail):
+        return token
+    return token._replace(acks=acks, mail=mail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value
+from raincheck.model.machine.machine import Accepted, Refused, Value, state
 from raincheck.model.machine.runs import Address
 
 from .events import NO_TOKEN, ZERO, Committed, Deliver, Epoch, Nodelist, Output, Settled, Token
@@ -33,6 +33,7 @@ SEED = Rules(*(False for _ in fields(Rules)))
 """The text as written."""
 
 
+@state
 class Local(NamedTuple):
     """What one member knows (Fig. 8). While it eats, the token is its `last_token`."""
 
@@ -95,7 +96,7 @@ def in_chaos(me: Local) -> Local:
 
 def knows(me: Local, number: int) -> Local:
     """It knows of that index."""
-    return me._replace(global_view_number=max(me.global_view_number, number))
+    return me if number <= me.global_view_number else me._replace(global_view_number=number)
 
 
 def starving(me: Local) -> Local:
@@ -156,8 +157,11 @@ def settled(rules: Rules, token: Token) -> Token:
     if not rules.bound_index:
         return token
     now = Settled(token.global_view_number, token.nodelist)
-    before = token.before if now == token.settled else token.settled
-    return remembered(rules, token._replace(settled=now, before=before, pending=()))
+    if now != token.settled:
+        token = token._replace(settled=now, before=token.settled, pending=())
+    elif token.pending:
+        token = token._replace(pending=())
+    return remembered(rules, token)
 
 
 # ------------------------------------------------------------------ another list
@@ -170,6 +174,8 @@ def electorate(rules: Rules, token: Token) -> Nodelist:
     nodelist = token.nodelist
     if rules.asks_all:
         for each in (token.settled.nodelist, *token.pending):
+            if each == nodelist:
+                continue
             nodelist += restricted(each, frozenset(each) - frozenset(nodelist))
     return nodelist
 
@@ -177,7 +183,8 @@ def electorate(rules: Rules, token: Token) -> Nodelist:
 def remembered(rules: Rules, token: Token) -> Token:
     """Return the token with the acknowledgements of those only who may come back onto its list."""
     members = electorate(rules, token)
-    return token._replace(acks=tuple((n, at) for n, at in token.acks if n in members))
+    acks = tuple([entry for entry in token.acks if entry[0] in members])
+    return token if len(acks) == len(token.acks) else token._replace(acks=acks)
 
 
 def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Address]) -> Token:
@@ -197,11 +204,17 @@ def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ..
 
     A newcomer, of whom the token has no acknowledgement, begins behind all that is on it.
     """
-    new: tuple[tuple[Address, int], ...] = ()
-    if me.me in dict(token.acks):
-        new = tuple((m.origin, m.k) for m in token.mail if m.ordinal > me.last_ordinal)
-        last = max([me.last_ordinal, *(m.ordinal for m in token.mail)])
+    new: list[tuple[Address, int]] = []
+    last = me.last_ordinal
+    if any(member == me.me for member, _ in token.acks):
+        for ordinal, origin, k in token.mail:
+            if ordinal > me.last_ordinal:
+                new.append((origin, k))
+            last = max(last, ordinal)
     else:
         last = token.top
-    me = me._replace(delivered=me.delivered + new, last_ordinal=last)
-    return me, acknowledged(token, me.me, last), tuple(Deliver(*each) for each in new)
+    if new:
+        me = me._replace(delivered=(*me.delivered, *new), last_ordinal=last)
+    elif last != me.last_ordinal:
+        me = me._replace(last_ordinal=last)
+    return me, acknowledged(token, me.me, last), tuple([Deliver(*each) for each in new])

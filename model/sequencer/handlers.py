@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Conjunct, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Conjunct, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address, Intervals, Run, with_interval, without_interval
 
 Table: TypeAlias = tuple[tuple[Address, int], ...]
@@ -69,6 +69,7 @@ class JoinRsp(NamedTuple):
 Output: TypeAlias = Forward | Data | Deliver | JoinRsp
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
 

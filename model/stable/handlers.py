@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
+from raincheck.model.machine.machine import Accepted, Refused, Value, refusal, state
 from raincheck.model.machine.runs import Address
 
 from .events import (
@@ -73,6 +73,7 @@ class Rules:
     last_message: str = "digest"
 
 
+@state
 class Local(NamedTuple):
     """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
 
@@ -108,7 +109,7 @@ def send_digest(rules: Rules, me: Local, event: SendDigest) -> Answer:
 
 def receive_digest(rules: Rules, me: Local, event: ReceiveDigest) -> Answer:
     """A digest arrives (R3, R6, R7)."""
-    refused = refusal(_in_view(me))
+    refused = None if me.view > 0 else refusal(_in_view(me))
     if refused:
         return refused
     if me.suspended:
@@ -132,7 +133,7 @@ def vote(rules: Rules, me: Local, event: Vote) -> Answer:
         return refused
     lowest = in_hand.pop(event.sender)
     me = me._replace(in_hand=tuple(sorted(in_hand.items())))
-    return Accepted(_tick_off(me, event.sender, lowest))
+    return Accepted(_tick_off(me, event.sender, lowest, me.vector))
 
 
 def send_stability(rules: Rules, me: Local, _event: SendStability) -> Answer:
@@ -155,7 +156,7 @@ def send_stability(rules: Rules, me: Local, _event: SendStability) -> Answer:
 
 def receive_stability(rules: Rules, me: Local, event: ReceiveStability) -> Answer:
     """STABILITY arrives (R4, R5, R7)."""
-    refused = refusal(_in_view(me))
+    refused = None if me.view > 0 else refusal(_in_view(me))
     if refused:
         return refused
     sender, view, digest, received = event
@@ -171,7 +172,7 @@ def receive_stability(rules: Rules, me: Local, event: ReceiveStability) -> Answe
 
 def suspend(rules: Rules, me: Local, _event: Suspend) -> Answer:
     """A digest is promised to joiners: nothing beyond it is voted for until they vote too."""
-    refused = refusal(_in_view(me))
+    refused = None if me.view > 0 else refusal(_in_view(me))
     if refused:
         return refused
     return Accepted(reset(me)._replace(suspended=True) if rules.suspend_on_join else me)
@@ -202,7 +203,9 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
 
 def reset(me: Local) -> Local:
     """Count anew, among the members of the view."""
-    members = frozenset(me.members)
+    members = me.electorate
+    if len(members) != len(me.members) or not members.issuperset(me.members):
+        members = frozenset(me.members)
     return me._replace(
         electorate=members, heard_from=members, vector=(), heard=(), in_hand=(), pending=None
     )
@@ -224,18 +227,19 @@ def count(
     if not is_ours(rules, me, view, vector, me.electorate):
         return reset(me) if rules.foreign == "reset" else me
     if rules.drop_late and sender != me.me:
-        total = sum(at for _, at in vector)
+        total = sum([at for _, at in vector])
         latest = dict(me.latest)
         if total < latest.get(sender, 0):
             return me
-        latest[sender] = total
-        me = me._replace(latest=tuple(sorted(latest.items())))
+        if latest.get(sender) != total:
+            latest[sender] = total
+            me = me._replace(latest=tuple(sorted(latest.items())))
     lowest = merged(me.vector, vector, min)
-    me = me._replace(vector=lowest)
     if rules.last_message == "stability":
         me = me._replace(heard=merged(me.heard, received, max))
     if rules.atomic_vote:
-        return _tick_off(me, sender, lowest)
+        return _tick_off(me, sender, lowest, lowest)
+    me = me._replace(vector=lowest)
     in_hand = dict(me.in_hand)
     in_hand[sender] = lowest
     return me._replace(in_hand=tuple(sorted(in_hand.items())))
@@ -243,6 +247,9 @@ def count(
 
 def merged(vector: Vector, other: Vector, better: Callable[[int, int], int]) -> Vector:
     """Return the element-wise `min` or `max`; what only one of them has stays as it is."""
+    if len(vector) == len(other) and [who for who, _ in vector] == [who for who, _ in other]:
+        pairs = zip(vector, other, strict=True)
+        return tuple([(who, better(at, theirs)) for (who, at), (_, theirs) in pairs])
     found = dict(vector)
     for who, at in other:
         found[who] = better(found.get(who, at), at)
@@ -255,11 +262,11 @@ def covers(vector: Vector, other: Vector) -> bool:
     return all(found.get(who, 0) >= at for who, at in other)
 
 
-def _tick_off(me: Local, sender: Address, lowest: Vector) -> Local:
+def _tick_off(me: Local, sender: Address, lowest: Vector, vector: Vector) -> Local:
     waited = me.heard_from
-    if waited == {sender}:
-        me = me._replace(pending=lowest)
-    return me._replace(heard_from=waited - {sender})
+    pending = lowest if waited == {sender} else me.pending
+    heard_from = waited - {sender} if sender in waited else waited
+    return me._replace(heard_from=heard_from, vector=vector, pending=pending)
 
 
 def _in_view(me: Local) -> tuple[bool, str, Mapping[str, Value]]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.model.machine.machine import Accepted, Refused, refusal
+from raincheck.model.machine.machine import Accepted, Refused, refusal, state
 from raincheck.model.machine.runs import Address
 
 from .events import (
@@ -74,6 +74,7 @@ class Rules:
     window: int = 2
 
 
+@state
 class Serving(NamedTuple):
     """A state that is being sent: its number, the next chunk, and how far credit goes."""
 
@@ -82,6 +83,7 @@ class Serving(NamedTuple):
     upto: int
 
 
+@state
 class Local(NamedTuple):
     """What one member knows: its parts as a requester, as a provider, and as the leader.
 

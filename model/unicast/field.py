@@ -9,7 +9,7 @@ ago is not sent again on account of a gap. Each of these only holds back what th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from raincheck.model.machine.machine import Accepted, refusal
@@ -18,7 +18,7 @@ from raincheck.model.machine.runs import Address
 from . import events as on
 from . import handlers as model
 from .handlers import Answer
-from .local import Local, Sender, found, sender_to
+from .local import Local, Receiver, Sender
 from .local import Rules as SpecRules
 
 LANE = "#"
@@ -33,6 +33,19 @@ class Rules(SpecRules):
 
     window_bytes: int = 2 << 20
     gaps: int = 32
+
+    def limit(self, sender: Sender) -> int:
+        """Return the highest seqno that both windows allow: one message is allowed by any."""
+        out, allowed = sender.out, min(sender.seqno, SpecRules.limit(self, sender))
+        if allowed <= out:
+            return allowed
+        under_way = sum(each[_LENGTH] for each in sender.sent[: out - sender.acked])
+        for each in sender.sent[out - sender.acked : allowed - sender.acked]:
+            if under_way and under_way + each[_LENGTH] > self.window_bytes:
+                break
+            under_way += each[_LENGTH]
+            out += 1
+        return out
 
 
 class ReceiveAck(NamedTuple):
@@ -56,27 +69,17 @@ def end_of(who: Address) -> Address:
 
 
 def send(rules: Rules, me: Local, event: on.Send) -> Answer:
-    """As the spec has it, within the window in bytes (U1, U6)."""
+    """As the spec has it, to another node (U1, U6)."""
     refused = refusal((end_of(event.to).node != me.node, "n # p", {"to": event.to}))
-    if refused:
-        return refused
-    old = sender_to(me, event.to)
-    new = old._replace(seqno=old.seqno + 1, sent=(*old.sent, event.content))
-    return model.send(_within(rules, new), me, event)
+    return refused or model.send(rules, me, event)
 
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
-    """As the spec has it, within the window in bytes, and without what was sent lately (U3, U6)."""
-    sender_of, connection, arrived, consumed, missing, lately = event
-    ack = on.ReceiveAck(sender_of, connection, arrived, consumed, missing)
-    unmoved = model.receive_ack(replace(rules, window=0), me, ack)
-    if not isinstance(unmoved, Accepted):
-        return unmoved
-    sender = found(unmoved.local.senders, event.sender)
-    if sender is None:
-        return unmoved
-    answer = model.receive_ack(_within(rules, sender), me, ack)
-    assert isinstance(answer, Accepted)
+    """As the spec has it, without what was sent lately (U3, U6)."""
+    answer = model.receive_ack(rules, me, event)  # type: ignore[arg-type]  # it has one field more
+    if not event.lately or not isinstance(answer, Accepted):
+        return answer
+    lately = event.lately
     sent = (o for o in answer.outputs if not isinstance(o, on.Message) or o.seqno not in lately)
     return Accepted(answer.local, tuple(sent))
 
@@ -88,6 +91,8 @@ def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
         return answer
     (ack,) = answer.outputs
     assert isinstance(ack, on.Ack)
+    if len(ack.missing) <= rules.gaps:
+        return answer
     missing = tuple(first_gaps(ack.missing, rules.gaps))
     return Accepted(answer.local, (ack._replace(missing=missing),))
 
@@ -108,44 +113,57 @@ def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
         yield k
 
 
-def _within(rules: Rules, sender: Sender) -> Rules:
-    """The rules with the window as wide as that in bytes allows this sender."""
-    out, limit = sender.out, min(sender.seqno, sender.consumed + rules.window)
-    waiting = sender.sent[out - sender.acked :]
-    under_way = sum(each[_LENGTH] for each in sender.sent[: out - sender.acked])
-    for each in waiting[: max(0, limit - out)]:
-        if under_way and under_way + each[_LENGTH] > rules.window_bytes:
-            break
-        under_way += each[_LENGTH]
-        out += 1
-    return replace(rules, window=max(0, out - sender.consumed))
-
-
 def parts(before: Local, after: Local) -> dict[str, Any]:
     """Return what changed, as a trace has it: of each connection's end that changed, its numbers.
 
     What is kept is counted; what it is shows when it is sent again, passed up, or named missing.
     """
-    ends: dict[str, Callable[[Any], Any]] = {
-        "senders": lambda s: [s.connection, s.seqno, s.acked, s.out, s.consumed],
-        "receivers": lambda r: [r.connection, r.arrived, r.consumed, len(r.buffer), r.owed],
-        "closed": int,
-    }
     found: dict[str, Any] = {}
     if after.connections != before.connections:
         found["connections"] = after.connections
-    for name, numbers in ends.items():
-        old, new = dict(getattr(before, name)), dict(getattr(after, name))
-        if old == new:
-            continue
-        changed = [
-            [list(peer), numbers(new[peer]) if peer in new else None]
-            for peer in sorted(old.keys() | new.keys())
-            if old.get(peer) is not new.get(peer) and old.get(peer) != new.get(peer)
-        ]
-        if changed:
-            found[name] = changed
+    if after.senders is not before.senders:
+        _add(found, "senders", before.senders, after.senders, _of_sender)
+    if after.receivers is not before.receivers:
+        _add(found, "receivers", before.receivers, after.receivers, _of_receiver)
+    if after.closed is not before.closed:
+        _add(found, "closed", before.closed, after.closed, int)
     return found
+
+
+def _of_sender(s: Sender) -> list[Any]:
+    return [s.connection, s.seqno, s.acked, s.out, s.consumed]
+
+
+def _of_receiver(r: Receiver) -> list[Any]:
+    return [r.connection, r.arrived, r.consumed, len(r.buffer), r.owed]
+
+
+def _add(
+    found: dict[str, Any],
+    name: str,
+    before: tuple[tuple[Address, Any], ...],
+    after: tuple[tuple[Address, Any], ...],
+    numbers: Callable[[Any], Any],
+) -> None:
+    """Add the entries that changed, if there are any."""
+    changed: list[list[Any]] = []
+    if len(before) == len(after):
+        for was, now in zip(before, after, strict=True):
+            if was is not now:
+                if was[0] != now[0]:
+                    break
+                if was[1] != now[1]:
+                    changed.append([now[0], numbers(now[1])])
+        else:
+            if changed:
+                found[name] = changed
+            return
+    old, new = dict(before), dict(after)
+    found[name] = [
+        [peer, numbers(new[peer]) if peer in new else None]
+        for peer in sorted(old.keys() | new.keys())
+        if old.get(peer) != new.get(peer)
+    ]
 
 
 INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "ReceiveAck": ReceiveAck, "Renew": Renew}

@@ -8,7 +8,7 @@ Rules U1 to U9 are at the head of the spec.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from raincheck.model.machine.machine import Accepted, Refused, Value, refusal
@@ -41,6 +41,8 @@ from .local import (
     sender_to,
     wire,
     with_entry,
+    with_receivers,
+    with_senders,
     without_entry,
 )
 
@@ -64,13 +66,17 @@ _TIMER, _DOWN = "Timer", "~up[n]"
 
 def _pushed(rules: Rules, sender: Sender) -> Sender:
     """The sender once all that the window allows is out (U6)."""
-    limit = (sender.consumed if rules.consumed_window else sender.acked) + rules.window
-    return sender._replace(out=max(sender.out, min(sender.seqno, limit)))
+    if sender.out >= sender.seqno:
+        return sender
+    out = min(sender.seqno, rules.limit(sender))
+    return sender._replace(out=out) if out > sender.out else sender
 
 
 def _datagrams(
-    rules: Rules, to: Address, sender: Sender, seqnos: Iterable[int]
+    rules: Rules, to: Address, sender: Sender, seqnos: Sequence[int]
 ) -> tuple[Message, ...]:
+    if not seqnos:
+        return ()
     connection = wire(rules, sender.connection)
     return tuple(Message(to, connection, k, sender.sent[k - sender.acked - 1]) for k in seqnos)
 
@@ -84,7 +90,9 @@ def send(rules: Rules, me: Local, event: Send) -> Answer:
     if refused:
         return refused
     old = sender_to(me, event.to)
-    new = _pushed(rules, old._replace(seqno=old.seqno + 1, sent=(*old.sent, event.content)))
+    connection, seqno, acked, out, consumed, sent = old
+    sent = (*sent, event.content)
+    new = _pushed(rules, Sender(connection, seqno + 1, acked, out, consumed, sent))
     outputs = _datagrams(rules, event.to, new, range(old.out + 1, new.out + 1))
     connections = max(me.connections, old.connection)
     me = me._replace(connections=connections, senders=with_entry(me.senders, event.to, new))
@@ -93,7 +101,7 @@ def send(rules: Rules, me: Local, event: Send) -> Answer:
 
 def receive(rules: Rules, me: Local, event: Receive) -> Answer:
     """A message arrives (U2, U5, U6, U8)."""
-    refused = refusal(_up(me))
+    refused = None if me.up else refusal(_up(me))
     if refused:
         return refused
     source, connection, k, content = event
@@ -110,85 +118,92 @@ def receive(rules: Rules, me: Local, event: Receive) -> Answer:
     elif k > (receiver.consumed if rules.consumed_window else receiver.arrived) + rules.window:
         receiver = receiver._replace(owed=True)
     else:
-        buffer = tuple(sorted((*receiver.buffer, (k, content))))
-        seen, arrived = {seqno for seqno, _ in buffer}, receiver.arrived
-        while arrived + 1 in seen:
-            arrived += 1
-        receiver = receiver._replace(buffer=buffer, owed=True, arrived=arrived)
-    return Accepted(me._replace(receivers=with_entry(me.receivers, source, receiver)))
+        buffer, arrived = receiver.buffer, receiver.arrived
+        last = not buffer or buffer[-1][0] < k
+        buffer = (*buffer, (k, content)) if last else tuple(sorted((*buffer, (k, content))))
+        if k == arrived + 1:
+            for seqno, _ in buffer[-1:] if last else buffer:
+                arrived = seqno if seqno == arrived + 1 else arrived
+        receiver = Receiver(receiver.connection, arrived, receiver.consumed, buffer, True)
+    return Accepted(with_receivers(me, with_entry(me.receivers, source, receiver)))
 
 
 def _is_duplicate(rules: Rules, receiver: Receiver, k: int) -> bool:
     if rules.duplicates == "exact":
-        return k <= receiver.arrived or any(seqno == k for seqno, _ in receiver.buffer)
+        known = receiver.buffer
+        if not known or k > known[-1][0]:
+            return k <= receiver.arrived
+        return k <= receiver.arrived or any(seqno == k for seqno, _ in known)
     return k <= highest(receiver)
 
 
 def consume(_rules: Rules, me: Local, event: Consume) -> Answer:
     """The layer above takes the next message of a connection (U2)."""
     receiver = found(me.receivers, event.source)
-    refused = refusal(
-        _up(me),
-        _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
-        (
-            receiver is None or receiver.consumed < receiver.arrived,
-            "r.consumed < r.arrived",
-            {"r": receiver or ()},
-        ),
+    enabled = me.up and receiver is not None and receiver.consumed < receiver.arrived
+    refused = (
+        None
+        if enabled
+        else refusal(
+            _up(me),
+            _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
+            (
+                receiver is None or receiver.consumed < receiver.arrived,
+                "r.consumed < r.arrived",
+                {"r": receiver or ()},
+            ),
+        )
     )
     if refused or receiver is None:
         return refused or Accepted(me)
-    (_, content), *rest = receiver.buffer
-    receiver = receiver._replace(consumed=receiver.consumed + 1, buffer=tuple(rest), owed=True)
-    me = me._replace(receivers=with_entry(me.receivers, event.source, receiver))
+    connection, arrived, consumed, buffer, _ = receiver
+    (_, content), rest = buffer[0], buffer[1:]
+    receiver = Receiver(connection, arrived, consumed + 1, rest, True)
+    me = with_receivers(me, with_entry(me.receivers, event.source, receiver))
     return Accepted(me, (Deliver(event.source, content),))
 
 
 def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
     """The acknowledgement that is owed leaves (U3, U6)."""
     receiver = found(me.receivers, event.source)
-    refused = refusal(
-        _up(me),
-        _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
-        (receiver is None or receiver.owed, "r.owed", {"r": receiver or ()}),
+    enabled = me.up and receiver is not None and receiver.owed
+    refused = (
+        None
+        if enabled
+        else refusal(
+            _up(me),
+            _known(receiver, "a \\in DOMAIN receivers[n]", event.source),
+            (receiver is None or receiver.owed, "r.owed", {"r": receiver or ()}),
+        )
     )
     if refused or receiver is None:
         return refused or Accepted(me)
-    ack = Ack(
-        event.source,
-        receiver.connection,
-        receiver.arrived,
-        receiver.consumed,
-        missing(receiver),
-    )
-    receivers = with_entry(me.receivers, event.source, receiver._replace(owed=False))
-    return Accepted(me._replace(receivers=receivers), (ack,))
+    connection, arrived, consumed, buffer, _ = receiver
+    ack = Ack(event.source, connection, arrived, consumed, missing(receiver))
+    receiver = Receiver(connection, arrived, consumed, buffer, False)
+    receivers = with_entry(me.receivers, event.source, receiver)
+    return Accepted(with_receivers(me, receivers), (ack,))
 
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
     """An acknowledgement arrives: what has arrived need not be kept, what is missing leaves
     again, and the window may open (U3, U6)."""
-    refused = refusal(_up(me))
+    refused = None if me.up else refusal(_up(me))
     if refused:
         return refused
-    to, connection, arrived, consumed, asked = event
+    to, connection, arrived, consumed, asked = event[:5]
     old = found(me.senders, to)
     if old is None or arrived > old.out:
         return Accepted(me)
     if rules.ack_connection and connection != wire(rules, old.connection):
         return Accepted(me)
     acked = max(old.acked, arrived)
-    new = _pushed(
-        rules,
-        old._replace(
-            acked=acked,
-            consumed=max(old.consumed, min(consumed, arrived)),
-            sent=old.sent[acked - old.acked :],
-        ),
-    )
+    consumed = max(old.consumed, min(consumed, arrived))
+    sent = old.sent[acked - old.acked :]
+    new = _pushed(rules, Sender(old.connection, old.seqno, acked, old.out, consumed, sent))
     again = [k for k in asked if acked < k <= old.out]
     outputs = _datagrams(rules, to, new, (*again, *range(old.out + 1, new.out + 1)))
-    return Accepted(me._replace(senders=with_entry(me.senders, to, new)), outputs)
+    return Accepted(with_senders(me, with_entry(me.senders, to, new)), outputs)
 
 
 def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:

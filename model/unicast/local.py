@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from operator import itemgetter
+from typing import Final, NamedTuple, TypeVar
 
+from raincheck.model.machine.machine import state
 from raincheck.model.machine.runs import Address
 
 from .events import Content
 
 T = TypeVar("T")
+_KEY: Final = itemgetter(0)
+_FEW: Final = 8
+"""Entries of a table that are sooner looked through than searched by halves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +33,12 @@ class Rules:
     consumed_window: bool = True
     window: int = 2
 
+    def limit(self, sender: Sender) -> int:
+        """Return the highest seqno that the window allows (U6)."""
+        return (sender.consumed if self.consumed_window else sender.acked) + self.window
 
+
+@state
 class Sender(NamedTuple):
     """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
 
@@ -39,6 +50,7 @@ class Sender(NamedTuple):
     sent: tuple[Content, ...] = ()
 
 
+@state
 class Receiver(NamedTuple):
     """The receiving end: `buffer` has what has come and is not consumed, by seqno."""
 
@@ -49,6 +61,7 @@ class Receiver(NamedTuple):
     owed: bool = False
 
 
+@state
 class Local(NamedTuple):
     """What one process knows; per peer's address in the order of addresses."""
 
@@ -71,14 +84,23 @@ def address(rules: Rules, me: Local) -> Address:
 
 def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
     """Return the entry of that address, or None."""
-    return next((value for known, value in table if known == key), None)
+    if len(table) > _FEW:
+        place = bisect_left(table, key, key=_KEY)
+        return table[place][1] if place < len(table) and table[place][0] == key else None
+    for known, value in table:
+        if known == key:
+            return value
+    return None
 
 
 def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
     """Return the table with that entry, in the place of the old one if there was one."""
-    return tuple(sorted(((*without_entry(table, key), (key, value))), key=lambda entry: entry[0]))
+    for place, (known, _) in enumerate(table):
+        if known == key:
+            return (*table[:place], (key, value), *table[place + 1 :])
+    return tuple(sorted((*table, (key, value)), key=lambda entry: entry[0]))
 
 
 def without_entry(
@@ -100,11 +122,24 @@ def wire(rules: Rules, connection: int) -> int:
 
 def highest(receiver: Receiver) -> int:
     """Return the highest seqno seen."""
-    return max(receiver.arrived, *(seqno for seqno, _ in receiver.buffer), 0)
+    # The buffer is in the order of seqnos.
+    return max(receiver.arrived, receiver.buffer[-1][0]) if receiver.buffer else receiver.arrived
 
 
 def missing(receiver: Receiver) -> tuple[int, ...]:
     """Return what is missing below the highest seqno seen (U3)."""
-    seen = {seqno for seqno, _ in receiver.buffer}
     above = range(receiver.arrived + 1, highest(receiver) + 1)
+    if not above:
+        return ()
+    seen = {seqno for seqno, _ in receiver.buffer}
     return tuple(seqno for seqno in above if seqno not in seen)
+
+
+def with_senders(me: Local, senders: tuple[tuple[Address, Sender], ...]) -> Local:
+    """Return the process with these sending ends."""
+    return Local(me.node, me.up, me.incarnation, me.connections, senders, me.receivers, me.closed)
+
+
+def with_receivers(me: Local, receivers: tuple[tuple[Address, Receiver], ...]) -> Local:
+    """Return the process with these receiving ends."""
+    return Local(me.node, me.up, me.incarnation, me.connections, me.senders, receivers, me.closed)
