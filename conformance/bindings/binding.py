@@ -129,6 +129,8 @@ class Binding:
     """By message: fields that a layer between both ends may change, and so are not compared."""
     uncompared: frozenset[str] = frozenset()
     """Fields of Local that the implementation does not have: what only a proof remembers."""
+    unread: frozenset[str] = frozenset()
+    """Those of them that no handler reads: traces need not remember them."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
     """Actions that happen to a node and have no handler in the core; a new core is made then."""
     ignored: frozenset[str] = frozenset()

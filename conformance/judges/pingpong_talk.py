@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any, TypeAlias
-from unittest.mock import patch
 
+from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.run import check_others, sorted_out
 
-from .pingpong import BINDING, NAME
+from .pingpong import NAME
 from .planting import Ask, Plant, Told, sentences
 from .rules import PACKAGE
 
@@ -132,12 +132,10 @@ def judged_files(folder: Path) -> Told:
         return sentences(check_others(sorted_out(sorted(folder.iterdir()))))
 
 
-def known() -> Any:
-    """For a while this protocol is one of those that have binding."""
-    module = ModuleType(NAME)
-    module.BINDING = BINDING  # type: ignore[attr-defined]
-    room = f"{PACKAGE}.bindings.{NAME}"
-    return patch.dict(sys.modules, {room: ModuleType(NAME), f"{room}.binding": module})
+def known() -> AbstractContextManager[Protocol]:
+    """For a while this protocol is one of those that have a binding."""
+    here = Path(__file__).parent
+    return added(Protocol(name=NAME, home=here, cases=here, binding=f"{PACKAGE}.judges.pingpong"))
 
 
 Change: TypeAlias = Callable[[Records], Any]

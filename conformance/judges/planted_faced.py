@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/faced.py`: one file of any protocol that has binding."""
+"""Faults planted for the rules of `trace/follower.py`: one file of any protocol with a binding."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from raincheck.conformance.trace.follower import check_file
 from .pingpong_talk import Change, Records, at, event, insert, judged, known, plant, talk, unsure
 from .planting import Plant, Planted, Told
 
-_TAKE: Final = "_Checker.take: "
-_CHANGES: Final = "_Checker._changes: "
-_MESSAGES: Final = "_Checker._messages: "
-_SAME: Final = "_Checker._same: "
-_RECEIVED: Final = "_Checker._received_end: "
-_END: Final = "_Checker._end: "
+_TAKE: Final = "Follower.take: "
+_CHANGES: Final = "Follower._changes: "
+_MESSAGES: Final = "Follower._messages: "
+_SAME: Final = "Follower._same: "
+_RECEIVED: Final = "Follower._received_end: "
+_END: Final = "Follower._end: "
 _INITIAL: Final = "initial_local: "
 _OTHERWISE: Final = "not what the model does; "
 _STRANGER: Final = "a record of another run, node or incarnation than the header's"
@@ -90,7 +90,13 @@ def _in_parts() -> Plant:
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.follower": {
-        "check_file: report(Problem(str(path), line, str(problem)))": unsure(
+        "_begun: report(Problem(str(path), line, str(problem)))": unsure(
+            "version 9: this reader knows version 1",
+            _header(version=9),
+            then="there is no file of node b",
+            why="the file is lost, whether or not somebody says why",
+        ),
+        "Follower._judge: self._problem(Problem(str(self.path), line, str(problem)))": unsure(
             "index 1 came before", _again
         ),
         "_header: not isinstance(record, Header)": _alone(
@@ -108,19 +114,19 @@ PLANTED: Final[dict[str, Planted]] = {
         "_header: node … is not among the header's nodes": unsure(
             "node 'b' is not among the header's nodes", _header(nodes=["a"])
         ),
-        "_Checker.__init__: protocol …: this reader knows …": unsure(
+        "Follower.__init__: protocol …: this reader knows …": unsure(
             "protocol 'nothing': this reader knows sequencer, flush",
             _other_protocol,
             breaks=UnboundLocalError,
             why="nothing can be checked without the protocol's binding",
         ),
-        "_Checker.__init__: constants: …": unsure(
+        "Follower.__init__: constants: …": unsure(
             "constants: Rules.__init__() got an unexpected keyword argument 'luck'",
             _header(constants={"luck": 1}),
             breaks=AttributeError,
             why="nothing can be checked without the protocol's rules",
         ),
-        "_Checker.__init__: a node does not begin like this": plant(
+        "Follower.__init__: a node does not begin like this": plant(
             "a node does not begin like this",
             lambda records: (
                 _header(initial__said=1)(records),
@@ -155,21 +161,21 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_TAKE}self._missing(self.last + 1, record.index - 1, line)": unsure(
             "events 3 to 3 are missing", lambda records: records["a"].pop(3)
         ),
-        "_Checker._given: nobody but the core changes …": unsure(
+        "Follower._given: nobody but the core changes …": unsure(
             "given: nobody but the core changes said", at("a", 5, given={"said": 1})
         ),
-        "_Checker._step: the model cannot answer: …: …": plant(
+        "Follower._step: the model cannot answer: …: …": plant(
             "the model cannot answer: ZeroDivisionError: integer division or modulo by zero",
             insert("b", event("b", "Say", 0)),
         ),
-        "_Checker._step: … is not enabled": plant(
+        "Follower._step: … is not enabled": plant(
             "Say is not enabled; false: said[n] < Limit",
             lambda records: (
                 _header(constants={"limit": 2})(records),
                 insert("b", event("b", "Say", 1))(records),
             ),
         ),
-        "_Checker._step: not what the model does": plant(
+        "Follower._step: not what the model does": plant(
             f"{_OTHERWISE}said: 7, not 2", at("b", 5, changed__said=7)
         ),
         f"{_CHANGES}yield Difference(name, expected, told)": _in_parts(),
@@ -201,7 +207,7 @@ PLANTED: Final[dict[str, Planted]] = {
                 at("b", 4, sent__0__content__number=9),
             )
         ),
-        "_Checker._told: yield Difference(f'told[{place}]', model, told)": plant(
+        "Follower._told: yield Difference(f'told[{place}]', model, told)": plant(
             f'{_OTHERWISE}told[1]: ["Heard",[9]], not ["Heard",[5]]',
             at("a", 4, told=[["Heard", [9]]]),
         ),
@@ -234,7 +240,7 @@ PLANTED: Final[dict[str, Planted]] = {
             f'{_OTHERWISE}sent[1]: ["Note",["a",0],{{"number":10,"half":"x"}}], not {_SAYS}',
             at("b", 5, sent__0__content__half="x"),
         ),
-        "_Checker._sent_end: channel is None": unsure(
+        "Follower._sent_end: channel is None": unsure(
             "sent: pingpong has no message 'Heard'",
             at("b", 5, sent__0__message="Heard"),
             breaks=KeyError,
@@ -249,11 +255,17 @@ PLANTED: Final[dict[str, Planted]] = {
             breaks=TypeError,
             why="the name that is missing is needed to go on",
         ),
-        f"{_RECEIVED}… is no id of a message": unsure(
+        f"{_RECEIVED}len(ends) != 4": unsure(
             "received: ['fifo', 'b'] is no id of a message",
             at("a", 4, received=["fifo", "b"]),
-            then="is not an id of channel 'fifo' between",
-            why="no channel has an id like this either",
+            breaks=IndexError,
+            why="what is not there cannot be looked at",
+        ),
+        f"{_RECEIVED}type(ends[1]) is not int": unsure(
+            "received: ['fifo', 'b', 'x', 'a', 0, 1] is no id of a message",
+            at("a", 4, received=["fifo", "b", "x", "a", 0, 1]),
+            breaks=ValueError,
+            why="which of its lives a process is in is a number wherever ids are read",
         ),
         f"{_RECEIVED}it comes from …, and the sender is …": unsure(
             "received: it comes from ['b', 0], and the sender is c", at("a", 4, args__sender="c")
@@ -262,7 +274,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "sent: ['Hail', 'b', 5, 'a', 0] is not the id of a Hail between ('b', 0, 'a', 0)",
             at("b", 4, sent__0__id=["Hail", "b", 5, "a", 0]),
         ),
-        f"{_END}name[:5] != [channel, *ends]": unsure(
+        f"{_END}name[:5] != [kind, *ends]": unsure(
             "sent: ['fifo', 'b', 5, 'a', 0, 1] is not an id of channel 'fifo' between",
             at("b", 5, sent__0__id=["fifo", "b", 5, "a", 0, 1]),
         ),
@@ -290,7 +302,7 @@ PLANTED: Final[dict[str, Planted]] = {
 }
 REDUNDANT: Final = {
     "trace.follower": {
-        "_Checker._sent_end: kind is None": (
+        "Follower._sent_end: kind is None": (
             "whatever has a channel is an output, so a name that is no output has no channel; it "
             "keeps binding that say otherwise from going on without the message's type"
         ),

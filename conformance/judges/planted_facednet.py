@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/facednet.py` and `facedrun.py`: what is between files."""
+"""Faults planted for what is between files: `trace/channels_compared.py`, `judged.py`, `run.py`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from .pingpong_talk import (
 from .planting import Plant, Planted, Told
 
 _JUDGE: Final = "judge: "
+_COMPARE: Final = "compare: "
+_ROW: Final = ", int(received[at, INDEX]), int(numbered[at])"
 _TOLD: Final = "what was found is told all the same"
 
 
@@ -57,8 +59,23 @@ _CIRCLE: Final = (
     files(heard("a", "Note", 5, 1), note("a", 1, 1), heard("b", "Note", 1, 1), note("b", 5, 1)),
 )
 
+_CONTENTS: Final = plant(
+    '["fifo","b",0,"a",0,1] was sent with other contents',
+    at("a", 4, args__number=6, told=[["Heard", [6]]]),
+)
+_NEVER: Final = plant(
+    '["Hail","a",0,"b",0] was never sent',
+    at("b", 2, args__number=9, told=[["Heard", [9]]]),
+)
+_EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE)
+
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
+        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
+        f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
+        "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
+    },
+    "trace.judged": {
         f"{_JUDGE}verdict = VIOLATED": plant(
             "r1: violated",
             at("b", 5, changed__said=7),
@@ -86,25 +103,17 @@ PLANTED: Final[dict[str, Planted]] = {
         "_records: there is no file of node …": _only(
             "there is no file of node b", _ALONE, _lonely(_ALONE)
         ),
-        "_between: … was sent with other contents": plant(
-            '["fifo","b",0,"a",0,1] was sent with other contents',
-            at("a", 4, args__number=6, told=[["Heard", [6]]]),
-        ),
-        "_between: … was never sent": plant(
-            '["Hail","a",0,"b",0] was never sent',
-            at("b", 2, args__number=9, told=[["Heard", [9]]]),
-        ),
-        "_between: …: the records of ….… do not show its sending": unsure(
+        "_unsent: … was sent with other contents": _CONTENTS,
+        "_unsent: … was never sent": _NEVER,
+        "_unsent: …: the records of ….… do not show its sending": unsure(
             '["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             _unrecorded,
             crashed="a",
         ),
-        "_circle: … was received before it was sent": _only(
-            '["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE
-        ),
+        f"{_JUDGE}… was received before it was sent": _EARLY,
     },
     "trace.run": {
-        "together: a second file for … ….…: … is one": Plant(
+        "check_files: a second file for … ….…: … is one": Plant(
             good=good(), bad=_twin, words="a second file for r1 a.0: r1.a.jsonl is one"
         ),
     },

@@ -52,8 +52,9 @@ def _in_circles(folder: Path) -> Told:
     traces(folder)
     seen: dict[tuple[str, int], RingSeen] = {}
     for member in ("a.0", "b.0", "c.0", "c.1", "d.0"):
-        report = check_file(path_of(folder, member), lambda _: None)
-        assert report is not None
+        checked = check_file(path_of(folder, member), lambda _: None)
+        assert checked is not None
+        report, _ = checked
         assert report.seen is not None
         seen[member[0], int(member[2])] = report.seen
     a, b = ("a", 0), ("b", 0)

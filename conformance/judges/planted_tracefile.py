@@ -136,7 +136,7 @@ PLANTED: Final[dict[str, Planted]] = {
         "files_in: … does not exist: name a … or a folder of them": _paths(
             "does not exist: name a trace file or a folder of them", lambda path: path / "x"
         ),
-        "read_records: cannot be read any further (…)": Plant(
+        "read_blocks: cannot be read any further (…)": Plant(
             good=_read(_good_file),
             bad=_read(lambda folder: folder),
             words="cannot be read any further (Is a directory)",
@@ -165,22 +165,22 @@ PLANTED: Final[dict[str, Planted]] = {
         "_blocks: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"
         ),
-        "_decode_block: truncated last line: …": unsure(
+        "decode_block: truncated last line: …": unsure(
             "r1.a.0.jsonl line 15: truncated last line: not JSON", spoil=_cut_line
         ),
-        "_decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": unsure(
+        "decode_block: report(Problem(str(path), number, reason, _excerpt(text)))": unsure(
             "r1.a.0.jsonl line 16: not JSON", spoil=_nonsense
         ),
     },
     "trace.traceparquet": {
-        "read_parquet: not a Parquet file: …": _parquet(
+        "_rows: not a Parquet file: …": _parquet(
             "not a Parquet file", lambda path: path.write_text("nonsense, and more of it")
         ),
-        "read_parquet: missing columns: …": _parquet(
+        "_rows: missing columns: …": _parquet(
             "missing columns: run, protocol",
             lambda path: pq.write_table(pa.table({"kind": ["header"]}), path),
         ),
-        "read_parquet: cannot be read any further (…)": _parquet(
+        "_rows: cannot be read any further (…)": _parquet(
             "cannot be read any further ('utf-8' codec can't decode", _other_column("run", b"\xff")
         ),
         "_records: not a trace record: …": _parquet(

@@ -55,7 +55,7 @@ SOURCES: Final = (
         planted="planted_tracefile",
         complaints=frozenset({"Problem", "UsageError"}),
         builders=frozenset({"_reason"}),
-        reasons=frozenset({"usable_header", "_decode_block"}),
+        reasons=frozenset({"usable_header", "decode_block"}),
         asides=frozenset({"trace_files"}),
     ),
     Source(
@@ -106,6 +106,11 @@ SOURCES: Final = (
     ),
     Source(
         module="trace.channels_compared",
+        planted="planted_facednet",
+        complaints=frozenset({"Bad", "Stuck"}),
+    ),
+    Source(
+        module="trace.judged",
         planted="planted_facednet",
         complaints=frozenset({"_finding", "Finding"}),
         builders=frozenset({"_finding"}),

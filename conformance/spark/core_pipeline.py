@@ -1,88 +1,179 @@
-"""Traces of protocols with `Binding` on Spark: each file checked where it is read, then each run.
+"""Traces of protocols with a binding on Spark: files, then channels, then runs.
 
-The workers run the same code as the local engine. Files are checked one per task; the reports of
-one protocol of one run meet in one group, which judges them.
+The workers run the same code as the local engine; raw records never leave them. A process's file
+is checked where it is read, and emits a report and the rows of its channels. The rows of both ends
+of a channel meet in one group, those of many datagrams in several, by their contents. What the
+channels of a run say, and its reports, meet in one group, which judges them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
+import numpy as np
 
 from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.channels_compared import Bad, Compared, compare, joined
 from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.follower import FileReport, check_file
-from raincheck.conformance.trace.run import Mixed, together
+from raincheck.conformance.trace.columns import DIGEST, Channel, Columns, Table, stable_digest
+from raincheck.conformance.trace.follower import FileReport
+from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.run import Mixed, check_files
+
+from .packing import packed, unpacked
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-SCHEMA = "run string, protocol string, report binary, problems binary"
-ANSWER = "run string, protocol string, verdict binary"
-TASKS = 32
+ROW: Final = "run string, protocol string, channel string, block long, kind string, payload binary"
+ANSWER: Final = "run string, protocol string, verdict binary"
+TASKS: Final = 32
 """Most tasks per core."""
+PIECE: Final = 1 << 18
+"""Rows of a channel's end per piece."""
+MEETING: Final = 1 << 28
+"""Bytes of traces whose datagrams may meet in one group per channel; more have several."""
+
+Piece: TypeAlias = tuple[str, str, str, int, str, bytes]
+"""Run, protocol, channel (none: about the run), block, kind, and what it says."""
 
 
 def check_others(session: SparkSession, mixed: Mixed) -> list[RunVerdict]:
     """Check the files that are not SEQUENCER's; the verdicts are the local engine's."""
     files = [
-        (run, protocol, str(path.absolute()), str(path))
-        for (run, protocol), paths in sorted(mixed.others.items())
-        for path in paths
+        (run, protocol, [(str(path.absolute()), str(path)) for path in paths])
+        for (run, protocol), processes in sorted(mixed.others.items())
+        for paths in processes.values()
     ]
     if not files:
         return []
+    sizes = [sum(Path(name).stat().st_size for _, name in paths) for _, _, paths in files]
+    blocks = blocks_for(sum(sizes))
     crashed = {run: sorted(who) for run, who in mixed.crashed.items()}
     tasks = min(len(files), TASKS * session.sparkContext.defaultParallelism)
+    # A task takes consecutive ids: give each some large files and some small ones.
+    order = sorted(range(len(files)), key=lambda place: (-sizes[place], place))
+    dealt = [files[place] for first in range(tasks) for place in order[first::tasks]]
 
     def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield _report(*files[number])
+                run, protocol, paths = dealt[number]
+                for piece in file_pieces(run, protocol, dict(paths), blocks):
+                    yield from _rows([piece]).to_batches()
+
+    def meet(rows: pa.Table) -> pa.Table:
+        return _rows(_met(rows.to_pylist()))
 
     def answer(rows: pa.Table) -> pa.Table:
         return _answer(rows, crashed)
 
-    reports = session.range(0, len(files), 1, tasks).mapInArrow(check, SCHEMA)
-    answers = reports.groupBy("run", "protocol").applyInArrow(answer, ANSWER).collect()
+    pieces = session.range(0, len(dealt), 1, tasks).mapInArrow(check, ROW)
+    met = pieces.groupBy("run", "protocol", "channel", "block").applyInArrow(meet, ROW)
+    answers = met.groupBy("run", "protocol").applyInArrow(answer, ANSWER).collect()
     verdicts = [msgspec.json.decode(bytes(row.verdict), type=RunVerdict) for row in answers]
     return sorted(verdicts, key=lambda each: (each.run, each.protocol))
 
 
-def _report(run: str, protocol: str, path: str, name: str) -> pa.RecordBatch:
-    """Check one file; it keeps the name by which the user knows it."""
-    import pyarrow as pa
+def blocks_for(size: int) -> int:
+    """In how many groups the datagrams of a channel meet, of traces of that many bytes."""
+    return 1 << max(0, (size // MEETING).bit_length())
 
+
+def file_pieces(
+    run: str, protocol: str, names: Mapping[str, str], blocks: int, most: int = PIECE
+) -> Iterator[Piece]:
+    """Check the files of one process, which keep their names, and cut into pieces what they say."""
     problems: list[Problem] = []
-    report = check_file(Path(path), problems.append)
-    if report is not None:
+    for report, columns in check_files(map(Path, names), problems.append, stable_digest):
+        name = names[report.path]
+        report.findings = [msgspec.structs.replace(each, path=name) for each in report.findings]
         report.path = name
-        report.findings = [
-            msgspec.structs.replace(finding, path=name) for finding in report.findings
-        ]
-    told = [problem._replace(path=name) for problem in problems]
-    row = [[run], [protocol], [msgspec.json.encode(report)], [msgspec.json.encode(told)]]
-    kinds = [pa.string(), pa.string(), pa.binary(), pa.binary()]
-    arrays = [pa.array(value, type=kind) for value, kind in zip(row, kinds, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, names=["run", "protocol", "report", "problems"])
+        yield (run, protocol, "", 0, "report", msgspec.json.encode(report))
+        yield from _ends(run, protocol, columns, blocks, most)
+    for problem in problems:
+        told = problem._replace(path=names[problem.path])
+        yield (run, protocol, "", 0, "problem", msgspec.json.encode(told))
 
 
-def _answer(rows: pa.Table, crashed: dict[str, list[tuple[str, int]]]) -> pa.Table:
+def _ends(run: str, protocol: str, columns: Columns, blocks: int, most: int) -> Iterator[Piece]:
+    for kind, ends in (("sent", columns.sent), ("received", columns.received)):
+        for text, end in ends.items():
+            for block, rows in enumerate(_blocks(end, blocks)):
+                for place in range(0, len(rows), most):
+                    part = packed(rows[place : place + most])
+                    yield (run, protocol, text, block, f"{kind} {place}", part)
+
+
+def _blocks(end: Channel, blocks: int) -> Iterable[Table]:
+    """The rows by block: a FIFO channel has one, since its messages are counted as a whole."""
+    rows = end.table()
+    if end.fifo or blocks == 1:
+        return [rows]
+    mine = rows[:, DIGEST] & (blocks - 1)
+    return [rows[mine == block] for block in range(blocks)]
+
+
+def _met(rows: list[dict[str, object]]) -> list[Piece]:
+    """What both ends of a channel, or of a block of it, say; other rows are handed through."""
+    run, protocol, channel = (str(rows[0][name]) for name in ("run", "protocol", "channel"))
+    if not channel:
+        return [(run, protocol, "", 0, str(row["kind"]), _bytes(row)) for row in rows]
+    ends: dict[str, dict[int, Table]] = {"sent": {}, "received": {}}
+    for row in rows:
+        kind, _, place = str(row["kind"]).partition(" ")
+        ends[kind][int(place)] = unpacked(_bytes(row))
+    if not ends["received"]:
+        return []
+    received = _whole(ends["received"])
+    sent = _whole(ends["sent"]) if ends["sent"] else received[:0]
+    found = compare(sent, received, fifo=received.shape[1] > 2)
+    said = msgspec.msgpack.encode((found.bad, packed(found.origins)))
+    return [(run, protocol, channel, 0, "compared", said)]
+
+
+def _whole(parts: Mapping[int, Table]) -> Table:
+    return np.concatenate([part for _, part in sorted(parts.items())])
+
+
+def _bytes(row: Mapping[str, object]) -> bytes:
+    payload = row["payload"]
+    assert isinstance(payload, bytes)
+    return payload
+
+
+def _answer(rows: pa.Table, crashed: Mapping[str, list[tuple[str, int]]]) -> pa.Table:
     """Judge one protocol of one run."""
     import pyarrow as pa
 
     reports: list[FileReport] = []
     problems: list[Problem] = []
+    parts: dict[str, list[Compared]] = defaultdict(list)
     for row in rows.to_pylist():
-        report = msgspec.json.decode(row["report"], type=FileReport | None)
-        if report is not None:
-            reports.append(report)
-        problems += [Problem(*each) for each in msgspec.json.decode(row["problems"])]
+        if row["kind"] == "report":
+            reports.append(msgspec.json.decode(row["payload"], type=FileReport))
+        elif row["kind"] == "problem":
+            problems.append(msgspec.json.decode(row["payload"], type=Problem))
+        else:
+            bad, origins = msgspec.msgpack.decode(row["payload"], type=tuple[list[Bad], bytes])
+            parts[row["channel"]].append(Compared(unpacked(origins), bad))
     run, protocol = row["run"], row["protocol"]
-    verdict = together(run, protocol, reports, crashed.get(run, ()), problems)
-    packed = pa.array([msgspec.json.encode(verdict)], type=pa.binary())
-    return pa.table({"run": [run], "protocol": [protocol], "verdict": packed})
+    compared = {channel: joined(each) for channel, each in parts.items()}
+    verdict = judge(run, protocol, reports, compared, set(crashed.get(run, ())), problems)
+    packed_verdict = pa.array([msgspec.json.encode(verdict)], type=pa.binary())
+    return pa.table({"run": [run], "protocol": [protocol], "verdict": packed_verdict})
+
+
+def _rows(pieces: list[Piece]) -> pa.Table:
+    import pyarrow as pa
+
+    kinds = (pa.string(), pa.string(), pa.string(), pa.int64(), pa.string(), pa.binary())
+    names = ("run", "protocol", "channel", "block", "kind", "payload")
+    columns = zip(*pieces, strict=True) if pieces else [()] * len(names)
+    arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.table(arrays, names=names)

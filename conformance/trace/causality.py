@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Generic, TypeVar
+from typing import Generic, TypeAlias, TypeVar
 
 Who = TypeVar("Who", bound=Hashable)
+Origins: TypeAlias = Mapping[tuple[Who, int], Sequence[tuple[Who, int]]]
+"""For each event that received something, the events that sent it."""
 
 
 class Happened(Generic[Who]):
     """Vector clocks, kept for the events at which a process learns of another."""
 
-    def __init__(self, origins: Mapping[tuple[Who, int], Sequence[tuple[Who, int]]]) -> None:
-        """`origins` has, for each event that received something, the events that sent it."""
+    def __init__(self, origins: Origins[Who]) -> None:
         self._places: dict[Who, list[int]] = {}
         self._clocks: dict[Who, list[dict[Who, int]]] = {}
         self.whole = self._follow(origins)
@@ -38,7 +39,7 @@ class Happened(Generic[Who]):
         at = bisect_right(self._places.get(who, ()), index)
         return self._clocks[who][at - 1] if at else {}
 
-    def _follow(self, origins: Mapping[tuple[Who, int], Sequence[tuple[Who, int]]]) -> bool:
+    def _follow(self, origins: Origins[Who]) -> bool:
         events: dict[Who, list[int]] = {}
         for who, index in origins:
             events.setdefault(who, []).append(index)
@@ -64,12 +65,14 @@ class Happened(Generic[Who]):
 
     @staticmethod
     def _blocked(
-        senders: Iterable[tuple[Who, int]], events: Mapping[Who, list[int]], done: Mapping[Who, int]
+        senders: Iterable[tuple[Who, int]],
+        events: Mapping[Who, Sequence[int]],
+        done: Mapping[Who, int],
     ) -> Who | None:
         """A sender that has not come as far as what it sent here."""
         for sender, index in senders:
-            left = events.get(sender, [])[done.get(sender, 0) :][:1]
-            if left and left[0] <= index:
+            theirs, at = events.get(sender, ()), done.get(sender, 0)
+            if at < len(theirs) and theirs[at] <= index:
                 return sender
         return None
 

@@ -1,241 +1,193 @@
-"""Part (b) for any protocol with `Binding`: what is between the nodes, and the run's verdict.
+"""Part (b) for any protocol with a binding: what was received against what was sent.
 
 A FIFO channel's messages arrive as they were sent, each once and in order, but for the last ones;
-a datagram that arrives was sent. Neither arrives before it was sent: the order of events, each
-node's own and each message's, must have no circle. What rests on a file that is not there or not
-whole is inconclusive.
+a datagram that arrives was sent. Law of this file: it sees the rows of both ends of a channel
+(`columns.py`), or those of a channel's block, and nothing else.
 """
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
-from raincheck.conformance.trace.ring.promises import ring_promises
+from .columns import DIGEST, INDEX, NUMBER, Columns, Table, ends_of
 
-from .batches import Problem
-from .causality import Happened
-from .checker import RunVerdict
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise
-from .follower import Address, End, FileReport
-
-_Channel: TypeAlias = tuple[Any, ...]
-"""What the ids of its messages have in common: both ends, and its name."""
-_Origins: TypeAlias = dict[tuple[Address, int], list[tuple[Address, int]]]
-"""The events that sent what an event received."""
-
-
-def judge(
-    run: str,
-    protocol: str,
-    reports: Iterable[FileReport],
-    crashed: Collection[Address],
-    problems: Iterable[Problem],
-) -> RunVerdict:
-    """Put together what the files say of one protocol of one run; every engine ends here."""
-    by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
-    problems = sorted(problems)
-    found = [finding for report in by_who.values() for finding in report.findings]
-    between, origins = _between(by_who)
-    found += between
-    found += _circle(by_who, origins)
-    found += _records(run, by_who, crashed)
-    # Through JSON and back, so that a finding does not show which engine it came through.
-    findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
-    # There are no clocks here: what a node did wrong comes before what others saw of it.
-    findings.sort(key=lambda each: (each.verdict != VIOLATED, each.part != "local", each.place()))
-    verdict = HOLDS
-    if any(finding.verdict == VIOLATED for finding in findings):
-        verdict = VIOLATED
-    elif findings or problems or not any(report.events for report in by_who.values()):
-        verdict = INCONCLUSIVE
-    actions: dict[str, int] = {}
-    for report in by_who.values():
-        for action, count in report.actions.items():
-            actions[action] = actions.get(action, 0) + count
-    return RunVerdict(
-        run=run,
-        protocol=protocol,
-        verdict=verdict,
-        findings=findings,
-        problems=problems,
-        promises=_promises(by_who, origins, crashed, findings, complete=verdict == HOLDS),
-        files=len(by_who),
-        events=sum(report.events for report in by_who.values()),
-        conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
-        actions=dict(sorted(actions.items())),
-    )
+ABSENT: Final = "absent"
+CONTENTS: Final = "contents"
+FEW: Final = 256
+"""Rows that are sooner looked up one by one than all at once."""
+UNNUMBERED: Final = -1
+"""In place of the number that a message has in a FIFO channel: a datagram has none."""
+Numbers: TypeAlias = npt.NDArray[np.int64]
 
 
-def _promises(
-    reports: Mapping[Address, FileReport],
-    origins: _Origins,
-    crashed: Collection[Address],
-    findings: Iterable[Finding],
-    *,
-    complete: bool,
-) -> list[Promise]:
-    """What was promised to the application, for protocols of which that can be seen in traces."""
-    seen = {who: report.seen for who, report in reports.items() if report.seen is not None}
-    if not seen:
-        return []
-    whole = all(finding.part == "local" for finding in findings)
-    return ring_promises(seen, Happened(origins), crashed, complete=complete, whole=whole)
+class Bad(msgspec.Struct, frozen=True, array_like=True):
+    """A message that was received, and was not sent so."""
+
+    kind: str
+    """Absent: no such message is recorded; contents: another one is."""
+    index: int
+    number: int = UNNUMBERED
 
 
-def _records(
-    run: str, reports: Mapping[Address, FileReport], crashed: Collection[Address]
-) -> Iterable[Finding]:
-    """What is missing: the end of a file, or a node's files."""
-    for who, report in reports.items():
-        if not report.complete and who not in crashed:
-            yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
-    # Whom something was sent must have been there; not every name of the header ever comes.
-    named = {_receiver(end) for report in reports.values() for end in report.sent}
-    # Who was killed may have come to nothing before.
-    there = {node for node, _ in reports} | {node for node, _ in crashed}
-    for node in sorted(named - there):
-        yield Finding(
-            verdict=INCONCLUSIVE,
-            part="records",
-            reason=f"there is no file of node {node}",
-            run=run,
-            node=node,
-            incarnation=0,
-        )
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What is known of a channel once both ends have met."""
+
+    origins: Table
+    """The events that received something, of each the event that sent it, and the message's number.
+
+    Only those that tell more than the ones before: a later event of the sender.
+    """
+    bad: list[Bad] = field(default_factory=list)
 
 
-def _between(reports: Mapping[Address, FileReport]) -> tuple[list[Finding], _Origins]:
-    """Compare both ends of every message; say of what arrived where it was sent."""
-    found: list[Finding] = []
+def compare(sent: Table, received: Table, *, fifo: bool) -> Compared:
+    """Compare both ends of a channel, or of a datagrams' channel's block."""
+    key = NUMBER if fifo else DIGEST
+    numbered = received[:, NUMBER] if fifo else np.full(len(received), UNNUMBERED)
     # Of a datagram that was sent several times the first sending counts.
-    datagrams: dict[tuple[str, str], tuple[Address, End]] = {}
-    channels: dict[_Channel, dict[int, tuple[Address, End]]] = {}
-    for who, report in reports.items():
-        for end in report.sent:
-            if end.fifo:
-                channel, number = _place(end)
-                channels.setdefault(channel, {}).setdefault(number, (who, end))
-            else:
-                datagrams.setdefault((end.id, end.digest), (who, end))
-    origins: _Origins = {}
-    for who, report in reports.items():
-        placed = [(end, *_place(end)) if end.fifo else (end, (), 0) for end in report.received]
-        lags = _lags(placed, channels)
-        for end, channel, number in placed:
-            if end.fifo:
-                known = channels.get(channel, {}).get(number + lags[channel])
-            else:
-                known = datagrams.get((end.id, end.digest))
-            if known is not None and known[1].digest != end.digest:
-                found.append(
-                    _finding(report, f"{end.id} was sent with other contents", VIOLATED, end)
-                )
-                continue
-            if known is not None:
-                origins.setdefault((who, end.index), []).append((known[0], known[1].index))
-                continue
-            sender = _sender(end)
-            if sender in reports and reports[sender].complete:
-                found.append(_finding(report, f"{end.id} was never sent", VIOLATED, end))
-            else:
-                reason = f"{end.id}: the records of {sender[0]}.{sender[1]} do not show its sending"
-                found.append(_finding(report, reason, INCONCLUSIVE, end))
-    return found, origins
+    place = _places(sent[:, key], received[:, key] + (_lag(sent, received) if fifo else 0))
+    found = place >= 0
+    same = found.copy()
+    same[found] = sent[place[found], DIGEST] == received[found, DIGEST]
+    bad: list[Bad] = []
+    if not same.all():
+        lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
+        bad += [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
+        bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
+    parts = (received[same, INDEX], sent[place[same], INDEX], numbered[same])
+    origins = np.stack(parts, axis=1)
+    return Compared(news(origins), bad)
 
 
-def _lags(
-    received: Iterable[tuple[End, _Channel, int]],
-    channels: Mapping[_Channel, Mapping[int, tuple[Address, End]]],
-) -> dict[_Channel, int]:
-    """How many messages of each channel were sent before its receiver took any.
+def news(origins: Table) -> Table:
+    """The origins, sorted, without those that tell nothing new of the sender."""
+    if len(origins) < 2:
+        return origins
+    origins = origins[np.argsort(origins[:, 0], kind="stable")]
+    furthest = np.maximum.accumulate(origins[:, 1])
+    return origins[np.append(True, furthest[1:] > furthest[:-1])]
+
+
+def _places(known: Numbers, wanted: Numbers) -> Numbers:
+    """Of each that is wanted the first place where it is known, -1 if it is not."""
+    if len(known) + len(wanted) < FEW:
+        where: dict[int, int] = {}
+        for place, each in enumerate(known.tolist()):
+            where.setdefault(each, place)
+        return np.array([where.get(each, -1) for each in wanted.tolist()], dtype=np.int64)
+    if not len(known):
+        return np.full(len(wanted), -1)
+    distinct, first = np.unique(known, return_index=True)
+    at = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
+    return np.where(distinct[at] == wanted, first[at], -1)
+
+
+def _lag(sent: Table, received: Table) -> int:
+    """How many messages of a FIFO channel were sent before its receiver took any.
 
     A process takes nothing before it is a member, and counts from there; who sends may have taken
     it for one already. From then on nothing may be missing: one number fits a channel as a whole.
     """
-    taken: dict[_Channel, list[tuple[int, str]]] = {}
-    for end, channel, number in received:
-        if end.fifo:
-            taken.setdefault(channel, []).append((number, end.digest))
-    lags = {}
-    for channel, ends in taken.items():
-        there = {number: end.digest for number, (_, end) in channels.get(channel, {}).items()}
-        last = max(there, default=0)
-        lags[channel] = next(
-            (
-                lag
-                for lag in range(last)
-                if all(there.get(number + lag, digest) == digest for number, digest in ends)
-                and ends[0][0] + lag in there
-            ),
-            0,
-        )
-    return lags
+    if not len(received) or not len(sent):
+        return 0
+    numbers = sent[:, NUMBER]
+    # What it took first must be there, and be the same; the rest is not there, or the same.
+    lags = np.unique(numbers[sent[:, DIGEST] == received[0, DIGEST]]) - received[0, NUMBER]
+    for lag in lags[(lags >= 0) & (lags < numbers.max())]:
+        place = _places(numbers, received[:, NUMBER] + lag)
+        found = place >= 0
+        same = sent[place[found], DIGEST] == received[found, DIGEST]
+        if found[0] and same.all():
+            return int(lag)
+    return 0
 
 
-def _place(end: End) -> tuple[_Channel, int]:
-    """The channel of a message and its number there."""
-    *channel, number = msgspec.json.decode(end.id)
-    return tuple(channel), int(number)
+def compare_all(columns: Iterable[Columns]) -> dict[str, Compared]:
+    """Compare every channel at whose end something was received."""
+    columns = list(columns)
+    sent = {text: end for each in columns for text, end in each.sent.items()}
+    found: dict[str, Compared] = {}
+    for each in columns:
+        for text, end in each.received.items():
+            other = sent.get(text)
+            rows = end.table()
+            found[text] = compare(rows[:0] if other is None else other.table(), rows, fifo=end.fifo)
+    return found
 
 
-def _receiver(end: End) -> str:
-    _, _, _, node, *_ = msgspec.json.decode(end.id)
-    return str(node)
+def joined(parts: Iterable[Compared]) -> Compared:
+    """What the blocks of one channel say together."""
+    parts = list(parts)
+    if len(parts) == 1:
+        return parts[0]
+    origins = np.concatenate([part.origins for part in parts])
+    return Compared(news(origins), [bad for part in parts for bad in part.bad])
 
 
-def _sender(end: End) -> Address:
-    _, node, incarnation, *_ = msgspec.json.decode(end.id)
-    return (str(node), int(incarnation))
+class Stuck(msgspec.Struct, frozen=True):
+    """An event that received what was sent only after it."""
+
+    who: tuple[str, int]
+    index: int
+    channel: str
+    number: int
 
 
-def _circle(
-    reports: Mapping[Address, FileReport],
-    origins: _Origins,
-) -> Iterable[Finding]:
-    """Let each node go on as far as what it receives was sent; who cannot end is in a circle."""
-    needs = {
-        who: deque(end for end in report.received if (who, end.index) in origins)
-        for who, report in reports.items()
-    }
-    waiting: dict[Address, list[Address]] = {}
-    ready = list(reports)
+def circle(compared: Mapping[str, Compared]) -> list[Stuck]:
+    """Let each process go on as far as what it receives was sent; who cannot end is in a circle."""
+    texts = sorted(compared)
+    parts: dict[tuple[str, int], list[Table]] = {}
+    senders: list[tuple[str, int]] = []
+    for code, text in enumerate(texts):
+        sender, receiver = ends_of(text)
+        senders.append(sender)
+        origins = compared[text].origins
+        column = np.full((len(origins), 1), code, dtype=np.int64)
+        parts.setdefault(receiver, []).append(np.hstack((origins, column)))
+    needs = {who: _Needs(np.concatenate(each)) for who, each in parts.items()}
+    waiting: dict[tuple[str, int], list[tuple[str, int]]] = {}
+    ready = list(needs)
     while ready:
         who = ready.pop()
-        while needs[who]:
-            end = needs[who][0]
-            blocked = next(
-                (
-                    sender
-                    for sender, index in origins[who, end.index]
-                    if needs[sender] and needs[sender][0].index <= index
-                ),
-                None,
-            )
-            if blocked is not None:
-                waiting.setdefault(blocked, []).append(who)
+        mine = needs[who]
+        before = mine.at
+        while mine.at < mine.count:
+            sender = senders[mine.channels[mine.at]]
+            theirs = needs.get(sender)
+            if theirs is not None and theirs.next <= mine.sent[mine.at]:
+                waiting.setdefault(sender, []).append(who)
                 break
-            needs[who].popleft()
+            mine.at += 1
+            mine.next = mine.events[mine.at]
+        if mine.at > before:
             ready += waiting.pop(who, [])
-        if not needs[who]:
-            ready += waiting.pop(who, [])
-    for who, left in needs.items():
-        if left:
-            reason = f"{left[0].id} was received before it was sent"
-            yield _finding(reports[who], reason, VIOLATED, left[0])
+    stuck = []
+    for who, mine in needs.items():
+        if mine.at < mine.count:
+            channel = texts[mine.channels[mine.at]]
+            stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))
+    return stuck
 
 
-def _finding(report: FileReport, reason: str, verdict: str, end: End | None = None) -> Finding:
-    return Finding(
-        verdict=verdict,
-        part="records" if end is None else "network",
-        reason=reason,
-        run=report.run,
-        node=report.node,
-        incarnation=report.incarnation,
-        index=end.index if end is not None else report.events,
-        path=report.path,
-    )
+class _Needs:
+    """What a process receives, in the order of its events, and how far it has come."""
+
+    __slots__ = ("at", "channels", "count", "events", "next", "numbers", "sent")
+
+    def __init__(self, rows: Table) -> None:
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+        self.count = len(rows)
+        # Views of memory, since these may be long: their items come as plain integers.
+        self.events = np.append(rows[:, 0], np.iinfo(np.int64).max).data
+        self.sent = np.ascontiguousarray(rows[:, 1]).data
+        self.numbers = np.ascontiguousarray(rows[:, 2]).data
+        self.channels = np.ascontiguousarray(rows[:, 3]).data
+        self.at = 0
+        self.next: int = self.events[0]

@@ -14,10 +14,11 @@ import msgspec
 
 from .batches import Problem
 from .channels import Channels
+from .collector import no_collector
 from .cuts import check_cuts
 from .events import Address
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
-from .localrun import LocalRun, follow_file, no_collector
+from .localrun import LocalRun, follow_file
 from .network import check_admissions, check_drained, check_members, check_views
 from .promises import evaluate
 from .runfiles import RunFiles, RunIndex, index_runs

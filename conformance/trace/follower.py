@@ -1,20 +1,21 @@
 """Part (a) for any protocol with `Binding`: one file of a trace against the model's handlers.
 
 Law of this file: it sees one node's records alone. It folds the handlers over them, compares what
-was sent and what changed, and keeps what part (b) needs (`facednet.py`). Nothing is dropped in
+was sent and what changed, and keeps what part (b) needs (`columns.py`). Nothing is dropped in
 silence: a record that cannot be used is put into quarantine with the reason.
 """
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from itertools import groupby, zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Any, Final, TypeAlias
 
 import msgspec
+from msgspec import UNSET
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding, binding_of, bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
@@ -24,76 +25,17 @@ from raincheck.impl.recording.canonical import in_order
 from raincheck.model.machine.machine import Refused
 
 from .batches import Problem, Report
+from .collector import no_collector
+from .columns import Channel, Columns, Digest, ends_of
 from .events import FORMAT_VERSION
+from .fastpath import FastPath, Take, common_fields, forms_of, wanted_of
 from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
-from .tracefile import PROTOCOLS, read_records
+from .records import DECODER, Address, Event, Footer, Header, Sent
+from .tracefile import PROTOCOLS, count_lines, decode_block, read_blocks, split_lines
 
-Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-Address = tuple[str, Natural]
-
-
-class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
-    """Whose file it is, and the local state in which it begins."""
-
-    version: int
-    run: str
-    protocol: str
-    node: str
-    incarnation: Natural
-    nodes: tuple[str, ...]
-    constants: dict[str, Any] = {}
-    initial: Any = None
-    real: bool = False
-
-
-class Sent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
-    """A message that the event sent."""
-
-    id: list[Any]
-    to: Address
-    message: str
-    content: dict[str, Any]
-
-
-class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
-    """One event that the core handled."""
-
-    run: str
-    protocol: str
-    node: str
-    incarnation: Natural
-    index: Natural
-    action: str
-    args: dict[str, Any]
-    received: list[Any] | None = None
-    sent: tuple[Sent, ...] = ()
-    changed: dict[str, Any] = {}
-    told: tuple[tuple[str, Any], ...] = ()
-    given: dict[str, Any] = {}
-    at: float | None = None
-
-
-class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
-    """No event is missing at the end."""
-
-    run: str
-    node: str
-    incarnation: Natural
-    index: Natural
-
-
+_FOOTER: Final = b'{"kind":"footer"'
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
-DECODER: Final = msgspec.json.Decoder(Header | Event | Footer)
-
-
-class End(msgspec.Struct, frozen=True):
-    """One end of a message: its id, the event, and a digest of what is in it."""
-
-    id: str
-    index: int
-    digest: str
-    fifo: bool = False
 
 
 class FileReport(msgspec.Struct, kw_only=True):
@@ -110,8 +52,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     complete: bool = False
     findings: list[Finding] = []
     actions: dict[str, int] = {}
-    sent: list[End] = []
-    received: list[End] = []
+    sent_to: tuple[str, ...] = ()
+    """Nodes to which it sent something."""
     seen: RingSeen | None = None
     """What its protocol's promises speak of."""
 
@@ -121,25 +63,47 @@ class FileReport(msgspec.Struct, kw_only=True):
         return (self.node, self.incarnation)
 
 
+Find: TypeAlias = Callable[[str], Binding]
+"""Returns a protocol's binding."""
+End: TypeAlias = tuple[Channel, int, int]
+"""One end of a message: its channel, a digest of what is in it, and its number there."""
+
+
 class _Unusable(Exception):
     """The record cannot be used; the text says why."""
 
 
-def check_file(path: Path, report: Report) -> FileReport | None:
-    """Check one file; None if it has no header that can be used."""
-    checker: _Checker | None = None
-    for batch in read_records(path, report, DECODER):
-        for line, record in enumerate(batch.records, batch.line):
-            try:
-                if checker is None:
-                    checker = _Checker(path, _header(record, line))
-                else:
-                    checker.take(record, line)
-            except (_Unusable, ShapeError) as problem:
-                report(Problem(str(path), line, str(problem)))
-                if checker is None:
-                    return None
-    return None if checker is None else checker.done()
+def check_file(
+    path: Path, report: Report, digest: Digest = hash, find: Find = binding_of
+) -> tuple[FileReport, Columns] | None:
+    """Check one file; None if it has no header that can be used.
+
+    `digest` and `find` are given by who checks many files.
+    """
+    follower: Follower | None = None
+    with no_collector():
+        for line, block in read_blocks(path, report):
+            while follower is None and block:
+                head, newline, block = block.partition(b"\n")
+                for batch in decode_block(path, line, head + newline, report, DECODER):
+                    follower = _begun(path, batch.records[0], line, report, digest, find)
+                    if follower is None:
+                        return None
+                line += 1
+            if follower is not None and block:
+                follower.feed(line, block)
+    return None if follower is None else (follower.done(), follower.columns)
+
+
+def _begun(
+    path: Path, record: Any, line: int, report: Report, digest: Digest, find: Find
+) -> Follower | None:
+    """Begin with the first record; None if it is no header that can be used."""
+    try:
+        return Follower(path, _header(record, line), report, digest, find)
+    except (_Unusable, ShapeError) as problem:
+        report(Problem(str(path), line, str(problem)))
+        return None
 
 
 def _header(record: Any, line: int) -> Header:
@@ -152,12 +116,14 @@ def _header(record: Any, line: int) -> Header:
     return record
 
 
-class _Checker:
+class Follower:
     """The fold over one file."""
 
-    def __init__(self, path: Path, header: Header) -> None:
+    def __init__(
+        self, path: Path, header: Header, problems: Report, digest: Digest, find: Find
+    ) -> None:
         try:
-            binding = binding_of(header.protocol)
+            binding = find(header.protocol)
         except (UsageError, Inconclusive) as lacking:
             known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
             raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
@@ -177,6 +143,8 @@ class _Checker:
             nodes=header.nodes,
         )
         self.local = initial_local(self.binding, header.initial)
+        defaults = getattr(self.binding.local, "_field_defaults", {})
+        self._unread = {name: defaults[name] for name in self.binding.unread}
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
         observer = OBSERVERS.get(header.protocol)
@@ -185,14 +153,125 @@ class _Checker:
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0
         self.ended = False
-        self._counts: dict[tuple[bool, str], int] = {}
+        self.columns = Columns(digest)
+        self._problem = problems
+        forms = forms_of(self.binding)
+        self._decode = None if forms is None else forms.decoder
+        me = (header.node, header.incarnation)
+        self._fast = (
+            None if forms is None else FastPath(self.binding, forms, self.rules, me, self.columns)
+        )
+        self._takes: dict[type[Any], Take] = {}
+        self._counts: Counter[type[Any]] = Counter()
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
             self._find("a node does not begin like this", line=1)
 
+    def feed(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+        # The last line may be no event, but the footer.
+        cut = block.rfind(b"\n", 0, -1) + 1
+        events = block[:cut] if block.startswith(_FOOTER, cut) else block
+        records = self._decoded(events)
+        if records is not None:
+            self._fold(line, records, events)
+            line, block = line + len(records), block[len(events) :]
+        for number, text in enumerate(split_lines(block), line):
+            records = self._decoded(text)
+            if records is not None:
+                self._fold(number, records, text)
+            else:
+                self._judge(number, text)
+
+    def _decoded(self, block: bytes) -> list[Any] | None:
+        """The records, if all of them are events that are written as usual."""
+        if self._decode is None or self.broken or self.ended or not block.endswith(b"\n"):
+            return None
+        try:
+            str(block, "utf-8")
+            records: list[Any] = self._decode.decode_lines(block)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return None
+        return records if len(records) == count_lines(block) else None
+
+    def _fold(self, line: int, records: list[Any], block: bytes) -> None:
+        """Take the events that are what the model does as they come; judge the others."""
+        header, takes, observer = self.header, self._takes, self.observer
+        run, protocol = header.run, header.protocol
+        node, incarnation = header.node, header.incarnation
+        local, last = self.local, self.last
+        judged: list[type[Any]] = []
+        lines: list[bytes] = []
+        for place, record in enumerate(records):
+            kind = record.__class__
+            answer = None
+            if (
+                record.index == last + 1
+                and record.run == run
+                and record.node == node
+                and record.incarnation == incarnation
+                and record.protocol == protocol
+                and record.given is UNSET
+            ):
+                try:
+                    answer = (takes.get(kind) or self._taking(kind))(record, local)
+                except Exception:  # noqa: BLE001 - it is judged below, and then it is told
+                    answer = None
+            if answer is not None:
+                last += 1
+                local = answer[0]
+                if observer is not None:
+                    self.recorded = local
+                    observer.take(local, last, record.at, answer[1])
+                continue
+            lines = lines or split_lines(block)
+            judged.append(kind)
+            self._goes_on(local, last)
+            self._judge(line + place, lines[place])
+            local, last = self.local, self.last
+            if self.broken or self.ended:
+                for number, text in enumerate(lines[place + 1 : len(records)], line + place + 1):
+                    self._judge(number, text)
+                records = records[: place + 1]
+                break
+        else:
+            self._goes_on(local, last)
+        self.report.events += len(records) - len(judged)
+        self._counts.update(map(type, records))
+        self._counts.subtract(judged)
+
+    def _goes_on(self, local: Any, last: int) -> None:
+        """Note how far the events are what the model does."""
+        # What only grows, and nobody reads, is forgotten now and then.
+        self.local = local._replace(**self._unread) if self._unread else local
+        if last > self.last:
+            self.last = self.report.conforming = last
+
+    def _taking(self, kind: type[Any]) -> Take:
+        """What takes records of a type that has not come before."""
+        assert self._fast is not None
+        take = self._takes[kind] = self._fast.taking(kind)
+        return take
+
+    def _judge(self, line: int, text: bytes) -> None:
+        """Judge one record."""
+        for batch in decode_block(self.path, line, text, self._problem, DECODER):
+            for record in batch.records:
+                try:
+                    self.take(record, line)
+                except (_Unusable, ShapeError) as problem:
+                    self._problem(Problem(str(self.path), line, str(problem)))
+
     def done(self) -> FileReport:
         """Return the report; without a footer events may be missing at the end."""
+        actions = self.report.actions
+        for kind, count in self._counts.items():
+            if count:
+                action = kind.__struct_config__.tag
+                actions[action] = actions.get(action, 0) + count
         self.report.complete = self.ended
+        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.rows]
+        self.report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.observer is not None:
             self.report.seen = self.observer.done()
         return self.report
@@ -228,9 +307,8 @@ class _Checker:
         self.report.events += 1
         counts = self.report.actions
         counts[record.action] = counts.get(record.action, 0) + 1
-        self.report.sent += [msgspec.structs.replace(end, index=record.index) for end in sent]
-        if received is not None:
-            self.report.received.append(received)
+        for channel, digest, number in [*sent, *([] if received is None else [received])]:
+            channel.add(digest, record.index, number)
         if not self.broken:
             self.local = self.local._replace(**given)
             self._step(record, event, line)
@@ -238,7 +316,7 @@ class _Checker:
                 self.report.conforming = record.index
         if self.observer is not None:
             self.recorded = self.local if not self.broken else self._as_recorded(record)
-            self.observer.take(self.recorded, record)
+            self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
         """What others have changed since the last event."""
@@ -246,6 +324,14 @@ class _Checker:
             raise ShapeError(f"nobody but the core changes {unknown[0]}")
         wanted = fields_of(self.binding.local)
         return {name: shaped(value, wanted[name]) for name, value in given.items()}
+
+    def _outputs(self, record: Event) -> Iterator[Any]:
+        """What the record says the layer above was told, as far as it can be read."""
+        kinds = {kind.__name__: kind for kind in self.binding.outputs}
+        for name, fields in record.told:
+            with suppress(ShapeError):
+                if name in kinds:
+                    yield shaped(fields, kinds[name])
 
     def _as_recorded(self, record: Event) -> Any:
         """What the record says of the state, as far as it can be read."""
@@ -359,7 +445,7 @@ class _Checker:
         if kind is None or channel is None:
             raise ShapeError(f"{self.header.protocol} has no message {sent.message!r}")
         me = (self.header.node, self.header.incarnation)
-        digest = self._digest(sent.message, me, sent.content)
+        digest = self._digest(sent.message, sent.content)
         return self._end(sent.id, (*me, *sent.to), sent.message, digest, incoming=False)
 
     def _received_end(self, record: Event, event: Any) -> End | None:
@@ -374,57 +460,44 @@ class _Checker:
         if record.received is None:
             raise ShapeError(f"{record.action} consumes a message, and none is named")
         ends = record.received[1:5]
-        if len(ends) < 4:
+        if len(ends) != 4 or type(ends[1]) is not int:
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
-        digest = _digest(arrived._asdict(), self._common(message))
+        digest = self._digest(message, arrived._asdict())
         me = [self.header.node, self.header.incarnation]
         end = self._end(record.received, (*ends[:2], *me), message, digest, incoming=True)
         sender = getattr(arrived, self.binding.sent_by, None)
         sender = ends[:2] if sender is None else plain(self.binding.end_of(sender))
         if sender not in (ends[0], ends[:2]):
             raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
-        return msgspec.structs.replace(end, index=record.index)
+        return end
 
     def _end(
-        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: str, *, incoming: bool
+        self, name: list[Any], ends: tuple[Any, ...], message: str, digest: int, *, incoming: bool
     ) -> End:
         """The end of that message; raise ShapeError if its id is not the one it must have."""
-        channel = self.binding.channels[message]
-        if channel == DATAGRAM:
+        kind = self.binding.channels[message]
+        if kind == DATAGRAM:
             if name[:5] != [message, *ends]:
                 raise ShapeError(f"{name} is not the id of a {message} between {ends}")
-            return End(json_text(name[:5]), 0, digest)
-        if name[:5] != [channel, *ends] or len(name) != 6:
-            raise ShapeError(f"{name} is not an id of channel {channel!r} between {ends}")
-        key = (incoming, json_text(name[:5]))
-        count = self._counts.get(key, 0) + 1
-        self._counts[key] = name[5] if type(name[5]) is int else count
+            channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=False)
+            return channel, digest, 0
+        if name[:5] != [kind, *ends] or len(name) != 6:
+            raise ShapeError(f"{name} is not an id of channel {kind!r} between {ends}")
+        channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=True)
+        count = channel.count + 1
+        channel.count = name[5] if type(name[5]) is int else count
         if name[5] != count and not self.broken:
             reason = f"message {count} of the channel is next, and this is {name[5]}"
             self._find(f"{json_text(name)}: {reason}", index=self.last + 1)
-        return End(json_text(name), 0, digest, fifo=True)
+        return channel, digest, channel.count
 
-    def _common(self, message: str) -> tuple[str, tuple[str, ...]]:
-        """What a message and the event by which it arrives have in common."""
-        kind = next(k for k in self.binding.outputs if k.__name__ == message)
-        wanted = self._wanted(message)
-        there = fields_of(kind).keys()
-        left_out = {"to", *self.binding.adjusted.get(message, ())}
-        names = tuple(n for n in fields_of(wanted) if n in there and n not in left_out)
-        return message, names
-
-    def _digest(self, message: str, _sender: Address, content: dict[str, Any]) -> str:
-        wanted = fields_of(self._wanted(message))
-        common = self._common(message)
-        return _digest({n: shaped(content.get(n), wanted[n]) for n in common[1]}, common)
-
-    def _wanted(self, message: str) -> type[Any]:
-        """The type whose fields say how the contents of a message are compared."""
-        kind = self.binding.inputs[self.binding.arrival(message)]
-        if message in self.binding.whole:
-            kind = fields_of(kind)[self.binding.whole[message]]
-        return kind
+    def _digest(self, message: str, values: dict[str, Any]) -> int:
+        """What stands for the contents, as far as they are compared at both ends."""
+        wanted = fields_of(wanted_of(self.binding, message))
+        names = common_fields(self.binding, message)
+        common = {name: plain(shaped(values.get(name), wanted[name])) for name in names}
+        return self.columns.digest(message.encode() + msgspec.json.encode(common))
 
     # ------------------------------------------------------------------ findings
 
@@ -499,12 +572,6 @@ def parcels(binding: Binding, output: Any) -> Iterator[tuple[Any, Any]]:
     alone = isinstance(to, str) or hasattr(to, "_fields")
     for each in [to] if alone else sorted(to):
         yield output, binding.end_of(each)
-
-
-def _digest(values: dict[str, Any], common: tuple[str, tuple[str, ...]]) -> str:
-    message, names = common
-    text = json_text([message, *(plain(values[name]) for name in names)])
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def json_text(value: Any) -> str:

@@ -6,9 +6,7 @@ After the first event that is no step of the model the local state is unknown; n
 event is checked, and the summary says so.
 """
 
-import gc
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +14,7 @@ from raincheck.conformance.bindings.sequencer.records import Wrong
 from raincheck.conformance.bindings.sequencer.trace import SequencerTrace
 
 from .batches import Problem, Report
+from .collector import no_collector
 from .events import Crash, Event, Footer, Header, Record
 from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
 from .rows import Rows
@@ -181,18 +180,6 @@ class LocalRun:
             differences=wrong.differences if wrong else (),
         )
         self.summary.findings.append(finding)
-
-
-@contextmanager
-def no_collector() -> Iterator[None]:
-    """Without the cycle collector: records make no cycles, and it would scan them for nothing."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 def follow_file(path: Path, report: Report) -> Iterator[LocalRun]:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
-from .batches import Problem
-from .channels_compared import judge
+from raincheck.conformance.bindings.binding import binding_of
+
+from .batches import Problem, Report
+from .channels_compared import compare_all
 from .checker import RunVerdict
+from .columns import Columns, Digest
 from .events import Crash
-from .follower import Address, FileReport, check_file
+from .follower import FileReport, check_file
+from .judged import judge
+from .records import Address
 from .tracefile import read_records
 
 SEQUENCER = "sequencer"
@@ -22,8 +28,8 @@ class Mixed(NamedTuple):
     """A folder's files: SEQUENCER's with all that is nobody's, and those of other protocols."""
 
     sequencer: list[Path]
-    others: dict[tuple[str, str], list[Path]]
-    """By run and protocol."""
+    others: dict[tuple[str, str], dict[str, list[Path]]]
+    """By run and protocol, and within them by process: it should have one."""
     crashed: dict[str, set[Address]]
     """Whom the harness killed, by run; the files that say so are among SEQUENCER's too."""
 
@@ -31,6 +37,8 @@ class Mixed(NamedTuple):
 class _First(msgspec.Struct, tag_field="kind", tag="header"):
     run: str
     protocol: str
+    node: Any = None
+    incarnation: Any = None
 
 
 _FIRST = msgspec.json.Decoder(_First | Crash)
@@ -43,7 +51,9 @@ def sorted_out(paths: Iterable[Path]) -> Mixed:
     for path in paths:
         record = _first(path)
         if isinstance(record, _First) and record.protocol != SEQUENCER:
-            found.others.setdefault((record.run, record.protocol), []).append(path)
+            process = f"{record.node}.{record.incarnation}"
+            of_run = found.others.setdefault((record.run, record.protocol), {})
+            of_run.setdefault(process, []).append(path)
             continue
         if isinstance(record, Crash):
             faults.append(path)
@@ -72,34 +82,35 @@ def check_others(
 ) -> list[RunVerdict]:
     """Check the files that are not SEQUENCER's, in this process."""
     verdicts = []
-    for (run, protocol), paths in sorted(mixed.others.items()):
-        reports: list[FileReport] = []
+    for (run, protocol), processes in sorted(mixed.others.items()):
+        paths = [path for each in processes.values() for path in each]
         problems: list[Problem] = []
-        for path in paths:
-            report = check_file(path, problems.append)
-            if report is not None:
-                reports.append(report)
-                if progress is not None:
-                    progress(report.events, path.name)
-        verdicts.append(together(run, protocol, reports, mixed.crashed.get(run, ()), problems))
+        checked: list[tuple[FileReport, Columns]] = []
+        for each in check_files(paths, problems.append):
+            checked.append(each)
+            if progress is not None:
+                progress(each[0].events, Path(each[0].path).name)
+        crashed = mixed.crashed.get(run, set())
+        compared = compare_all(columns for _, columns in checked)
+        reports = [report for report, _ in checked]
+        verdicts.append(judge(run, protocol, reports, compared, crashed, problems))
     return verdicts
 
 
-def together(
-    run: str,
-    protocol: str,
-    reports: Iterable[FileReport],
-    crashed: Iterable[Address],
-    problems: Iterable[Problem],
-) -> RunVerdict:
-    """Judge the files of one run and protocol; a second file of a process is not used."""
-    found: dict[Address, FileReport] = {}
-    problems = list(problems)
-    for report in sorted(reports, key=lambda each: each.path):
-        if report.who in found:
-            first = Path(found[report.who].path).name
-            reason = f"a second file for {run} {report.node}.{report.incarnation}: {first} is one"
-            problems.append(Problem(report.path, 1, reason))
+def check_files(
+    paths: Iterable[Path], report: Report, digest: Digest = hash
+) -> Iterator[tuple[FileReport, Columns]]:
+    """Check files of one run and protocol; a second file of a process is not used."""
+    found: dict[Address, str] = {}
+    find = cache(binding_of)
+    for path in sorted(paths, key=str):
+        checked = check_file(path, report, digest, find)
+        if checked is None:
+            continue
+        who = checked[0].who
+        if who in found:
+            reason = f"a second file for {checked[0].run} {who[0]}.{who[1]}: {found[who]} is one"
+            report(Problem(str(path), 1, reason))
         else:
-            found[report.who] = report
-    return judge(run, protocol, found.values(), set(crashed), problems)
+            found[who] = path.name
+            yield checked

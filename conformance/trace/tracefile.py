@@ -15,7 +15,7 @@ from raincheck.conformance.errors import UsageError
 
 from .batches import Batch, Problem, Report
 from .events import DECODER, FORMAT_VERSION, Header, Record
-from .traceparquet import read_parquet
+from .traceparquet import parquet_lines, read_parquet
 
 CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
@@ -56,13 +56,8 @@ def read_records(
     if path.suffix == ".parquet":
         yield from read_parquet(path, report, decoder)
         return
-    line = 1
-    try:
-        for line, block in _blocks(path, report):
-            yield from _decode_block(path, line, block, report, decoder)
-    except OSError as error:
-        reason = f"cannot be read any further ({error.strerror or error})"
-        report(Problem(str(path), line, reason))
+    for line, block in read_blocks(path, report):
+        yield from decode_block(path, line, block, report, decoder)
 
 
 def read_header(path: Path, report: Report) -> Header | None:
@@ -89,6 +84,20 @@ def usable_header(path: Path, record: Record, report: Report) -> Header | None:
     return record if isinstance(record, Header) else None
 
 
+def read_blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of its first line, whole lines), as they stand in the file."""
+    if path.suffix == ".parquet":
+        yield from parquet_lines(path, report)
+        return
+    line = 1
+    try:
+        for line, block in _blocks(path, report):
+            yield line, block
+    except OSError as error:
+        reason = f"cannot be read any further ({error.strerror or error})"
+        report(Problem(str(path), line, reason))
+
+
 def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
     """Yield (number of its first line, whole lines); the last one may lack its newline."""
     line, carry, skipping = 1, b"", False
@@ -104,7 +113,7 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
             if cut:
                 block = carry + chunk[:cut]
                 yield line, block
-                line += _lines(block)
+                line += count_lines(block)
                 carry = chunk[cut:]
             else:
                 carry += chunk
@@ -116,12 +125,19 @@ def _blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
         yield line, carry
 
 
-def _lines(block: bytes) -> int:
+def count_lines(block: bytes) -> int:
     """How many lines end in the block; `bytes.count` looks at one byte after the other."""
     return int(np.count_nonzero(np.frombuffer(block, np.uint8) == NEWLINE))
 
 
-def _decode_block(
+def split_lines(block: bytes) -> list[bytes]:
+    """The block's lines, each with its newline; the last one may lack it."""
+    lines = [line + b"\n" for line in block.split(b"\n")]
+    last = lines.pop()[:-1]
+    return [*lines, last] if last else lines
+
+
+def decode_block(
     path: Path, line: int, block: bytes, report: Report, decoder: msgspec.json.Decoder[Any]
 ) -> Iterator[Batch]:
     """Decode all lines at once; only if one of them is bad, line by line."""
@@ -131,7 +147,7 @@ def _decode_block(
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             pass
         else:
-            if len(records) == _lines(block):
+            if len(records) == count_lines(block):
                 yield Batch(line, records)
                 return
     good: list[Record] = []

@@ -56,6 +56,17 @@ def read_parquet(
     path: Path, report: Report, decoder: msgspec.json.Decoder[Any] = DECODER
 ) -> Iterator[Batch]:
     """Yield the records in the order of their rows; a row's number stands for its line."""
+    for line, rows in _rows(path, report):
+        yield from _records(path, line, rows, report, decoder)
+
+
+def parquet_lines(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
+    """Yield (number of the first row, rows as the lines that they stand for)."""
+    for line, rows in _rows(path, report):
+        yield line, b"".join(_json(row).replace(b"\n", b" ") + b"\n" for row in rows)
+
+
+def _rows(path: Path, report: Report) -> Iterator[tuple[int, list[dict[str, Any]]]]:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
@@ -69,7 +80,7 @@ def read_parquet(
             return
         try:
             for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
-                yield from _records(path, line, batch.to_pylist(), report, decoder)
+                yield line, batch.to_pylist()
                 line += batch.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = f"cannot be read any further ({str(error).splitlines()[0]})"

@@ -11,9 +11,10 @@ import pytest
 
 from raincheck.conformance.bindings.recorded import FromFaces
 from raincheck.conformance.replay.replay import Cores
-from raincheck.conformance.trace import channels_compared as facednet
+from raincheck.conformance.trace import channels_compared
+from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.follower import End
+from raincheck.conformance.trace.columns import Channel, Table, stable_digest
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
@@ -269,17 +270,26 @@ def test_contents_are_compared_at_both_ends(traces: Records, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("taken", "lag"), [("xyz", 0), ("yz", 1), ("z", 2), ("x", 0), ("xz", 0), ("w", 0)]
 )
-def test_what_was_sent_before_a_process_was_a_member_is_passed_over(taken: str, lag: int) -> None:
+@pytest.mark.parametrize("few", [0, channels_compared.FEW])
+def test_what_was_sent_before_a_process_was_a_member_is_passed_over(
+    taken: str, lag: int, few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It counts from the first that it takes; what is missing behind that is not made to fit."""
+    monkeypatch.setattr(channels_compared, "FEW", few)
 
-    def end(number: int, digest: str) -> End:
-        return End(f'["fifo","a",0,"b",1,{number}]', number, digest, fifo=True)
+    def rows(contents: str) -> Table:
+        channel = Channel('["fifo","a",0,"b",1]', fifo=True)
+        for index, each in enumerate(contents, 1):
+            channel.add(stable_digest(each.encode()), index, index)
+        return channel.table()
 
-    sent = {number: (("a", 0), end(number, digest)) for number, digest in enumerate("xyz", 1)}
-    channel = ("fifo", "a", 0, "b", 1)
-    received = [(end(number, digest), channel, number) for number, digest in enumerate(taken, 1)]
+    compared = compare(rows("xyz"), rows(taken), fifo=True)
 
-    assert facednet._lags(received, {channel: sent}) == {channel: lag}
+    fits = [each for each in taken if "xyz".find(each) == taken.index(each) + lag]
+    assert len(compared.bad) == len(taken) - len(fits)
+    assert compared.origins.tolist() == [
+        [taken.index(each) + 1, "xyz".index(each) + 1, taken.index(each) + 1] for each in fits
+    ]
 
 
 # ---------------------------------------------------------------- what nobody can tell

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.field.stack.layer_traces import traced
+from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
-from raincheck.impl.recording.core import Recorder
-from raincheck.impl.recording.sequencer import TraceWriter
-from raincheck.impl.simulation.group import Link, Simulator
+from raincheck.impl.simulation.group import Link
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.model.unicast.field import first_gaps
@@ -27,41 +25,7 @@ NARROW = StackConfig(
 """Windows that close, in messages and in bytes."""
 
 
-class Traced(Simulator):
-    """A group whose layers are traced, from each life's first event on."""
-
-    def __init__(self, folder: Path, names: tuple[str, ...], **settings: Any) -> None:
-        super().__init__(**settings)
-        self._folder, self._names = folder, names
-        self._open: dict[str, list[tuple[Any, Recorder, TraceWriter]]] = {}
-
-    def _add(self, name: str, incarnation: int) -> None:
-        super()._add(name, incarnation)
-        stack = self[name].stack
-        self._open[name] = []
-        for layer in self._names:
-            writer = TraceWriter(self._folder, "run", stack.address, protocol=layer)
-            core, recorder = traced(stack, layer, "run", "abcd", writer)
-            self._open[name].append((core, recorder, writer))
-
-    def crash(self, name: str) -> None:
-        super().crash(name)
-        node, incarnation = self[name].address
-        line = f'{{"kind":"crash","run":"run","node":"{node}","incarnation":{incarnation}}}\n'
-        with (self._folder / "faults.jsonl").open("a") as faults:
-            faults.write(line)
-        for _, _, writer in self._open.pop(name):
-            writer.close()
-
-    def end(self) -> None:
-        """All that has happened is recorded."""
-        for files in self._open.values():
-            for core, recorder, writer in files:
-                recorder.footer(core)
-                writer.close()
-
-
-def life(group: Traced) -> None:
+def life(group: TracedGroup) -> None:
     """Three members, load, a joiner that wants the state, a crash, and a return."""
     group.start("a", "b", "c")
     group.run_until(lambda: group.in_one_view("a", "b", "c"))
@@ -78,7 +42,7 @@ def judged(
     folder: Path, *layers: str, repairs: LayerRepairs | None = None, seed: int = 1
 ) -> dict[str, RunVerdict]:
     """Trace such a life, and say what each layer's traces are."""
-    group = Traced(
+    group = TracedGroup(
         folder, layers, seed=seed, link=BAD, config=NARROW, layers=repairs, with_state=True
     )
     try:

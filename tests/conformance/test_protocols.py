@@ -95,8 +95,10 @@ def session() -> Iterator["SparkSession"]:
 
 @pytest.mark.java
 @pytest.mark.filterwarnings("default")
-def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: Path) -> None:
-    from raincheck.conformance.spark import core_pipeline as facedpipeline
+def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
+    session: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from raincheck.conformance.spark import core_pipeline
 
     for protocol in PROTOCOLS:
         write_walks(protocol, tmp_path / protocol, walks=2)
@@ -118,7 +120,11 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
     assert all(verdict.run.startswith("damaged-") for verdict in violated)
     quarantined = {(Path(p.path), p.line) for verdict in local for p in verdict.problems}
     assert quarantined == {(first, len(first.read_text().splitlines())), (whole, 1)}
-    assert facedpipeline.check_others(session, mixed) == local
+    assert core_pipeline.check_others(session, mixed) == local
+    monkeypatch.setattr(core_pipeline, "MEETING", 100_000)
+    size = sum(path.stat().st_size for path in trace_files([tmp_path]))
+    assert core_pipeline.blocks_for(size) >= 4
+    assert core_pipeline.check_others(session, mixed) == local
 
 
 @pytest.mark.java
@@ -126,7 +132,7 @@ def test_both_engines_give_the_same_verdicts(session: "SparkSession", tmp_path: 
 def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     session: "SparkSession", tmp_path: Path
 ) -> None:
-    from raincheck.conformance.spark import core_pipeline as facedpipeline
+    from raincheck.conformance.spark import core_pipeline
 
     for place, fault in enumerate((None, other_view, delivered_again), 1):
         record_ring(tmp_path, f"ring-{place}", seed=place)
@@ -147,7 +153,7 @@ def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     assert {each.verdict for each in local[0].promises} == {"holds"}
     assert "ConsistentHistory" in found["ring-2"]
     assert "Integrity" in found["ring-3"]
-    assert facedpipeline.check_others(session, mixed) == local
+    assert core_pipeline.check_others(session, mixed) == local
 
 
 def other_view(records: list[dict[str, Any]]) -> None:

@@ -48,8 +48,9 @@ from raincheck.conformance.trace.ring.seen import CRASHED, OPEN, RingSeen
 def seen(path: Path) -> RingSeen:
     """What the observer saw in one file."""
     problems: list[Any] = []
-    report = check_file(path, problems.append)
-    assert report is not None
+    checked = check_file(path, problems.append)
+    assert checked is not None
+    report, _ = checked
     assert report.seen is not None
     assert problems == []
     return report.seen

@@ -87,6 +87,7 @@ BINDING = Binding(
     # A joiner may learn of others who can let it in when all that it knew have gone.
     given=frozenset({"contacts"}),
     uncompared=frozenset({"delivered"}),
+    unread=frozenset({"delivered"}),
     assumes=assumes,
     unhandled=frozenset({"Crash", "Forget"}),
 )

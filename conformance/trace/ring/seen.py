@@ -6,7 +6,7 @@ what the model does. It judges nothing; `ringpromises.py` compares members.
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any, TypeAlias
 
@@ -119,16 +119,13 @@ class RingObserver:
         self._local = initial
         self._note(None, initial, 0, None)
 
-    def take(self, after: Any, record: Any) -> None:
-        """An event has led to this state; the record says which one, when, and what was told."""
+    def take(self, after: Any, index: int, at: float | None, outputs: Iterable[Any]) -> None:
+        """That event has led to this state, then, and put this out."""
         before, self._local = self._local, after
-        self._note(before, after, record.index, record.at)
-        for name, fields in record.told:
-            if name == "Deliver":
-                # What cannot be read is a finding already: it is not what the model tells.
-                with suppress(msgspec.ValidationError):
-                    origin, k = msgspec.convert(fields, tuple[Address, int])
-                    self.seen.delivered.append(Delivered(origin, k, record.index, record.at))
+        self._note(before, after, index, at)
+        for each in outputs:
+            if each.__class__.__name__ == "Deliver":
+                self.seen.delivered.append(Delivered(_who(each.origin), each.k, index, at))
 
     def done(self) -> RingSeen:
         """All that was seen."""
@@ -138,7 +135,8 @@ class RingObserver:
         seen = self.seen
         seen.up, seen.last = after.up, index
         up = after.up == "up"
-        self._commits(before, after, index, at)
+        if before is None or after.global_view is not before.global_view:
+            self._commits(before, after, index, at)
         if after.said > (seen.said[-1].count if seen.said else 0):
             seen.said.append(Said(after.said, index))
         if before is not None and before.up != "new" and after.up == "new":
@@ -148,7 +146,7 @@ class RingObserver:
             self._states.add(pair)
             seen.states.append(State(after.token_state, after.view_state, index, at, up))
         agrees = up and after.view_state == TRUSTS
-        self._agrees(_list(after.last_token.nodelist) if agrees else None, index, at)
+        self._agrees(after.last_token.nodelist if agrees else None, index, at)
         fence = _fence(after.last_token) if up and after.token_state == "eating" else None
         if fence is not None and fence != self._eats:
             seen.eaten.append(Eaten(fence, index, at))
@@ -165,14 +163,14 @@ class RingObserver:
             if new != old:
                 self.seen.commits.append(Commit(place, _list(new), index, at))
 
-    def _agrees(self, members: tuple[Address, ...] | None, index: int, at: float | None) -> None:
+    def _agrees(self, members: Any, index: int, at: float | None) -> None:
         agreed = self.seen.agreed
         if agreed is not None and not agreed.end:
             if agreed.members == members:
                 return
             agreed.end = index
         if members is not None:
-            self.seen.agreed = Agreed(members, index, at=at)
+            self.seen.agreed = Agreed(_list(members), index, at=at)
 
     def _locks(self, fence: Fence | None, index: int, at: float | None, *, crashed: bool) -> None:
         """Whether it has the lock now, and with which token; another epoch is another lock."""
