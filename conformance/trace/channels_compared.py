@@ -72,8 +72,8 @@ def news(origins: Table) -> Table:
         return origins
     origins = origins[np.argsort(origins[:, 0], kind="stable")]
     furthest = np.maximum.accumulate(origins[:, 1])
-    newer: Table = origins[np.append(True, furthest[1:] > furthest[:-1])]
-    return newer
+    found: Table = origins[np.append(True, furthest[1:] > furthest[:-1])]
+    return found
 
 
 def _places(known: Numbers, wanted: Numbers) -> Numbers:

@@ -1,7 +1,7 @@
 """Part (a) for any protocol with `Binding`: one file of a trace against the model's handlers.
 
 Law of this file: it sees one node's records alone. It folds the handlers over them, compares what
-was sent and what changed, and keeps what part (b) needs (`facednet.py`). Nothing is dropped in
+was sent and what changed, and keeps what part (b) needs (`columns.py`). Nothing is dropped in
 silence: a record that cannot be used is put into quarantine with the reason.
 """
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from raincheck.model.machine.machine import Accepted, refusal
+from raincheck.model.machine.machine import Accepted, Conjunct, Refused
 from raincheck.model.machine.runs import Address
 
 from . import events as on
@@ -70,8 +70,9 @@ def end_of(who: Address) -> Address:
 
 def send(rules: Rules, me: Local, event: on.Send) -> Answer:
     """As the spec has it, to another node (U1, U6)."""
-    refused = refusal((end_of(event.to).node != me.node, "n # p", {"to": event.to}))
-    return refused or model.send(rules, me, event)
+    if end_of(event.to).node == me.node:
+        return Refused((Conjunct("n # p", {"to": event.to}),))
+    return model.send(rules, me, event)
 
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:

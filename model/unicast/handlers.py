@@ -86,7 +86,8 @@ def _datagrams(
 
 def send(rules: Rules, me: Local, event: Send) -> Answer:
     """The application sends its next message (U1)."""
-    refused = refusal(_up(me), (event.to.node != me.node, "n # p", {"to": event.to}))
+    other = event.to.node != me.node
+    refused = None if me.up and other else refusal(_up(me), (other, "n # p", {"to": event.to}))
     if refused:
         return refused
     old = sender_to(me, event.to)
