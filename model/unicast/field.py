@@ -1,9 +1,10 @@
-"""UNICAST as a real process has it: what `spec/Unicast.tla` leaves out and its traces show.
+"""UNICAST as real processes run it: the parts that `spec/Unicast.tla` omits and traces show.
 
-A lane of a peer is a peer here, named "b#1": three connections that share nothing but the counter
-of ids. The rest are the handlers of `model/unicast/handlers.py`, each bounded by what the class
-adds: a window in bytes, so many gaps in an acknowledgement, and that what was sent again a moment
-ago is not sent again on account of a gap. Each of these only holds back what the spec would send.
+A lane of a peer is a peer of its own here, named "b#1": three connections that share only the
+counter of ids. All other handlers are those of `model/unicast/handlers.py`, restricted by the
+class: by a window in bytes, by a bound on the gaps in an acknowledgement, and by not sending again,
+because of a gap, a message that was sent again a moment ago. Each only holds back messages that the
+spec would send.
 """
 
 from __future__ import annotations
@@ -22,21 +23,21 @@ from .local import Local, Sender, found, sender_to
 from .local import Rules as SpecRules
 
 LANE = "#"
-"""Between a peer's name and the number of a lane."""
+"""The separator of a peer's name and the number of a lane."""
 _LENGTH = 2
-"""In a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
+"""The length of a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules(SpecRules):
-    """The spec's, and the bounds of the class."""
+    """The rules of the spec, and the bounds of the class."""
 
     window_bytes: int = 2 << 20
     gaps: int = 32
 
 
 class ReceiveAck(NamedTuple):
-    """An acknowledgement arrives; of what it misses, `lately` was sent again a moment ago."""
+    """An acknowledgement arrives; of its missing messages, `lately` were recently sent again."""
 
     sender: Address
     connection: int
@@ -47,16 +48,16 @@ class ReceiveAck(NamedTuple):
 
 
 class Renew(NamedTuple):
-    """JOIN_RSP: connections from here begin anew, what is under way on the old ones is void."""
+    """JOIN_RSP arrives: connections begin anew, and messages on the old ones are void."""
 
 
 def end_of(who: Address) -> Address:
-    """Return whose end it is, without the lane."""
+    """Return the process that the end belongs to, without the lane."""
     return Address(who.node.partition(LANE)[0], who.incarnation)
 
 
 def send(rules: Rules, me: Local, event: on.Send) -> Answer:
-    """As the spec has it, within the window in bytes (U1, U6)."""
+    """Send as in the spec, within the window in bytes (U1, U6)."""
     refused = refusal((end_of(event.to).node != me.node, "n # p", {"to": event.to}))
     if refused:
         return refused
@@ -66,7 +67,7 @@ def send(rules: Rules, me: Local, event: on.Send) -> Answer:
 
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
-    """As the spec has it, within the window in bytes, and without what was sent lately (U3, U6)."""
+    """Receive as in the spec, within the window in bytes, without messages just resent (U3, U6)."""
     sender_of, connection, arrived, consumed, missing, lately = event
     ack = on.ReceiveAck(sender_of, connection, arrived, consumed, missing)
     unmoved = model.receive_ack(replace(rules, window=0), me, ack)
@@ -82,7 +83,7 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
 
 
 def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
-    """As the spec has it, with so many gaps at most (U3)."""
+    """Acknowledge as in the spec, with a bounded number of gaps (U3)."""
     answer = model.acknowledge(rules, me, event)
     if not isinstance(answer, Accepted):
         return answer
@@ -93,12 +94,12 @@ def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
 
 
 def renew(_rules: Rules, me: Local, _event: Renew) -> Answer:
-    """The half of `Forget` that is the sender's: ids go on, so that later ones are newer."""
+    """Do the sender's half of `Forget`: ids go on, so that later connections are newer."""
     return Accepted(me._replace(senders=()))
 
 
 def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
-    """Return what is missing in the first so many gaps."""
+    """Return the missing seqnos of the first `most` gaps."""
     gaps, before = 0, 0
     for k in missing:
         gaps += k != before + 1 or before == 0
@@ -109,7 +110,7 @@ def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
 
 
 def _within(rules: Rules, sender: Sender) -> Rules:
-    """The rules with the window as wide as that in bytes allows this sender."""
+    """Return the rules with the window that the window in bytes leaves this sender."""
     out, limit = sender.out, min(sender.seqno, sender.consumed + rules.window)
     waiting = sender.sent[out - sender.acked :]
     under_way = sum(each[_LENGTH] for each in sender.sent[: out - sender.acked])
@@ -122,9 +123,9 @@ def _within(rules: Rules, sender: Sender) -> Rules:
 
 
 def parts(before: Local, after: Local) -> dict[str, Any]:
-    """Return what changed, as a trace has it: of each connection's end that changed, its numbers.
+    """Return the changes as a trace has them: the numbers of each end of a connection that changed.
 
-    What is kept is counted; what it is shows when it is sent again, passed up, or named missing.
+    Kept messages are only counted; they show when they are sent again, passed up, or missing.
     """
     ends: dict[str, Callable[[Any], Any]] = {
         "senders": lambda s: [s.connection, s.seqno, s.acked, s.out, s.consumed],

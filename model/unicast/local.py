@@ -1,4 +1,4 @@
-"""What one process of UNICAST knows, and the rules by which it goes."""
+"""The local state of a process of UNICAST, and its rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Rules:
 
 
 class Sender(NamedTuple):
-    """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
+    """The sending end of a connection: `sent` holds the messages acked + 1 .. seqno."""
 
     connection: int
     seqno: int = 0
@@ -40,7 +40,7 @@ class Sender(NamedTuple):
 
 
 class Receiver(NamedTuple):
-    """The receiving end: `buffer` has what has come and is not consumed, by seqno."""
+    """The receiving end: `buffer` holds the messages that are not consumed yet, by seqno."""
 
     connection: int
     arrived: int = 0
@@ -50,7 +50,7 @@ class Receiver(NamedTuple):
 
 
 class Local(NamedTuple):
-    """What one process knows; per peer's address in the order of addresses."""
+    """The local state of a process; tables are by peer, in the order of addresses."""
 
     node: str
     up: bool = True
@@ -77,7 +77,7 @@ def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
 def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
-    """Return the table with that entry, in the place of the old one if there was one."""
+    """Return the table with that entry, in place of the old one if there was one."""
     return tuple(sorted(((*without_entry(table, key), (key, value))), key=lambda entry: entry[0]))
 
 
@@ -89,12 +89,12 @@ def without_entry(
 
 
 def sender_to(me: Local, to: Address) -> Sender:
-    """Return the sending end to that address; one that begins where there is none."""
+    """Return the sending end to that address; a new one if there is none."""
     return found(me.senders, to) or Sender(me.connections + 1)
 
 
 def wire(rules: Rules, connection: int) -> int:
-    """Return what a datagram says of its connection."""
+    """Return the connection's number as a datagram carries it."""
     return 1 if rules.connection_ids == "none" else connection
 
 
@@ -104,7 +104,7 @@ def highest(receiver: Receiver) -> int:
 
 
 def missing(receiver: Receiver) -> tuple[int, ...]:
-    """Return what is missing below the highest seqno seen (U3)."""
+    """Return the seqnos missing below the highest one seen (U3)."""
     seen = {seqno for seqno, _ in receiver.buffer}
     above = range(receiver.arrived + 1, highest(receiver) + 1)
     return tuple(seqno for seqno in above if seqno not in seen)
