@@ -169,8 +169,7 @@ class GmsSystem(Composed[State, Local]):
             yield move._replace(target=target)
 
     def _flushed(self, state: State, participants: frozenset[Address]) -> bool:
-        """Tell whether the participants have equal multicasts of their view (FLUSH's promise).
-        """
+        """Tell whether FLUSH's promise holds: equal multicasts of their view."""
         places = [self.index[a.node] for a in participants]
         for p in places:
             view = state.locals[p].view

@@ -1,4 +1,4 @@
-"""What NAKACK's outbox is given, noted as the model's datagrams."""
+"""The messages to NAKACK's outbox, noted as the model's datagrams."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from raincheck.impl.recording.sequencer import Record
 from raincheck.impl.stack.timers import Outbox
 from raincheck.impl.wire.headers import Alive, DataHeader, Nak
 
-_MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
+_MOST = 4096  # of the gaps in a NAK: one that asks for more than any window holds
 
 
 class Noting(Outbox):
-    """An outbox that notes what passes through to another one."""
+    """An outbox that notes what passes through it to another one."""
 
     def __init__(self, inner: Outbox) -> None:
         self._inner = inner
@@ -23,23 +23,23 @@ class Noting(Outbox):
         self.noted: list[Parcel] = []
 
     def send(self, data: bytes, to: Address) -> None:
-        """Note what the bytes say: they are what leaves."""
+        """Note what the bytes contain: they are what leaves."""
         self._note(self.codec.decode(data).header, [to])
         self._inner.send(data, to)
 
     def send_header(self, header: Any, to: Address) -> None:
-        """Note it."""
+        """Note the header."""
         self._note(header, [to])
         self._inner.send_header(header, to)
 
     def multicast(self, data: bytes, to: Iterable[Address]) -> None:
-        """Note what the bytes say, once for each receiver."""
+        """Note what the bytes contain, once for each receiver."""
         to = list(to)
         self._note(self.codec.decode(data).header, sorted(to))
         self._inner.multicast(data, to)
 
     def send_to(self, header: Any, endpoint: Endpoint) -> None:
-        """Not to a member: whoever uses this says to whom."""
+        """Do not note it: the caller notes the receiver."""
         self._inner.send_to(header, endpoint)
 
     def _note(self, header: Any, to: list[Address]) -> None:
@@ -47,7 +47,7 @@ class Noting(Outbox):
 
 
 def parcel_of(header: Any, to: Address) -> Parcel | None:
-    """What the model has of a datagram; None of those that are not NAKACK's."""
+    """Return the model's form of a datagram; None if it is not NAKACK's."""
     content: Record
     if isinstance(header, DataHeader):
         content = {"source": list(header.source), "seqno": header.seqno, "view": header.view}

@@ -1,8 +1,8 @@
-"""The trace of a real NAKACK: its methods are watched, each call is an event of the model.
+"""The trace of a real NAKACK: its methods are watched, and each call is an event of the model.
 
-As with UNICAST (`unicasttrace.py`). Its signs of life leave as heartbeats of the failure detection
-too, whose outbox is watched for that. Of a multicast that arrives nobody knows who has sent it
-again: it is told as if its source had, which has sent it to every member of the view once.
+It works as for UNICAST (`unicast_trace.py`). Signs of life also leave as heartbeats of the failure
+detection, whose outbox is watched for that. If a multicast arrives, nobody knows which member sent
+it again, so it is recorded as if its source had, which sent it to every member of the view once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CALLS = (
 
 
 def described(me: Address) -> CallByCall:
-    """What the recorder of that process's NAKACK is told of it; a founder begins otherwise."""
+    """Return the description of a process's NAKACK for its recorder; a founder begins otherwise."""
     tables: Record = {"acked": [], "owed": [], "stream": [], "departed": []}
     numbers: Record = {"view": 0, "members": [], "sent": 0}
     who: Record = {"node": me.node, "incarnation": me.incarnation, "status": "joining"}
@@ -48,7 +48,7 @@ class _Beats(Noting):
             self._watch.note("Beat", {"to": [list(each) for each in to]}, (), sent=sent)
 
     def send_to(self, header: Any, endpoint: Endpoint) -> None:
-        """To a former member, which may not know that it is one."""
+        """Send to a former member, which may not know that it is one."""
         former = self._detection._former.items()
         self._note(header, [who for who, place in former if place == endpoint])
         super().send_to(header, endpoint)
@@ -217,7 +217,7 @@ class Watch:
         told: list[Any] | None = None,
         sent: list[Parcel] | None = None,
     ) -> None:
-        """Record an event, with what has changed of the streams that it can have touched."""
+        """Record an event, with the changes of the streams that it can have touched."""
         if sent is None:
             sent, self._outbox.noted = self._outbox.noted, []
         self._recorder.begin(self)
@@ -228,7 +228,7 @@ class Watch:
         return [*self._tables["stream"], *self.nakack._streams, *self.nakack._departed]
 
     def _initial(self) -> None:
-        """A founder's first state is that of its first view."""
+        """Set a founder's first state, which is that of its first view."""
         changed = self._changed(sorted({*self._everybody()}))
         streams = [[who, [0, [], 0, None, False]] for who, _ in changed["stream"]]
         tables = {"acked": changed.get("acked", []), "stream": streams}

@@ -1,8 +1,9 @@
-"""The trace of a real UNICAST: its methods are watched, each call is an event of the model.
+"""The trace of a real UNICAST: its methods are watched, and each call is an event of the model.
 
 `attach` sets a watch at each method that changes the class's state, and between it and its outbox.
-It only looks. Of the state it reads what a call can have touched, so that a record costs the same
-however much is kept; what was touched unseen shows at the next record of the same connection.
+The watch only looks. It reads the part of the state that a call can have touched, so that the cost
+of a record does not depend on how much is kept; an unnoticed change shows at the next record of the
+same connection.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ from raincheck.impl.wire.headers import LANES, Body, Lane, UnicastAck, UnicastHe
 from raincheck.model.unicast.field import LANE
 
 _Key = tuple[Address, Lane]
-_MOST = 4096  # of what an acknowledgement misses: whoever asks for more than any window holds
+_MOST = 4096  # of the gaps in an acknowledgement: one that asks for more than any window holds
 
 
 def described(me: Address) -> CallByCall:
-    """What the recorder of that process's UNICAST is told of it."""
+    """Return the description of a process's UNICAST for its recorder."""
     numbers: Record = {"incarnation": me.incarnation, "connections": 0}
     tables: Record = {"senders": [], "receivers": [], "closed": []}
     return CallByCall("unicast", {"node": me.node, "up": True, **numbers, **tables})
 
 
 class _Noting(Outbox):
-    """An outbox that notes what passes through to another one."""
+    """An outbox that notes what passes through it to another one."""
 
     def __init__(self, inner: Outbox) -> None:
         self._inner = inner
@@ -40,7 +41,7 @@ class _Noting(Outbox):
         self.noted: list[Parcel] = []
 
     def send(self, data: bytes, to: Address) -> None:
-        """Note what the bytes say: they are what leaves."""
+        """Note what the bytes contain: they are what leaves."""
         header = self.codec.decode(data).header
         assert isinstance(header, UnicastHeader)
         self.noted.append(_message(header, data, to))
