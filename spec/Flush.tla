@@ -1,8 +1,8 @@
 ------------------------------- MODULE Flush -------------------------------
 (***************************************************************************)
 (* FLUSH, which stops the world for a view change or a state transfer      *)
-(* (Bela Ban; seeds/flush.txt), so that what was multicast in a view is    *)
-(* received in it, by all who survive it.                                  *)
+(* (Bela Ban; seeds/flush.txt), so that all survivors of a view receive    *)
+(* its multicasts in it.                                                   *)
 (*                                                                         *)
 (* Rules of the text, cited below as R1 to R5:                             *)
 (*   R1  The first design: START_FLUSH to all; each member calls block(),  *)
@@ -13,14 +13,15 @@
 (*       all of M - S, wait for all acknowledgements, then Resume.         *)
 (*   R3  A crash: nothing is expected of a suspected member. If it was the *)
 (*       requester, the next member of the view runs FLUSH from scratch.   *)
-(*   R4  The changed design: block() returns, FLUSH_OK is multicast; who   *)
-(*       has all FLUSH_OKs closes its latch and answers FLUSH_COMPLETED.   *)
+(*   R4  The changed design: block() returns, FLUSH_OK is multicast; a     *)
+(*       member with all FLUSH_OKs closes its latch and answers            *)
+(*       FLUSH_COMPLETED.                                                  *)
 (*   R5  Unicasts always pass the latch.                                   *)
 (*                                                                         *)
-(* One action is one handler of one node, but the last three, which are    *)
-(* the membership's and the world's. With every repair FALSE this is the   *)
-(* protocol as the text has it, in one of its two designs.                 *)
-(* docs/protocols/flush.md says what each repair closes and costs.         *)
+(* One action is one handler of one node, except for the last three, which *)
+(* belong to the membership and the environment. With every repair FALSE   *)
+(* this is the protocol of the text, in one of its two designs.            *)
+(* docs/protocols/flush.md explains what each repair fixes and costs.      *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets, TLC, Network, Views
 
@@ -28,25 +29,25 @@ CONSTANTS
     Founders,           \* the nodes of the first view
 
     Design,             \* "first" (R1) or "changed" (R4)
-    MayOpenLatch,       \* a policy, no repair: who is blocked for too long goes on
+    MayOpenLatch,       \* a policy, no repair: a member that is blocked for too long goes on
 
     \* Assumptions on the layers around.
     FifoUnicast,        \* UNICAST: control messages arrive in the order in which they were sent
-    FifoMulticast,      \* NAKACK: a FLUSH_OK comes after what its sender multicast before
-    AccurateSuspicions, \* GMS: whoever is suspected has crashed
+    FifoMulticast,      \* NAKACK: a FLUSH_OK comes after its sender's earlier multicasts
+    AccurateSuspicions, \* GMS: every suspected process has crashed
     AcksBeforeResume,   \* GMS, R2: the view is installed by all before Resume
 
     \* Repairs of the text's holes.
     LatchAtBlock,       \* the changed design closes the latch when block() returns, too
-    Reconcile,          \* the digests are compared, and who lacks something fetches it
-    NumberAtLatch,      \* to pass the latch and to be numbered is one step
+    Reconcile,          \* digests are compared, and a member fetches what it lacks
+    NumberAtLatch,      \* passing the latch and getting a number are one step
     FlushIds,           \* every message names its flush; those of another one are ignored
-    OneQueue,           \* only one member asks for flushes: the one that leads
-    NextUnsuspected,    \* who leads is the first member of the view that is not suspected
-    BlockOnce,          \* who is blocked already is not blocked again, but answers
-    Freeze,             \* nothing more of the stream of who is left out, but what is fetched
-    Restart,            \* a participant is suspected: from the beginning, without it
-    FromMembers         \* START is taken from members of the view only, not from who has left it
+    OneQueue,           \* only one member, the leader, asks for flushes
+    NextUnsuspected,    \* the leader is the first member of the view that is not suspected
+    BlockOnce,          \* a member that is already blocked answers without another block()
+    Freeze,             \* of a member that is left out, only fetched multicasts are taken
+    Restart,            \* when a participant is suspected, the flush starts again without it
+    FromMembers         \* START is accepted from members of the view only
 
 VARIABLES
     status,             \* "member" or "crashed"
@@ -54,22 +55,22 @@ VARIABLES
     latch,              \* closed: its multicasts do not pass
     blocked,            \* "no"; "calling": START is not answered yet; "yes": it is
     flush,              \* the flush it takes part in
-    suspects,           \* whom it takes for crashed
-    frozen,             \* of whose streams it takes nothing more
-    fetching,           \* what RECONCILE told it to get
+    suspects,           \* the members that it suspects
+    frozen,             \* the members of whose streams it takes nothing more
+    fetching,           \* what RECONCILE asked it to fetch
     party,              \* (changed design) the participants of the flush it takes part in
     oks,                \* (changed design) the FLUSH_OKs it has: flush and sender
     passed,             \* (~NumberAtLatch) its multicasts between the latch and their numbers
 
     asked,              \* a requester: its flush
-    participants,       \* a requester: whose answers it wants
+    participants,       \* a requester: the participants whose answers it awaits
     completed,          \* a requester: the digests that are in
-    target,             \* a requester: what RECONCILE asks of those who lack it
-    reconciled,         \* a requester: who lacks nothing any more
+    target,             \* a requester: what RECONCILE asks others to fetch
+    reconciled,         \* a requester: the participants that lack nothing any more
     suspended,          \* a requester: Suspend has returned
     attempts,           \* a requester: how many flushes it has begun
 
-    calls,              \* what the application has seen: block() called less unblock() called
+    calls,              \* the calls that the application has seen: block() less unblock()
     cuts,               \* how far it had read all streams at the end of each of its views
 
     channels,           \* [from][to]: control messages under way, in order
@@ -83,7 +84,7 @@ streamVars    == <<passed, stream, position>>
 vars == <<status, view, memberVars, requesterVars, calls, cuts, channels, streamVars, views>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Members and leaders *)
 
 Running(n) == status[n] = "member"
 
@@ -93,7 +94,7 @@ LastView == views[Len(views)]
 
 MembersAt(n) == NodesOf(CurrentView(n))
 
-\* A flush: the view in which its requester was, the requester, which attempt of it.
+\* A flush: the view in which its requester was, the requester, and the number of the attempt.
 NoFlush == <<>>
 
 Requester(fid) == fid[2]
@@ -102,8 +103,8 @@ Requester(fid) == fid[2]
 First(nodes) ==
     LET IsIn(n) == n \in nodes IN SelectSeq(Ranking, IsIn)[1]
 
-\* Who asks for flushes in n's opinion is n. As R3 has it, that is the first member of the
-\* view, or the next one if the first is suspected.
+\* n considers itself the one to ask for flushes. In R3 that is the first member of the view, or the
+\* next one if the first is suspected.
 Leads(n) ==
     LET members == CurrentView(n).members
     IN  IF NextUnsuspected
@@ -113,7 +114,7 @@ Leads(n) ==
 
 (* Messages *)
 
-\* n sends m to each node of a set, to itself too. What is sent to a crashed one is lost.
+\* n sends m to each node of a set, itself included. Messages to a crashed node are lost.
 SentTo(n, nodes, m, before) ==
     [before EXCEPT ![n] = [p \in Node |->
         IF p \in nodes /\ Running(p) THEN Append(before[n][p], m) ELSE before[n][p]]]
@@ -121,7 +122,7 @@ SentTo(n, nodes, m, before) ==
 \* The message at place i of the channel from s to n is taken out.
 Taken(n, s, i) == [channels EXCEPT ![s][n] = Without(@, i)]
 
-\* Where in that channel a message of this kind may be received.
+\* The places in that channel at which a message of this kind may be received.
 Places(n, s, kind) ==
     {i \in Receivable(channels[s][n], FifoUnicast) : channels[s][n][i].kind = kind}
 
@@ -133,8 +134,8 @@ IsOf(m, fid) == FlushIds => m.fid = fid
 \* How much n has of each stream that it reads.
 Digest(n) == [c \in MembersAt(n) |-> position[n][c]]
 
-\* For each stream of which not all have the same: the most, and who has it, the sender
-\* itself if it takes part. Who does not read a stream lacks nothing of it.
+\* For each stream of which not all have the same: the highest position, and who has it (the sender
+\* itself if it takes part). A member that does not read a stream lacks nothing of it.
 Fetches(digests) ==
     LET Readers(c) == {p \in DOMAIN digests : c \in DOMAIN digests[p]}
         Most(c)    == Largest({digests[p][c] : p \in Readers(c)})
@@ -148,7 +149,7 @@ Lacks(digest, fetches) == \E f \in fetches : f.sender \in DOMAIN digest /\ diges
 -----------------------------------------------------------------------------
 (* Multicasts *)
 
-\* A multicast gets past the latch; its number comes later.
+\* A multicast passes the latch; it gets its number later.
 PassLatch(n) ==
     /\ ~NumberAtLatch
     /\ Running(n)
@@ -157,7 +158,7 @@ PassLatch(n) ==
     /\ UNCHANGED <<status, view, memberVars, requesterVars, calls, cuts, channels, stream,
                    position, views>>
 
-\* A multicast is numbered and sent. Its sender has it at once.
+\* A multicast gets its number and is sent. Its sender has it at once.
 Multicast(n) ==
     /\ Running(n)
     /\ IF NumberAtLatch
@@ -169,7 +170,7 @@ Multicast(n) ==
     /\ position' = [position EXCEPT ![n][n] = @ + 1]
     /\ UNCHANGED <<status, view, memberVars, requesterVars, calls, cuts, channels, views>>
 
-\* The next multicast of c arrives at n. What a crashed member has sent may or may not.
+\* The next multicast of c arrives at n. Multicasts of a crashed member may or may not arrive.
 ReceiveMulticast(n, c) ==
     /\ Running(n)
     /\ c \in MembersAt(n)
@@ -183,7 +184,7 @@ ReceiveMulticast(n, c) ==
 -----------------------------------------------------------------------------
 (* A participant *)
 
-\* START_FLUSH: block() is called (R1). Who is left out is gone.
+\* START_FLUSH: block() is called (R1). Members that are left out are gone.
 ReceiveStart(n, s) ==
     /\ Running(n)
     /\ \E i \in Places(n, s, "start") :
@@ -205,8 +206,8 @@ ReceiveStart(n, s) ==
                      /\ UNCHANGED <<latch, oks>>
     /\ UNCHANGED <<status, view, requesterVars, cuts, streamVars, views>>
 
-\* block() has returned, or the digest has been taken anew. In the first design, and
-\* repaired in the changed one, the latch closes in the same step.
+\* block() has returned, or the digest has been taken anew. In the first design, and repaired in the
+\* changed one, the latch closes in the same step.
 BlockOk(n) ==
     /\ Running(n)
     /\ blocked[n] = "calling"
@@ -221,8 +222,8 @@ BlockOk(n) ==
     /\ UNCHANGED <<status, view, flush, suspects, frozen, fetching, party, oks, requesterVars,
                    calls, cuts, streamVars, views>>
 
-\* FLUSH_OK of s (R4). It is a multicast, and so comes after those that s sent before it.
-\* It may come before n's own START_FLUSH, and is kept.
+\* FLUSH_OK of s (R4). It is a multicast, so it comes after the multicasts that s sent before it. It
+\* may come before n's own START_FLUSH, and is kept.
 ReceiveFlushOk(n, s) ==
     /\ Design = "changed"
     /\ Running(n)
@@ -255,7 +256,7 @@ ReceiveReconcile(n, s) ==
     /\ UNCHANGED <<status, view, latch, blocked, flush, suspects, frozen, party, oks,
                    requesterVars, calls, cuts, streamVars, views>>
 
-\* All that n was to fetch has arrived.
+\* Everything that n was to fetch has arrived.
 Reconciled(n) ==
     /\ Running(n)
     /\ fetching[n] # {}
@@ -298,7 +299,7 @@ OpenLatch(n) ==
 -----------------------------------------------------------------------------
 (* The requester *)
 
-\* A new attempt: START_FLUSH to these nodes, oneself included.
+\* A new attempt: START_FLUSH to these nodes, the requester included.
 Start(n, nodes) ==
     LET fid == <<view[n], n, attempts[n] + 1>>
     IN  /\ asked' = [asked EXCEPT ![n] = fid]
@@ -311,7 +312,7 @@ Start(n, nodes) ==
         /\ channels' = SentTo(n, nodes,
                               [kind |-> "start", fid |-> fid, participants |-> nodes], channels)
 
-\* GMS, or who wants the state, asks for a flush of all who are not suspected.
+\* GMS, or a member that wants the state, asks for a flush of all members that are not suspected.
 Suspend(n) ==
     /\ Running(n)
     /\ asked[n] = NoFlush
@@ -319,8 +320,8 @@ Suspend(n) ==
     /\ Start(n, MembersAt(n) \ suspects[n])
     /\ UNCHANGED <<status, view, memberVars, calls, cuts, streamVars, views>>
 
-\* The digests of all nodes in p are in: compare them (as the text has it, nothing is made
-\* of them). `rest` are the channels.
+\* The digests of all nodes in p are in: compare them (in the text, they are not used). `rest` are
+\* the channels.
 Compare(n, p, digests, rest) ==
     LET fetches == IF Reconcile THEN Fetches(digests) ELSE {}
         lacking == {q \in p : Lacks(digests[q], fetches)}
@@ -366,8 +367,8 @@ ReceiveReconciled(n, s) ==
     /\ UNCHANGED <<status, view, memberVars, asked, participants, completed, target, attempts,
                    calls, cuts, streamVars, views>>
 
-\* GMS: the view has been installed by all who can (R2), and nobody in it is suspected; or the
-\* state has been transferred. STOP_FLUSH to all.
+\* GMS: all that can have installed the view (R2), and nobody in it is suspected; or the state has
+\* been transferred. STOP_FLUSH goes to all.
 Resume(n) ==
     /\ Running(n)
     /\ suspended[n]
@@ -386,8 +387,8 @@ Resume(n) ==
 -----------------------------------------------------------------------------
 (* The membership *)
 
-\* n takes m for crashed. If m's answer is wanted: from the beginning, without it. As the text
-\* has it (R3), m's answer is wanted no longer.
+\* n suspects m. If m's answer is awaited, the flush starts again without m. In the text (R3), n
+\* merely stops waiting for m's answer.
 Suspect(n, m) ==
     /\ Running(n)
     /\ n # m
@@ -429,7 +430,7 @@ InstallView(n) ==
     /\ UNCHANGED <<status, latch, blocked, flush, fetching, party, oks, requesterVars, calls,
                    channels, streamVars, views>>
 
-\* The process ends, and all that it knew. What it has sent may still arrive.
+\* The process crashes and loses all that it knew. Its messages may still arrive.
 Crash(n) ==
     /\ Running(n)
     /\ status' = [status EXCEPT ![n] = "crashed"]
@@ -456,9 +457,9 @@ Crash(n) ==
     /\ position' = [position EXCEPT ![n] = [c \in Node |-> 0]]
     /\ UNCHANGED <<stream, views>>
 
-\* The next view is decided by who leads and has suspended all: without who is gone (R2).
-\* That nobody is gone stands for a join: the joiner itself is GMS's affair. One view at a
-\* time: whoever can install the last one has done so.
+\* A leader that has suspended all decides the next view, without the members that are gone (R2). A
+\* view that leaves nobody out stands for a join: the joiner itself is modelled in GMS. Views follow
+\* one at a time: all that can have installed the last one.
 ViewChange ==
     /\ \A n \in NodesOf(LastView) : Running(n) => view[n] = Len(views)
     /\ \E n \in NodesOf(LastView) :
@@ -509,14 +510,14 @@ Next ==
                 \/ ReceiveMulticast(n, s) \/ Suspect(n, s)
     \/ ViewChange
 
-\* n leads, and somebody in its view is gone: that is what a flush is due for.
+\* n leads and somebody in its view is gone, so a flush is due.
 Due(n) == Running(n) /\ Leads(n) /\ MembersAt(n) \cap suspects[n] # {}
 
-\* A multicast that is sure to arrive: its sender, or who holds it, is still there.
+\* A multicast that is sure to arrive: its sender, or a member that has it, is still running.
 Sure(n, c) == Running(c) \/ \E f \in fetching[n] : f.sender = c /\ Running(f.holder)
 
-\* What a node does in the end, if it goes on to be possible: block() returns, what a running
-\* member has sent arrives, who has crashed is suspected, and a flush is asked for and ended.
+\* The actions that a node takes in the end, if they stay possible: block() returns, messages of
+\* running members arrive, crashed members are suspected, and flushes are requested and ended.
 Obliged(n) ==
     \/ BlockOk(n) \/ Reconciled(n) \/ Resume(n) \/ InstallView(n)
     \/ passed[n] > 0 /\ Multicast(n)
@@ -528,7 +529,7 @@ Obliged(n) ==
              /\ \/ ReceiveStart(n, s) \/ ReceiveCompleted(n, s) \/ ReceiveFlushOk(n, s)
                 \/ ReceiveReconcile(n, s) \/ ReceiveReconciled(n, s) \/ ReceiveStop(n, s)
 
-\* Nobody has to multicast, to crash, or to ask for a flush for a join or for the state.
+\* Nobody has to multicast, to crash, or to request a flush for a join or for the state.
 Fairness ==
     /\ \A n \in Node : WF_vars(Obliged(n))
     /\ WF_vars((\E n \in Node : Due(n)) /\ ViewChange)
@@ -536,13 +537,13 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
 \* p was in view v and has gone on to the next one.
 Survived(p, v) == Running(p) /\ v < view[p]
 
-\* The survivors of a view have received the same multicasts of its members before they
-\* install the next: what Sequencer.tla assumes under the constant of this name.
+\* The survivors of a view have received the same multicasts of its members before they install the
+\* next view. Sequencer.tla assumes this under the constant of the same name.
 VirtualSynchrony ==
     \A v \in DOMAIN views : \A p, q \in Node :
         Survived(p, v) /\ Survived(q, v)
@@ -558,14 +559,14 @@ SameView ==
     \A n, c \in Node : Running(n) =>
         \A i \in 1 .. position[n][c] : ReceivedIn(n, c, i) = stream[c][i].view
 
-\* No multicast of a member that survives a view is lost: who survives it too has it by then.
+\* No multicast of a member that survives a view is lost: every other survivor has it by then.
 NothingLost ==
     \A v \in DOMAIN views : \A p, q \in Node :
         Survived(p, v) /\ Survived(q, v)
             => \A i \in DOMAIN stream[p] : stream[p][i].view <= v => i <= cuts[q][v][p]
 
-\* From the decision of a view until it is installed nobody multicasts: what Sequencer.tla
-\* assumes as LatchOpen.
+\* Nobody multicasts between the decision of a view and its installation. Sequencer.tla assumes this
+\* as LatchOpen.
 LatchedUntilInstalled ==
     \A n \in Node : Running(n) /\ view[n] < Len(views) => latch[n]
 
@@ -573,8 +574,8 @@ LatchedUntilInstalled ==
 BlocksAlternate ==
     \A n \in Node : calls[n] = IF blocked[n] = "no" THEN 0 ELSE 1
 
-\* While a view is being changed all who take part are still: they multicast nothing, they are
-\* in this flush and no other, and they have received the same.
+\* During a view change all participants are still: they multicast nothing, they are in this flush
+\* and no other, and they have received the same multicasts.
 Still ==
     \A r \in Node : Running(r) /\ suspended[r] =>
         \A p \in participants[r] : Running(p) =>
@@ -582,27 +583,27 @@ Still ==
             /\ \A q \in participants[r] : Running(q) =>
                  \A c \in MembersAt(p) \cap MembersAt(q) : position[p][c] = position[q][c]
 
-\* A member that is blocked goes on in the end, unless it crashes or leaves the group.
+\* A blocked member goes on in the end, unless it crashes or leaves the group.
 NobodyBlockedForEver ==
     \A n \in Node :
         blocked[n] # "no" ~> (blocked[n] = "no" \/ ~Running(n) \/ n \notin NodesOf(LastView))
 
 -----------------------------------------------------------------------------
-(* Why it holds: what an inductive proof says besides. *)
+(* Further conjuncts of the inductive proof *)
 
-\* One running member at a time has a flush under way.
+\* At most one running member has a flush under way.
 OneRequester ==
     \A r, s \in Node :
         Running(r) /\ Running(s) /\ asked[r] # NoFlush /\ asked[s] # NoFlush => r = s
 
-\* p is held by this flush of these nodes: it multicasts nothing, is in no other flush, and
-\* takes nothing of who was left out.
+\* p is held by this flush of these nodes: it multicasts nothing, is in no other flush, and takes
+\* nothing from members that were left out.
 HeldBy(p, fid, nodes) ==
     /\ latch[p] /\ blocked[p] = "yes" /\ flush[p] = fid
     /\ MembersAt(p) \ nodes \subseteq frozen[p]
 
-\* What r may conclude from an answer, under way or in, while its flush goes on: its sender
-\* is held, has what its digest says, and its own stream ends there.
+\* What r may conclude from an answer, under way or received, while its flush goes on: its sender is
+\* held, has what its digest says, and its own stream ends there.
 Holds(r, p, digest) ==
     Running(p) =>
         /\ HeldBy(p, asked[r], participants[r])
@@ -615,7 +616,7 @@ AnswersHold ==
         /\ \A p \in Node : \A m \in Range(channels[p][r]) :
               m.kind = "completed" /\ m.fid = asked[r] => Holds(r, p, m.digest)
 
-\* Who is told that its flush is over has installed the last view, and so has everybody.
+\* A member that learns that its flush is over has installed the last view, as have all others.
 StopsAreSafe ==
     \A s, p \in Node : \A m \in Range(channels[s][p]) :
         m.kind = "stop" /\ Running(p) /\ m.fid = flush[p]

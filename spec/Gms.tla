@@ -2,8 +2,8 @@
 (***************************************************************************)
 (* GMS, the group membership service (Bela Ban; seeds/design-issues.txt,   *)
 (* "Digest returned to client" and "Membership Updating"; seeds/flush.txt, *)
-(* "FLUSH on view change"). One member at a time, the leader, decides who  *)
-(* is in the group.                                                        *)
+(* "FLUSH on view change"). One member at a time, the leader, decides the  *)
+(* membership of the group.                                                *)
 (*                                                                         *)
 (* Rules of the texts, cited below as R1 to R8:                            *)
 (*   R1  The coordinator handles JOIN: it computes the new membership,     *)
@@ -15,7 +15,7 @@
 (*       coordinator's own seqno in it is incremented by one. Case B: it   *)
 (*       is taken after.                                                   *)
 (*   R5  The membership is updated when the view is received; before that  *)
-(*       who joins is on a temporary list.                                 *)
+(*       joiners are on a temporary list.                                  *)
 (*   R6  On a view change: FLUSH the members; V2 = M - S - L + J, bundled; *)
 (*       V2 to M - S and all their acks; LEAVE_RSP; JOIN_RSP; RESUME.      *)
 (*   R7  Do not wait for a suspect. If the requester of a flush is         *)
@@ -25,13 +25,13 @@
 (* FLUSH, which is above, appears as the assumption VirtualSynchrony and   *)
 (* in five places: Suspend is `asked`, START_FLUSH is PREPARE, answering   *)
 (* it closes the latch and makes an entry of `answers` (FLUSH_COMPLETED),  *)
-(* STOP_FLUSH is STOP. Flush.tla is about what happens in between.         *)
+(* STOP_FLUSH is STOP. Flush.tla specifies the steps in between.           *)
 (*                                                                         *)
 (* A view goes up the stack of a member in one step (InstallView,          *)
 (* ReceiveInstall, ReceiveJoinRsp), in the order NAKACK, UNICAST, STABLE,  *)
-(* FLUSH, SEQUENCER, application: who is below knows the members before    *)
-(* anybody above can send to them, and SEQUENCER's table and NAKACK's      *)
-(* digest for JOIN_RSP are taken in that same step.                        *)
+(* FLUSH, SEQUENCER, application: a layer knows the members before any     *)
+(* layer above can send to them, and SEQUENCER's table and NAKACK's digest *)
+(* for JOIN_RSP are taken in that same step.                               *)
 (*                                                                         *)
 (* One action is one handler of one node, except for the environment's:    *)
 (* RequestJoin, FlushAgain, Multicast, Deliver.                            *)
@@ -43,8 +43,8 @@ CONSTANTS
 
     \* Assumptions on the layers around.
     FifoUnicast,       \* UNICAST: control messages of one sender arrive in order
-    AccurateSuspicion, \* the failure detector: who is suspected has crashed
-    VirtualSynchrony,  \* FLUSH: who is suspended has received the same multicasts
+    AccurateSuspicion, \* the failure detector: every suspected process has crashed
+    VirtualSynchrony,  \* FLUSH: suspended members have received the same multicasts
 
     \* Repairs of the texts' holes, and what the texts have instead.
     Flush,             \* a view change suspends the group (R6); FALSE: R1 alone
@@ -53,8 +53,8 @@ CONSTANTS
     InstallWhen,       \* a view is installed: when its multicast comes back ("cast"); by the
                        \* leader "first", "last", or by all once all survivors hold it ("held")
     ViewAcks,          \* the leader waits for the survivors' VIEW_ACKs
-    Takeover,          \* the next leader completes the view of one that died
-    Readmit,           \* a joiner whose leader died says so, and is admitted again
+    Takeover,          \* the next leader completes the view of a leader that died
+    Readmit,           \* a joiner whose leader died reports it, and is admitted again
     IdempotentJoin,    \* JOIN of an address that is in the view changes nothing
     RetryJoin,         \* JOIN is sent again and again
     Incarnations,      \* a process that comes back has a new address
@@ -68,29 +68,29 @@ VARIABLES
     status,            \* "joining", "member", "left", "excluded" or "crashed"
     incarnation,       \* how often the process has come back
     view,              \* the view that it has installed
-    held,              \* views that a leader has decided and that it has not installed yet
+    held,              \* views that a leader has decided and it has not installed yet
     promised,          \* the leader whose flush it takes part in
-    declined,          \* as a joiner: it takes no JOIN_RSP up to this view any more
-    suspects,          \* members that it takes for crashed, until it hears them again
+    declined,          \* as a joiner: it accepts no JOIN_RSP up to this view any more
+    suspects,          \* members that it suspects, until it hears them again
     gone,              \* members that are gone for good: left, replaced, left out by a leader
-    joining,           \* as a leader: who asks to be admitted
-    transfer,          \* as a leader: a state transfer wants the group flushed
+    joining,           \* as a leader: the processes that ask to be admitted
+    transfer,          \* as a leader: a state transfer needs the group flushed
     phase,             \* as a leader: "idle", "flushing", "installing" or "finishing"
     proposal,          \* as a leader: the view that the change is about, if any
     waiting,           \* as a leader: the survivors that do not hold it yet; then, that have
                        \* not installed it yet
 
     channel,           \* [from][to]: UNICAST's channel of control messages
-    joinReq,           \* JOINs in the air
-    asked,             \* FLUSH at a requester: who takes part in the flush under way
-    answers,           \* FLUSH at a requester: what they have answered
+    joinReq,           \* JOINs under way
+    asked,             \* FLUSH at a requester: the participants of the flush under way
+    answers,           \* FLUSH at a requester: their answers
     latch,             \* FLUSH: closed, nothing is multicast
-    stream,            \* what a node has multicast: in which view, and whether it is NEW_VIEW
+    stream,            \* a node's multicasts: the view of each, and whether it is NEW_VIEW
     position,          \* [receiver][sender]: how much of the sender's stream it has consumed
     digest,            \* the digest that was taken first, at a leader (DigestFirst)
     start,             \* [joiner][sender]: the digest with which it joined
 
-    steps              \* <<before, after>>: every step from a view to the next that anybody took
+    steps              \* <<before, after>>: every step of a member from a view to the next
 
 localVars   == <<status, incarnation, view, held, promised, declined, suspects, gone, joining,
                  transfer, phase, proposal, waiting>>
@@ -99,7 +99,7 @@ trafficVars == <<stream, position, digest, start>>
 vars        == <<localVars, channel, joinReq, flushVars, trafficVars, steps>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Members and leaders *)
 
 Nobody == <<"", 0>>
 
@@ -111,7 +111,7 @@ Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
 
 Running(n) == status[n] = "member"
 
-\* There is a process at this address, be it a member yet or not.
+\* There is a process at this address, whether it is already a member or not.
 Alive(a) == status[a[1]] \in {"joining", "member"} /\ Address(a[1]) = a
 
 IsMember(a) == Running(a[1]) /\ Address(a[1]) = a
@@ -128,7 +128,7 @@ Leader(n) ==
 \* There is something to change.
 Wanted(n) == joining[n] # {} \/ transfer[n] \/ Out(n) \cap Members(view[n]) # {}
 
-(* Messages. What is sent to a process that is gone is lost. *)
+(* Messages. Messages to a process that is gone are lost. *)
 
 Post(c, n, to, m) == IF Alive(to) THEN [c EXCEPT ![n][to[1]] = Append(@, m)] ELSE c
 
@@ -143,10 +143,10 @@ Incoming(n, s, type) ==
 
 Taken(n, s, i) == [channel EXCEPT ![s][n] = Without(@, i)]
 
-(* A view is installed *)
+(* Installing a view *)
 
 Install(n, v) ==
-    LET stay == Members(v) \ v.joiners  \* a joiner may have been a member, and never learnt it
+    LET stay == Members(v) \ v.joiners  \* a joiner may have been a member without ever learning it
         IsLater(w) == Counter(w) > Counter(v)
     IN  /\ view' = [view EXCEPT ![n] = v]
         /\ steps' = steps \cup {<<view[n], v>>}
@@ -166,8 +166,8 @@ Gone(n, addresses) ==
 -----------------------------------------------------------------------------
 (* A process ends and comes back *)
 
-\* What a process that ends takes with it, and what it says last. What it has sent is
-\* still under way.
+\* The effects of the end of a process, and its last messages. Messages that it sent are still under
+\* way.
 Ended(n, s, c) ==
     /\ status' = [status EXCEPT ![n] = s]
     /\ view' = [view EXCEPT ![n] = NoView]
@@ -194,7 +194,7 @@ Crash(n) ==
     /\ status[n] \in {"joining", "member"}
     /\ Ended(n, "crashed", channel)
 
-\* The member has stopped, and says so (R6; SEQUENCER drains before).
+\* The member has stopped and announces it (R6; SEQUENCER drains before).
 Leave(n) ==
     /\ Running(n)
     /\ phase[n] = "idle"
@@ -219,7 +219,7 @@ Restart(n) ==
 -----------------------------------------------------------------------------
 (* Requests *)
 
-\* The joiner asks to be admitted; its first JOIN is in the air from the start.
+\* The joiner asks to be admitted; its first JOIN is under way from the start.
 RequestJoin ==
     /\ RetryJoin
     /\ \E j \in Node :
@@ -228,13 +228,13 @@ RequestJoin ==
          /\ joinReq' = joinReq \cup {Address(j)}
     /\ UNCHANGED <<localVars, channel, flushVars, trafficVars, steps>>
 
-\* Of each node the latest life is admitted.
+\* Of each node, the latest life is admitted.
 Queued(queue, a) ==
     IF \E x \in queue : x[1] = a[1] /\ x[2] > a[2]
     THEN queue
     ELSE {x \in queue : x[1] # a[1]} \cup {a}
 
-\* JOIN of j arrives at the leader. A member that asks has not had its JOIN_RSP yet; it says
+\* JOIN of j arrives at the leader. If j is a member, it has not had its JOIN_RSP yet and will say
 \* so when it is flushed. A member of an earlier life of j's node has been replaced.
 ReceiveJoin(n, j) ==
     /\ Running(n)
@@ -264,8 +264,7 @@ ReceiveLeave(n, s) ==
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, joinReq, flushVars, trafficVars, steps>>
 
-\* The failure detector of n takes the member of node p for crashed. While n leads a change
-\* that is final.
+\* The failure detector of n suspects the member of node p. While n leads a change, that is final.
 Suspect(n, p) ==
     /\ Running(n)
     /\ \E a \in Members(view[n]) \ (Out(n) \cup {Address(n)}) :
@@ -278,7 +277,7 @@ Suspect(n, p) ==
     /\ UNCHANGED <<status, incarnation, view, held, promised, declined, joining, transfer,
                    phase, proposal, channel, joinReq, flushVars, trafficVars, steps>>
 
-\* It hears the suspected member of node p again, in time.
+\* n hears the suspected member of node p again, in time.
 Trust(n, p) ==
     /\ Running(n)
     /\ \E a \in suspects[n] :
@@ -289,7 +288,7 @@ Trust(n, p) ==
                    transfer, phase, proposal, waiting, channel, joinReq, flushVars,
                    trafficVars, steps>>
 
-\* A state transfer wants its turn in the leader's queue.
+\* A state transfer asks for its turn in the leader's queue.
 RequestTransfer(n) ==
     /\ Running(n)
     /\ transfer' = [transfer EXCEPT ![n] = TRUE]
@@ -305,12 +304,12 @@ Prepare(n, c, participants) ==
             [type |-> "PREPARE", from |-> Address(n), counter |-> Counter(view[n]),
              participants |-> participants])
 
-\* Members of whose node a later life asks to be admitted.
+\* The members whose node asks to be admitted with a later life.
 Replaced(n) ==
     {m \in Members(view[n]) : \E a \in joining[n] : a[1] = m[1] /\ a[2] > m[2]}
 
-\* The first member that is not gone begins (R6, R7, R8): who seems to have crashed is
-\* gone now, and FLUSH suspends the others.
+\* The first member that is not gone begins (R6, R7, R8): its suspects are gone now, and FLUSH
+\* suspends the others.
 BeginChange(n) ==
     /\ Running(n)
     /\ phase[n] = "idle"
@@ -340,19 +339,19 @@ FlushAgain ==
          /\ channel' = Prepare(n, channel, asked[n] \ gone[n])
     /\ UNCHANGED <<localVars, joinReq, latch, trafficVars, steps>>
 
-\* There is something in s's stream that p has to consume in the view that it is in.
+\* There is a multicast in s's stream that p has yet to consume in its present view.
 Unread(p, s) ==
     \E i \in position[p][s] + 1 .. Len(stream[s]) : stream[s][i].view <= Counter(view[p])
 
-\* What FLUSH promises of the participants: they have all of each other's multicasts, and
-\* the same of those of who is gone.
+\* FLUSH's promise to the participants: they have all of each other's multicasts, and the same of
+\* those of members that are gone.
 Flushed(participants) ==
     \A a, b \in participants : \A s \in NodesOf(view[a[1]]) :
         IF \E c \in participants : c[1] = s
         THEN ~Unread(a[1], s)
         ELSE view[a[1]] = view[b[1]] => position[a[1]][s] = position[b[1]][s]
 
-\* Of two views of one number, which only a wrong suspicion makes, the later leader's counts.
+\* Of two views of one number, which arise only from a wrong suspicion, the later leader's counts.
 Seniority(v, w) ==
     LET places == {i \in DOMAIN v.members : v.members[i] = w.id[2]}
     IN  IF places = {} THEN Len(v.members) + 1 ELSE CHOOSE i \in places : TRUE
@@ -361,8 +360,8 @@ Later(v, w, x) ==
     \/ Counter(w) > Counter(x)
     \/ Counter(w) = Counter(x) /\ Seniority(v, w) >= Seniority(v, x)
 
-\* V2 = M - S - L + J. Who was a member and asks anew is taken out by this view and admitted
-\* by the one after it: a joiner is whom the view before lacks.
+\* V2 = M - S - L + J. This view takes out a member that asks again, and the one after it admits it:
+\* a joiner of a view is not in the view before.
 Basis(n) ==
     IF Pending \in {"updated", "list"} /\ held[n] # <<>> THEN held[n][Len(held[n])] ELSE view[n]
 
@@ -394,8 +393,8 @@ Propose(n, v, survivors) ==
                                                            news |-> Counter(v)])]
                      ELSE stream
 
-\* FLUSH has suspended all survivors (R6). If there is a view that not all of them have
-\* installed, whose leader has died, it comes first; else the next view is decided.
+\* FLUSH has suspended all survivors (R6). A view of a dead leader that not all of them have
+\* installed comes first; otherwise the next view is decided.
 Suspended(n) ==
     /\ Running(n)
     /\ phase[n] = "flushing"
@@ -411,7 +410,7 @@ Suspended(n) ==
        IN  CASE again -> Propose(n, latest, asked[n] \cap Members(latest))
              [] ~again /\ new.members # Basis(n).members ->
                    Propose(n, new, Members(new) \ new.joiners)
-             [] OTHER ->  \* it was for the state transfer
+             [] OTHER ->  \* a flush for the state transfer
                    /\ phase' = [phase EXCEPT ![n] = "finishing"]
                    /\ NotInstalled
                    /\ UNCHANGED <<proposal, waiting, channel, stream>>
@@ -437,9 +436,9 @@ Digest(n, v) ==
     LET d == IF DigestFirst THEN digest[n][1] ELSE position[n]
     IN  IF PlusOne THEN [d EXCEPT ![n] = @ + 1] ELSE d
 
-\* All survivors hold the view: the leader installs it, lets them do so, and answers the
-\* joiners. Who leads the change for a leader that has died cannot answer: it does not
-\* know who has been answered, and the cut is past.
+\* All survivors hold the view ready: the leader installs it, lets them do so, and answers the
+\* joiners. A member that completes a dead leader's change cannot answer: it does not know which
+\* joiners were answered, and the cut is past.
 InstallView(n) ==
     /\ Running(n)
     /\ phase[n] = "installing"
@@ -462,7 +461,7 @@ InstallView(n) ==
     /\ UNCHANGED <<status, incarnation, promised, declined, transfer, proposal, joinReq,
                    flushVars, stream, position, start>>
 
-\* The view is installed by all, the state transferred: FLUSH resumes (R6).
+\* All have installed the view and the state is transferred: FLUSH resumes (R6).
 Finish(n) ==
     /\ Running(n)
     /\ phase[n] = "finishing"
@@ -479,15 +478,14 @@ Finish(n) ==
                    joining, waiting, joinReq, asked, answers, trafficVars, steps>>
 
 -----------------------------------------------------------------------------
-(* Those who follow it *)
+(* The followers *)
 
-\* A leader that is behind does not know who has joined with the view of n, and does not
-\* leave it out.
+\* A leader that is behind does not know the joiners of n's view, and does not leave n out.
 Unknown(n, a, counter) == counter < Counter(view[n]) /\ a \in view[n].joiners
 
-\* PREPARE: from now on only this leader's views are taken, and who is left out is gone.
-\* The answer says which views n has. A joiner that is told to be a member has had no
-\* JOIN_RSP; it says so, and takes none that is late.
+\* PREPARE: from now on n accepts only this leader's views, and members that are left out are gone.
+\* The answer lists n's views. A joiner that is addressed as a member has had no JOIN_RSP; it says
+\* so, and ignores a late one.
 ReceivePrepare(n, s) ==
     /\ status[n] \in {"joining", "member"}
     /\ \E i \in Incoming(n, s, "PREPARE") :
@@ -528,7 +526,7 @@ ReceivePrepare(n, s) ==
 IsNews(n, s, v) ==
     LET i == position[n][s] + 1 IN i <= Len(stream[s]) /\ stream[s][i].news = Counter(v)
 
-\* NEW_VIEW: n holds the view ready, and says so. As the text has it, it installs it at once.
+\* NEW_VIEW: n holds the view ready and acknowledges it. In the text, it installs it at once.
 ReceiveNewView(n, s) ==
     /\ Running(n)
     /\ \E i \in Incoming(n, s, "NEW_VIEW") :
@@ -560,7 +558,7 @@ ReceiveNewView(n, s) ==
                                           waiting, flushVars, digest, start>>
     /\ UNCHANGED <<incarnation, joinReq, stream>>
 
-\* INSTALL: all survivors hold the view. That it is installed is acknowledged too.
+\* INSTALL: all survivors hold the view ready. Installing it is acknowledged too.
 ReceiveInstall(n, s) ==
     /\ Running(n)
     /\ \E i \in Incoming(n, s, "INSTALL") :
@@ -585,7 +583,7 @@ ReceiveStop ==
                      THEN [latch EXCEPT ![n] = FALSE] ELSE latch
     /\ UNCHANGED <<localVars, joinReq, asked, answers, trafficVars, steps>>
 
-\* JOIN_RSP: the joiner is a member. It reads each stream on from the digest (R2).
+\* JOIN_RSP: the joiner becomes a member. It reads each stream from the digest on (R2).
 ReceiveJoinRsp(n, s) ==
     /\ \E i \in Incoming(n, s, "JOIN_RSP") :
          LET m == channel[s][n][i]
@@ -616,9 +614,9 @@ ReceiveNotJoined(n, s) ==
                    proposal, joinReq, flushVars, trafficVars, steps>>
 
 -----------------------------------------------------------------------------
-(* Members that were taken for gone by mistake *)
+(* Members that were excluded by mistake *)
 
-\* n hears a sign of life of m, which is not in its view, and tells it of the view.
+\* n hears a sign of life of m, which is not in its view, and informs it of the view.
 ReceiveAlive(n, m) ==
     /\ Running(n) /\ Running(m)
     /\ Address(m) \notin Members(view[n])
@@ -627,9 +625,9 @@ ReceiveAlive(n, m) ==
                                                 view |-> view[n]])
     /\ UNCHANGED <<localVars, joinReq, flushVars, trafficVars, steps>>
 
-\* Whether the view of `from`, which is without me, is the one that goes on. If I know the
-\* sender as a member its view does if it is later than mine. Of two sides that have
-\* excluded each other the larger one does; then the one with more views behind it.
+\* The view of `from`, which does not contain me, is the one that goes on. If the sender is in my
+\* view, its view prevails if it is later than mine. Of two sides that have excluded each other the
+\* larger one prevails; then the one with more views behind it.
 Smaller(a, b) ==
     LET Rank(x) == CHOOSE i \in DOMAIN Ranking : Ranking[i] = x[1]
     IN  Rank(a) < Rank(b) \/ (a[1] = b[1] /\ a[2] < b[2])
@@ -643,7 +641,7 @@ Prevails(from, theirs, mine) ==
     THEN Counter(theirs) > Counter(mine)
     ELSE Smaller(theirs.id[2], mine.id[2])
 
-\* EXCLUDED: n is out, if that view prevails over its own.
+\* EXCLUDED: n is out if that view prevails over its own.
 ReceiveExcluded(n, s) ==
     /\ Running(n)
     /\ \E i \in Incoming(n, s, "EXCLUDED") :
@@ -663,8 +661,8 @@ Multicast ==
          /\ stream' = [stream EXCEPT ![n] = Append(@, [view |-> Counter(view[n]), news |-> 0])]
     /\ UNCHANGED <<localVars, channel, joinReq, flushVars, position, digest, start, steps>>
 
-\* NAKACK: the next multicast of a member is consumed, in the view in which it was sent. Of
-\* a stream whose sender is gone a member that is suspended takes only what others have.
+\* NAKACK: the next multicast of a member is consumed, in the view in which it was sent. Of a dead
+\* sender's stream, a suspended member takes only what others have.
 Deliver ==
     /\ \E n, s \in Node :
          LET i == position[n][s] + 1
@@ -725,29 +723,28 @@ Next ==
     \/ Deliver
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
-\* All members install the same views in the same order, those that have crashed since
-\* included: no number is given to two views, and none is left out. This is what
-\* Sequencer.tla and Flush.tla assume.
+\* All members install the same views in the same order, including those that have crashed since: no
+\* number belongs to two views, and none is left out. Sequencer.tla and Flush.tla assume this.
 SingleSequenceOfViews ==
     /\ \A s, t \in steps : Counter(s[2]) = Counter(t[2]) => s[2] = t[2]
     /\ \A s \in steps : s[1] # NoView => Counter(s[2]) = Counter(s[1]) + 1
 
-\* The same, for those who are members now.
+\* The present members have installed the same views in the same order.
 SurvivorsAgree ==
     \A p, q \in Node : Running(p) /\ Running(q) /\ Counter(view[p]) = Counter(view[q])
                          => view[p] = view[q]
 
-\* What holds even under partition: a view's name stands for one membership, and whoever
-\* installs a view comes from the same view before it, unless it joins with it. So each
-\* side has one history of its own, which it shares with nobody outside.
+\* A view's identifier names one membership, and all that install a view come from the same view
+\* before it, unless they join with it. This holds even under partition: each side has one history
+\* of its own, which it shares with nobody outside.
 OneHistoryPerSide ==
     \A s, t \in steps : s[2].id = t[2].id =>
         /\ s[2] = t[2]
         /\ s[1] # NoView /\ t[1] # NoView => s[1] = t[1]
 
-\* Whoever is a member is in the view that it has installed, once.
+\* Every member is in the view that it has installed, exactly once.
 SelfInclusion == \A n \in Node : Running(n) => Address(n) \in Members(view[n])
 
 OncePerView == \A s \in steps : Cardinality(Members(s[2])) = Len(s[2].members)
@@ -755,16 +752,16 @@ OncePerView == \A s \in steps : Cardinality(Members(s[2])) = Len(s[2].members)
 \* The numbers of a member's views grow.
 Monotone == \A s \in steps : Counter(s[1]) < Counter(s[2])
 
-\* Nobody who is a member is left out of a later view.
+\* No present member is left out of a later view.
 NobodyIsLost ==
     \A p, q \in Node : Running(p) /\ Running(q) /\ Counter(view[p]) >= Counter(view[q])
                          => Address(q) \in Members(view[p])
 
-\* A joiner is whom the view before lacks, so that everybody can tell who is one.
+\* The joiners of a view are the members that the view before lacks, so everybody can identify them.
 JoinersAreNew ==
     \A s \in steps : s[1] # NoView => s[2].joiners = Members(s[2]) \ Members(s[1])
 
-\* How much of the stream of c comes before view v.
+\* The part of the stream of c that comes before view v.
 Cut(c, v) ==
     LET news == {i \in DOMAIN stream[c] : stream[c][i].news = Counter(v)}
     IN  IF news # {} THEN Largest(news)
@@ -775,23 +772,23 @@ Starts(n, Right(_, _)) ==
         \A a \in Members(start[n][1].view) \ {Address(n)} :
             IsMember(a) => Right(start[n][1].digest[a[1]], Cut(a[1], start[n][1].view))
 
-\* A joiner starts exactly at the cut. If it starts behind it, it never hears what comes
-\* in between; if before it, it waits for what it will never be sent (R3), or hears twice
-\* what the members have heard before it came.
+\* A joiner starts exactly at the cut. If it started behind it, it would miss the multicasts in
+\* between; if before it, it would wait for multicasts that are never sent to it (R3), or receive
+\* again what the members received before it came.
 NothingSkipped == \A n \in Node : LET Right(at, cut) == at <= cut IN Starts(n, Right)
 NothingAwaited == \A n \in Node : LET Right(at, cut) == at >= cut IN Starts(n, Right)
 JoinerAtCut    == NothingSkipped /\ NothingAwaited
 
-\* Members that have gone on from one view to the next have consumed the same in it: FLUSH's
-\* promise, carried through the change.
+\* Members that go on from one view to the next have consumed the same multicasts in it. This is
+\* FLUSH's promise, carried through the change.
 SameBefore ==
     \A p, q \in Node : Running(p) /\ Running(q) /\ view[p] = view[q] =>
         \A a \in Members(view[p]) : \A s \in {a[1]} :
             \A i \in DOMAIN stream[s] : stream[s][i].view < Counter(view[p]) =>
                 (i <= position[p][s] <=> i <= position[q][s])
 
-\* Nobody goes on in a view that another member of it has not installed yet (but who joins with
-\* it): what Flush.tla assumes.
+\* Nobody goes on in a view that another of its members, apart from its joiners, has not installed
+\* yet. Flush.tla assumes this.
 AcksBeforeResume ==
     \A p, q \in Node :
         ( /\ Running(p) /\ ~latch[p] /\ Address(p) \notin view[p].joiners
@@ -800,7 +797,7 @@ AcksBeforeResume ==
 
 SomebodyIsMember == \E n \in Node : Running(n)
 
-\* Whoever asks to join is admitted, as long as there is a group.
+\* Every process that asks to join is admitted, as long as there is a group.
 JoinCompletes ==
     \A n \in Node : (status[n] = "joining" /\ SomebodyIsMember)
                       ~> (status[n] # "joining" \/ ~SomebodyIsMember)
@@ -808,14 +805,14 @@ JoinCompletes ==
 \* A view change ends, and nobody stays blocked.
 ChangeCompletes == \A n \in Node : (phase[n] # "idle" \/ latch[n]) ~> (phase[n] = "idle" /\ ~latch[n])
 
-\* Who has crashed or left is out of every member's view in the end.
+\* A process that has crashed or left is out of every member's view in the end.
 GoneLeaves ==
     \A n \in Node : (Running(n) /\ \E a \in Members(view[n]) : ~Alive(a))
                       ~> (~Running(n) \/ \A a \in Members(view[n]) : Alive(a))
 
 -----------------------------------------------------------------------------
-\* What has arrived is handled in the end, who is gone is found out, and who joins asks
-\* again. What a process sends last may be lost with it.
+\* Messages that have arrived are handled in the end, crashed processes are found out, and joiners
+\* ask again. The last messages of a process may be lost with it.
 Sent(s) == status[s] \in {"joining", "member"}
 
 Progress(n) ==

@@ -10,9 +10,9 @@ CONSTANTS
     Senders,          \* the nodes whose applications multicast
     MaxSent,          \* how many multicasts each of them sends
     Crashers,         \* the nodes that may crash
-    Requesters,       \* the nodes that may ask for a flush though nobody is gone
-    MaxRequests,      \* how many flushes each of them may have begun before it does
-    MaxViews,         \* up to how many views there are changes though nobody is gone
+    Requesters,       \* the nodes that may ask for a flush although nobody is gone
+    MaxRequests,      \* how many flushes each of them may begin before it does
+    MaxViews,         \* the number of views up to which views may change although nobody is gone
     Unicasters        \* the nodes that send unicasts
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
@@ -31,7 +31,7 @@ MCViewChange ==
     /\ Len(views) < MaxViews \/ \E n \in NodesOf(LastView) : Due(n) /\ suspended[n]
     /\ ViewChange
 
-\* R5: FLUSH has no part in a unicast, which passes at any time. One at a time is enough.
+\* R5: FLUSH does not affect a unicast, which passes at any time. One at a time is enough.
 Unicast(s, n) ==
     /\ s \in Unicasters
     /\ Running(s)
@@ -58,7 +58,7 @@ MCNext ==
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
-\* A unicast is received in the view in which it was sent; nobody promises that (R5).
+\* Not promised (R5): a unicast is received in the view in which it was sent.
 UnicastsInView ==
     \A s, n \in Node : \A i \in Places(n, s, "unicast") :
         Running(s) /\ Running(n) => channels[s][n][i].view >= view[n]

@@ -11,12 +11,12 @@ CONSTANTS
     MaxCrashes,       \* how many nodes may be down by crashing at one time
     Leavers,          \* the nodes that may leave
     Returners,        \* the nodes that may come back, once
-    Impatient,        \* JOIN may be sent again at any time; else only where no leader has it
-    Requesters,       \* the nodes at which a state transfer may be wanted
+    Impatient,        \* JOIN may be sent again at any time; else only if no leader has it
+    Requesters,       \* the nodes at which a state transfer may ask for a flush
     Senders,          \* the nodes whose applications multicast
     MaxSaid,          \* how many multicasts each of them sends
     MaxViews,         \* no change begins in a view of this number
-    Doubters,         \* the nodes that may suspect one that is alive
+    Doubters,         \* the nodes that may suspect a live one
     Sides             \* ... if it is on another side: sets of nodes
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)

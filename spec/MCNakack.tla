@@ -9,10 +9,10 @@ CONSTANTS
     Senders,          \* the nodes whose applications multicast
     MaxSent,          \* how often each of them does
     Crashers,         \* the nodes that may crash
-    MaxCrashes,       \* how many of them may
-    MaxViews,         \* so many views are decided at most
-    Purging,          \* whether STABLE ever says that something is stable
-    MaxLost           \* how many datagrams the network loses; what may be duplicated need not be
+    MaxCrashes,       \* how many of them may crash
+    MaxViews,         \* the largest number of views that are decided
+    Purging,          \* whether STABLE ever declares anything stable
+    MaxLost           \* how many datagrams the network loses; duplicable ones need not be lost
 
 MCNumber == 1 .. MaxSent
 
@@ -43,7 +43,7 @@ MCNext ==
                 \/ MCLose(m, n)
     \/ MCViewChange
 
-\* All that is done in the end, if it can be.
+\* All actions that are taken in the end, if they are possible.
 Progress ==
     \/ \E n \in Node :
           \/ Announce(n) \/ InstallView(n) \/ Join(n)
@@ -54,8 +54,8 @@ Progress ==
                 \/ \E s \in Node : Ask(n, s, m) \/ HeardOf(n, m, s)
     \/ MCViewChange
 
-\* When nothing is left to be done, all has been delivered that can be. It is what liveness
-\* comes to where nothing goes on for ever, and costs far less to check.
+\* When nothing is left to do, everything that can be delivered has been delivered. This is what
+\* liveness amounts to where nothing goes on for ever, and it is far cheaper to check.
 NothingStuck == ~ENABLED <<Progress>>_vars => AllDelivered
 
 MCFairness ==

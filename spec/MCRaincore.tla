@@ -7,28 +7,28 @@ EXTENDS Raincore
 
 CONSTANTS
     Nodes,            \* a set of nodes, of "a" to "e"; the earlier letter has the lower rank
-    Members,          \* those of them that make the ring
-    Formed,           \* the ring is there already; else its founders start one by one
-    Crashers,         \* who may crash
-    MaxCrashes,       \* how often anybody crashes
+    Members,          \* those of them that form the ring
+    Formed,           \* the ring exists already; else its founders start one by one
+    Crashers,         \* the nodes that may crash
+    MaxCrashes,       \* how often nodes crash
     MaxDown,          \* how many are down at a time
-    MaxRecoveries,    \* how often anybody comes back with its state
-    MaxForgets,       \* how often anybody loses it
+    MaxRecoveries,    \* how often nodes come back with their state
+    MaxForgets,       \* how often nodes lose their state
     MaxSplits,        \* how often the network is cut in two
     MaxFalse,         \* how many false reports of failures there are
     MaxEarly,         \* how many time-outs come too early
     MaxAttempts,      \* how often each node starves
     Unhurried,        \* nobody starves while any 911 is under way
-    MaxEpoch,         \* up to which number epochs are claimed
-    MaxSeq,           \* up to which number the token is passed on
-    Senders,          \* whose applications multicast
+    MaxEpoch,         \* the largest number of an epoch that is claimed
+    MaxSeq,           \* the largest number at which the token is passed on
+    Senders,          \* the nodes whose applications multicast
     MaxMessages,      \* how many multicasts each of them has
-    Leavers,          \* whose applications leave
-    CountRounds       \* count how long nothing has gone wrong
+    Leavers,          \* the nodes whose applications leave
+    CountRounds       \* count the token's steps since the last disturbance
 
 VARIABLES
-    spent,            \* how much of that there has been
-    calm              \* (CountRounds) how often a token was taken since something went wrong
+    spent,            \* how often each fault has occurred
+    calm              \* (CountRounds) how often a token was received since the last disturbance
 
 mcVars == <<vars, spent, calm>>
 
@@ -37,7 +37,7 @@ Letters(nodes) == LET Is(n) == n \in nodes IN SelectSeq(<<"a", "b", "c", "d", "e
 MCOrder == Letters(Nodes)
 MCFounders == Letters(Members)
 
-\* So long is counted: five rounds of all, and one token more.
+\* The count stops here: five rounds of all, and one token more.
 Enough == 5 * Len(Order) + 1
 
 Undisturbed == UNCHANGED <<spent, calm>>
@@ -88,7 +88,8 @@ MCEatingTimeout(n) ==
     /\ IF lastToken'[n].nodelist # lastToken[n].nodelist THEN Disturbed ELSE Undisturbed
 
 \* Unhurried: time-outs are longer than a 911 takes to go round. The properties of progress need it:
-\* a node that asks again and again before it can have an answer has soon starved as often as it may.
+\* a node that asks again and again before it can have an answer soon uses up its number of
+\* attempts.
 MayStarve(n) ==
     /\ attempt[n] < MaxAttempts
     /\ Unhurried => \A m \in network \cup reports : m.kind # "911"
@@ -143,13 +144,13 @@ MCNext ==
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
     \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport
 
-\* The token is here, and its numbers are used up: a run may end so. It must be in order then, if
+\* The token is here and its numbers are used up, so a run may end. Then all must be in order, if
 \* the end comes late enough (TooEarly).
 Rests(n) == lastToken[n].seq >= MaxSeq /\ Len(lastToken[n].nodelist) > 1
 
-\* Fairness is said with predicates: TLC takes minutes for a few hundred states to find out whether
-\* a handler is ENABLED, since it then works out each LET again wherever it is used.
-\* What n is obliged to (Obliged) is possible, and changes something.
+\* Fairness is expressed with predicates: with ENABLED, TLC takes minutes for a few hundred states,
+\* because it evaluates each LET again wherever it is used. The action that n is obliged to take
+\* (Obliged) is possible and changes something.
 Ready(n) ==
     \/ \E m \in network : m.to = n /\ Arrives(m)
     \/ /\ Up(n)
@@ -162,7 +163,7 @@ Ready(n) ==
           \/ MayStarve(n) /\ tokenState[n] = "hungry" /\ Patient(n)
           \/ MayStarve(n) /\ tokenState[n] = "starving" /\ ~Helped(n)
 
-\* A step of n's: something about it has changed, or a message to it or of it is gone.
+\* A step of n: its local state, or a message to or from it, has changed.
 Acted(n) ==
     \/ lastToken'[n] # lastToken[n] \/ tokenState'[n] # tokenState[n]
     \/ viewState'[n] # viewState[n] \/ attempt'[n] # attempt[n] \/ up'[n] # up[n]
@@ -175,14 +176,14 @@ MCFairness ==
 
 MCSpec == MCInit /\ [][MCNext]_mcVars /\ MCFairness
 
-\* Three rounds after the last trouble all agree. (Figure 13: "it takes three rounds".)
+\* Three rounds after the last disturbance all agree. (Figure 13: "it takes three rounds".)
 Rounds3 == calm >= 3 * Cardinality(Running) => Agreed
 
 Rounds4 == calm >= 4 * Cardinality(Running) => Agreed
 
-\* The run says nothing of what follows: its bounds have stopped it less than four rounds after
-\* the last trouble (CountRounds), or in the middle of a claim. Who has starved as often as it may,
-\* and is no better off, is no excuse.
+\* The run is inconclusive about what follows: its bounds have stopped it less than four rounds
+\* after the last disturbance (CountRounds), or in the middle of a claim. A node that has used up
+\* its attempts without success is no excuse.
 TooEarly ==
     \E n \in Node :
         /\ Up(n)
@@ -190,26 +191,26 @@ TooEarly ==
               /\ calm < 4 * Cardinality(Running)
            \/ promised[n][1] >= MaxEpoch
 
-\* Somebody waits for the token, would starve, and has starved as often as it may.
+\* Some node waits for the token, would starve, and has used up its number of attempts.
 OutOfTimeouts ==
     \E n \in Node :
         Up(n) /\ tokenState[n] = "hungry" /\ Patient(n) /\ attempt[n] >= MaxAttempts
 
-\* Somebody starves, and has done so as often as it may.
+\* Some node starves, and has used up its number of attempts.
 Spent(n) == Up(n) /\ tokenState[n] = "starving" /\ attempt[n] >= MaxAttempts
 
 \* It was so while the network was cut, when nothing could help it.
 SpentApart ==
     \E n \in Node : Spent(n) /\ \E m \in Node : side[m] # side[n]
 
-\* It asks for the last time, and those that go on have not agreed among themselves yet.
+\* It asks for the last time, and the others have not agreed among themselves yet.
 SpentEarly ==
     \E n \in Node :
         /\ Spent(n)
         /\ \E c \in network \cup reports : c.kind = "911" /\ c.orig = n
         /\ \E m \in Running \ {n} : tokenState[m] # "starving" /\ viewState[m] # "agreement"
 
-\* Not all is said, and the numbers left are those of two rounds.
+\* The run may still decide something, and the numbers left are those of two rounds.
 LateToSay ==
     /\ \E n \in Senders : Up(n) /\ outbox[n] + said[n] < MaxMessages
     /\ \E n \in Eaters : lastToken[n].seq >= MaxSeq - 2 * Len(Order)
@@ -221,7 +222,7 @@ MCLoneServes == LoneServes \/ <>TooEarly
 MCGoesOn == GoesOn \/ <>TooEarly \/ <>[]OutOfTimeouts \/ <>SpentApart
 MCDelivered == Delivered \/ <>(TooEarly \/ LateToSay) \/ <>(SpentApart \/ SpentEarly)
 
-\* The rounds are those of the token; who starves waits for a time-out, and who leaves for the
+\* Rounds are counted by the token; a starving node waits for a time-out, and a leaving one for the
 \* Transport Manager.
 Waits(n) ==
     \/ tokenState[n] = "starving"
@@ -230,15 +231,15 @@ Waits(n) ==
 MCRounds3 == Rounds3 \/ \E n \in Running : Waits(n)
 MCRounds4 == Rounds4 \/ \E n \in Running : Waits(n)
 
-\* Repaired, where nobody leaves: who has made a token anew, and still eats it, has on its list a
-\* majority of all lists that may be settled. Who has granted the claim is on it (RAI-F17).
+\* Repaired, where nobody leaves: a node that made a token anew and still eats it has on its list a
+\* majority of all lists that may be settled. Every node that granted the claim is on it (RAI-F17).
 MajorityListed ==
     \A n \in Eaters :
         lastToken[n].epoch # Zero /\ lastToken[n].seen = {n}
             => Quorum(lastToken[n], Range(lastToken[n].nodelist))
 
-\* Repaired: all of the last settled list have their place in the mail, for they may come back onto
-\* the list without having been away (RAI-F17).
+\* Repaired: all members of the last settled list have their place in the mail, because they may
+\* come back onto the list without having been away (RAI-F17).
 PlacesKept ==
     \A n \in Running :
         Range(lastToken[n].settled.nodelist) \subseteq DOMAIN lastToken[n].acks

@@ -14,8 +14,8 @@ CONSTANTS
     Crashers,         \* the nodes that may crash
     Returners,        \* the nodes that may come back, once
     Excluded,         \* the nodes that may be taken out of the view alive
-    GivesUp,          \* a view change that joiners wait for may be given up
-    Mute,             \* the nodes that crash before their first digest, if they do
+    GivesUp,          \* a view change for which joiners wait may be given up
+    Mute,             \* the nodes that may crash only before their first digest
     Spaced            \* a digest goes out only when the node's earlier datagrams are no more
                       \* under way and its votes are counted: periods are long, and that is all
                       \* that may be lost by it

@@ -1,21 +1,20 @@
 ------------------------------ MODULE MCStack ------------------------------
 (***************************************************************************)
-(* SEQUENCER standing on FLUSH: the two specifications run together, so    *)
-(* that no view is taken to be virtually synchronous. S is Sequencer.tla   *)
-(* with VirtualSynchrony = FALSE and all repairs; what it takes for        *)
-(* granted where that constant is TRUE is done here by the actions of F,   *)
-(* which is Flush.tla, step by step.                                       *)
+(* SEQUENCER on top of FLUSH: the two specifications run together, so that *)
+(* no view is assumed to be virtually synchronous. S is Sequencer.tla with *)
+(* VirtualSynchrony = FALSE and all repairs; the actions of F, which is    *)
+(* Flush.tla, do step by step what S assumes where that constant is TRUE.  *)
 (*                                                                         *)
-(* They share status, view, views, stream and position. A step is one of S *)
-(* and one of F at the same time where somebody multicasts, receives,      *)
-(* installs or crashes; else one of them stands still. Two things differ   *)
-(* in the two specifications and are put together here:                    *)
-(*   - To F a sender has its own multicast at once. S delivers it in a     *)
-(*     step of its own; it installs no view before it has.                 *)
+(* They share status, view, views, stream and position. A step in which a  *)
+(* node multicasts, receives, installs or crashes is one of S and one of F *)
+(* at the same time; in any other step one of them stands still. The two   *)
+(* specifications differ in two points, which are reconciled here:         *)
+(*   - In F a sender has its own multicast at once. S delivers it in a     *)
+(*     separate step, before it installs a view.                           *)
 (*   - FORWARDs are unicasts and pass the latch. While the latch is closed *)
-(*     nobody takes them up; they wait in UNICAST.                         *)
+(*     nobody handles them; they wait in UNICAST.                          *)
 (*                                                                         *)
-(* The cases, with what must hold of each: cases/stack.toml.             *)
+(* The cases, with what must hold of each: cases/stack.toml.               *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
@@ -26,8 +25,8 @@ CONSTANTS
     Crashers,         \* the nodes that may crash
 
     \* Repairs of FLUSH that the cases undo.
-    Reconcile,        \* digests are compared, and who lacks something fetches it
-    Freeze            \* nothing more of the stream of who is left out, but what is fetched
+    Reconcile,        \* digests are compared, and a member fetches what it lacks
+    Freeze            \* of a member that is left out, only fetched multicasts are taken
 
 VARIABLES
     status, view, views, stream, position,              \* of both
@@ -53,7 +52,7 @@ S == INSTANCE Sequencer WITH
         ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
         DrainOnLeave <- TRUE
 
-\* To F multicasts have no contents, and one's own have arrived at once.
+\* In F multicasts have no contents, and a sender's own have arrived at once.
 F == INSTANCE Flush WITH
         Founders <- Nodes,
         Design <- "first", MayOpenLatch <- FALSE,
@@ -70,7 +69,7 @@ F == INSTANCE Flush WITH
 -----------------------------------------------------------------------------
 (* Steps of both *)
 
-\* What S multicasts passes the latch of F; where it multicasts nothing F stands still.
+\* The multicasts of S pass the latch of F; where S multicasts nothing, F stands still.
 Passes(n) == IF stream' = stream THEN UNCHANGED onlyF ELSE F!Multicast(n)
 
 Send(n) == n \in Senders /\ said[n] < MaxSaid /\ S!Send(n) /\ Passes(n)
@@ -90,7 +89,7 @@ InstallView(n) ==
 
 Crash(n) == n \in Crashers /\ S!Crash(n) /\ F!Crash(n)
 
-(* Steps of F alone, and the membership's, which decides once F has suspended all *)
+(* Steps of F alone, and of the membership, which decides once F has suspended all *)
 
 OfFlush(n) ==
     /\ UNCHANGED <<shared, onlyS>>
@@ -114,7 +113,7 @@ MCNext ==
 MCSpec == S!Init /\ F!Init /\ [][MCNext]_<<shared, onlyS, onlyF>>
 
 -----------------------------------------------------------------------------
-(* What SEQUENCER promises, with nothing assumed of its views *)
+(* The promises of SEQUENCER, with no assumption about its views *)
 
 TotalOrder == S!TotalOrder
 Agreement  == S!Agreement
@@ -124,13 +123,13 @@ GapFree    == S!GapFree
 InView     == S!InView
 TypeOK     == S!TypeOK /\ F!TypeOK
 
-\* What S would have assumed, given by F.
+\* What S would have assumed holds, because F provides it.
 VirtualSynchrony == F!VirtualSynchrony
 
-\* Nobody has a FORWARD of a view that it has not installed: all are latched until all have.
+\* No member has a FORWARD of a view that it has not installed: all are latched until all have.
 NobodyIsEarly == \A n \in Node : early[n] = <<>>
 
-\* A member's message is not forgotten: it keeps it, or has delivered it.
+\* A member does not forget its message: it keeps it, or has delivered it.
 NothingForgotten ==
     \A n \in Node : S!Running(n) =>
         \A k \in 1 .. seqno[n] :

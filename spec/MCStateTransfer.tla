@@ -9,9 +9,9 @@ CONSTANTS
     Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
     Requesters,       \* the nodes that ask for the state, once
     MaxSent,          \* how many messages the group sends
-    Inbox,            \* applications apply messages some time after they were delivered
+    Inbox,            \* applications apply messages some time after their delivery
     Crashers,         \* the nodes that may crash
-    MaxCrashes,       \* how many of them do
+    MaxCrashes,       \* how many of them crash
     Impatient,        \* the requesters that may lose patience with a provider
     Refusers,         \* the nodes whose application may fail to give its state
     Garblers,         \* the nodes whose chunks may be damaged
@@ -21,7 +21,7 @@ MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
 MCAsk(n) == n \in Requesters /\ requester[n].phase = "idle" /\ Ask(n)
 
-\* Who never lets chunks wait needs no credit: then taking them is no step of its own.
+\* A requester that never lets chunks wait needs no credit: then taking them is no separate step.
 MCTake(n) == Window < Chunks /\ Take(n)
 
 MCTimeOut(n) == n \in Impatient /\ TimeOut(n)
@@ -37,7 +37,7 @@ MCCrash(n) ==
 
 MCSend == sent < MaxSent /\ Send
 
-\* Without an inbox the application applies what is delivered in the same step.
+\* Without an inbox the application applies a message in the step that delivers it.
 MCDeliver(n) ==
     IF Inbox THEN Deliver(n)
     ELSE /\ up[n] /\ joined[n] /\ position[n] < sent /\ ~Holding(n)

@@ -8,10 +8,10 @@ EXTENDS Unicast
 CONSTANTS
     Senders,          \* the nodes whose applications send
     MaxSaid,          \* how many messages each of them sends, over all its lives
-    Forgetters,       \* the nodes whose membership may take others for gone
+    Forgetters,       \* the nodes whose membership may report others as gone
     MaxConnections,   \* how many connections a life of a node begins
     Crashers,         \* the nodes that may crash, once
-    Returners         \* those that may come back, once
+    Returners         \* those of them that may come back, once
 
 MCPayload == 1 .. MaxSaid
 
@@ -19,7 +19,7 @@ MCTalk == 1 .. MaxConnections
 
 MCSend(n, p) == n \in Senders /\ said[n] < MaxSaid /\ Send(n, p)
 
-\* One more than there is to consume: what is consumed twice ends here.
+\* One more than there is to consume: a message consumed twice ends here.
 MCConsume(n, p) == Len(delivered[n]) <= MaxSaid /\ Consume(n, p)
 
 MCForget(n, p) ==
@@ -39,7 +39,7 @@ MCNext ==
           \/ MCCrash(n) \/ MCRestart(n)
     \/ Lose
 
-\* Fairness, where anything is ever sent: TLC's work doubles with each strong one.
+\* Fairness, where anything is ever sent: TLC's work doubles with each strong fairness.
 MCFairness == \A n \in Senders : \A p \in Node \ {n} : Fair(n, p)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness

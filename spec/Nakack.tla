@@ -8,9 +8,10 @@
 (* Rules of the text, cited below as N1 to N8:                             *)
 (*   N1  A sender numbers its multicasts; receivers take them in sequence. *)
 (*   N2  A gap: send a retransmit request to the sender.                   *)
-(*   N3  STABLE tells the highest number received of each member; who      *)
-(*       lacks it requests its retransmission ("last message dropped").    *)
-(*   N4  What is stable, because all have delivered it, is forgotten.      *)
+(*   N3  STABLE announces the highest number received of each member; a    *)
+(*       member that lacks it requests its retransmission ("last message   *)
+(*       dropped").                                                        *)
+(*   N4  A stable message, which all have delivered, is forgotten.         *)
 (*   N5  A digest says which numbers to expect; a joiner begins with it.   *)
 (*   N6  Deliverable messages are always consumed, so that the highest     *)
 (*       delivered is the highest deliverable.                             *)
@@ -18,39 +19,39 @@
 (*       else the sent ones would have to be stored too.                   *)
 (*   N8  Messages of somebody who is not a member are discarded.           *)
 (*                                                                         *)
-(* Below it nothing; around it the membership with FLUSH, which freezes    *)
-(* the streams of members that are gone, says which part of them belongs   *)
-(* to the old view and who has it, and STABLE, which says what is stable   *)
-(* and what others have received. One action is one handler of one node;   *)
-(* Lose and ViewChange are the environment's.                              *)
+(* There is no layer below it. Around it are the membership with FLUSH,    *)
+(* which freezes the streams of members that are gone and determines which *)
+(* part of them belongs to the old view and who has it, and STABLE, which  *)
+(* announces what is stable and what others have received. One action is   *)
+(* one handler of one node; Lose and ViewChange are the environment's.     *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
 
 CONSTANTS
-    Node,             \* all nodes there are
-    Founders,         \* those of the first view; the others ask to join
-    Window,           \* so many multicasts may be unacknowledged
-    Retain,           \* so many of its own multicasts may a member keep
-    Number,           \* what the temporal properties speak about: 1 .. some bound
+    Node,             \* all nodes
+    Founders,         \* the founders; the others ask to join
+    Window,           \* how many of a member's multicasts may be unacknowledged
+    Retain,           \* how many of its own multicasts a member may keep
+    Number,           \* the numbers in temporal properties: 1 .. some bound
 
     \* What the network may do. A set of datagrams reorders in any case.
     MayDuplicate,     \* a datagram that has arrived may arrive again, at any time
 
     \* Assumptions on the layers around.
     SafePurge,        \* STABLE: stable is what all have "delivered", have "received", or "any"thing
-    VirtualSynchrony, \* FLUSH: a view is installed by who has the old one's multicasts, all of them
-    Prompt,           \* N6: who freezes a stream has delivered what it can
+    VirtualSynchrony, \* FLUSH: a member installs a view once it has all multicasts of the old one
+    Prompt,           \* N6: a member that freezes a stream has delivered what it can
 
     \* Repairs of the text's holes.
-    Announcing,       \* a sender that is not acknowledged says how far its stream goes
+    Announcing,       \* a sender that is not acknowledged announces how far its stream goes
     Vector,           \* N3
-    AskHolders,       \* a request goes to whoever has it, not to the sender alone
+    AskHolders,       \* a request goes to any member that has it, not to the sender alone
     DigestMeans,      \* N5: the number last "delivered", or the next one "expected", or one "more"
-    Freezing,         \* of a stream whose sender is gone, take "all", what was "heard" of, or
+    Freezing,         \* of a dead sender's stream take "all", what was "heard" of, or
                       \* what lies before the first "gap"
-    CutBy,            \* how much of such a stream belongs to the old view: "arrived", "delivered"
+    CutBy,            \* how much of it belongs to the old view: "arrived", "delivered"
     KeepDeparted,     \* its multicasts are kept until all are in the new view
-    KeepUndelivered,  \* nobody forgets what it has not delivered, whatever is stable
+    KeepUndelivered,  \* nobody forgets what it has not delivered, even if it is stable
     OwnCopy,          \* a sender keeps its multicasts and hands them to itself
     ViewTag,          \* a multicast of a newer view waits for it
     MembersOnly       \* N8
@@ -60,8 +61,8 @@ VARIABLES
     view,             \* the number of the view that it has installed, 0 for none
     sent,             \* N1: the number of its latest multicast
     acked,            \* how far each other member of its view has acknowledged its multicasts
-    owed,             \* to whom it owes an acknowledgement
-    stream,           \* what it has of the stream of each member of its view
+    owed,             \* the members to which it owes an acknowledgement
+    stream,           \* its part of the stream of each member of its view
     departed,         \* what it keeps of the streams of members that are gone
     log,              \* [receiver][sender]: what it has passed up, in order
 
@@ -73,7 +74,7 @@ localVars == <<status, view, sent, acked, owed, stream, departed, log>>
 vars      == <<localVars, link, lost, views>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Members *)
 
 Running(n) == status[n] = "member"
 
@@ -81,7 +82,7 @@ MembersOf(n) == views[view[n]].members
 
 Others(n) == MembersOf(n) \ {n}
 
-\* FLUSH's latch: from the decision of a view until it is installed nobody multicasts.
+\* FLUSH's latch: nobody multicasts between the decision of a view and its installation.
 LatchOpen(n) == VirtualSynchrony => view[n] = Len(views)
 
 (* A stream as a member has it: a record of
@@ -94,18 +95,18 @@ LatchOpen(n) == VirtualSynchrony => view[n] = Len(views)
 Begun(at) == [delivered |-> at, held |-> <<>>, heard |-> at, holder |-> "nobody",
               frozen |-> FALSE]
 
-\* How much of it is here without a gap: what is deliverable, but for the views.
+\* How much of it has arrived without a gap: this is deliverable, apart from the views.
 Arrived(s) == Largest({s.delivered} \cup
                  {k \in DOMAIN s.held : \A i \in s.delivered + 1 .. k : i \in DOMAIN s.held})
 
-\* What is missing of it, as far as is known.
+\* The numbers known to be missing.
 Missing(s) == {k \in s.delivered + 1 .. s.heard : k \notin DOMAIN s.held}
 
 Max(a, b) == IF a > b THEN a ELSE b
 
 Min(a, b) == IF a < b THEN a ELSE b
 
-\* The stream goes up to k, as somebody says; no more is believed than two windows ahead.
+\* The stream goes up to k, as another member says; k is believed up to two windows ahead.
 Heard(s, k) ==
     LET within == IF s.frozen /\ Freezing # "all" THEN s.heard ELSE s.delivered + 2 * Window
     IN  [s EXCEPT !.heard = Max(@, Min(k, within))]
@@ -116,22 +117,22 @@ Data(source, seqno, v) == [kind |-> "data", source |-> source, seqno |-> seqno, 
 
 Nak(source, missing) == [kind |-> "nak", source |-> source, missing |-> missing]
 
-\* A sign of life: an announcement and an acknowledgement. `asking`: another one is wanted.
+\* A sign of life: an announcement and an acknowledgement. `asking` requests one in return.
 Alive(n, to, asking) ==
     [kind |-> "alive", highest |-> sent[n], asking |-> asking,
      delivered |-> IF to \in DOMAIN stream[n] THEN stream[n][to].delivered ELSE 0]
 
 Kind(n, m, kind) == {d \in link[m][n] : d.kind = kind}
 
-\* What is sent to a process that is gone is lost.
+\* Datagrams to a process that is gone are lost.
 Reaches(n) == status[n] # "crashed"
 
-\* The links once n has sent datagrams(m) to each node m; `from` is what they were.
+\* The links once n has sent datagrams(m) to each node m; `from` are the links before.
 Sent(from, n, datagrams(_)) ==
     [from EXCEPT ![n] = [m \in Node |-> IF Reaches(m) THEN @[m] \cup datagrams(m) ELSE @[m]]]
 
-\* The links once n has taken d from m. A datagram that may be duplicated stays: never
-\* to arrive again is one of the things that may happen to it.
+\* The links once n has received d from m. A datagram that may be duplicated stays: it may also
+\* never arrive again.
 Taken(n, m, d) ==
     IF MayDuplicate THEN link ELSE [link EXCEPT ![m][n] = Dropped(@, d, TRUE)]
 
@@ -142,7 +143,7 @@ Lowest(n) ==
     IF DOMAIN acked[n] = {} THEN sent[n]
     ELSE CHOOSE x \in {acked[n][m] : m \in DOMAIN acked[n]} : \A m \in DOMAIN acked[n] : x <= acked[n][m]
 
-\* The window: acknowledgements are flow control, and what is kept is bounded too.
+\* The window: acknowledgements control the flow, and what is kept is bounded too.
 Open(n) ==
     /\ sent[n] - Lowest(n) < Window
     /\ Cardinality(DOMAIN stream[n][n].held) < Retain
@@ -162,7 +163,7 @@ Multicast(n) ==
            /\ link' = Sent(link, n, To)
     /\ UNCHANGED <<status, view, acked, owed, departed, log, lost, views>>
 
-\* A multicast has not been acknowledged by all: say how far the stream goes.
+\* A multicast has not been acknowledged by all: n announces how far its stream goes.
 Announce(n) ==
     /\ Running(n)
     /\ Announcing
@@ -175,7 +176,8 @@ Announce(n) ==
 -----------------------------------------------------------------------------
 (* Receiving *)
 
-\* A multicast of `d.source` arrives, from m: from the source, or sent again by whoever has it (N1, N8).
+\* A multicast of `d.source` arrives, from m: from the source, or sent again by a member that has it
+\* (N1, N8).
 ReceiveData(n, m) ==
     /\ Running(n)
     /\ \E d \in Kind(n, m, "data") :
@@ -196,8 +198,8 @@ ReceiveData(n, m) ==
                                                      ![n][d.source].heard = Max(@, d.seqno)]
     /\ UNCHANGED <<status, view, sent, acked, owed, departed, log, lost, views>>
 
-\* A sign of life of m: something may be missing, or an acknowledgement be wanted; and how far
-\* m has delivered n's multicasts.
+\* A sign of life of m: it may reveal a gap or ask for an acknowledgement, and it tells how far m
+\* has delivered n's multicasts.
 ReceiveAlive(n, m) ==
     /\ Running(n)
     /\ \E d \in Kind(n, m, "alive") :
@@ -213,7 +215,7 @@ ReceiveAlive(n, m) ==
                              THEN [acked EXCEPT ![n][m] = Max(@, d.delivered)] ELSE acked
     /\ UNCHANGED <<status, view, sent, departed, log, lost, views>>
 
-\* n asks `to` for what it lacks of the stream of s (N2).
+\* n asks `to` for the multicasts that it lacks of the stream of s (N2).
 Ask(n, s, to) ==
     /\ Running(n)
     /\ s \in Others(n)
@@ -223,7 +225,7 @@ Ask(n, s, to) ==
        IN  link' = Sent(link, n, To)
     /\ UNCHANGED <<localVars, lost, views>>
 
-\* m asks n for multicasts: n sends again what it has of them (N2).
+\* m asks n for multicasts: n sends those again that it has (N2).
 ReceiveNak(n, m) ==
     /\ Running(n)
     /\ \E d \in Kind(n, m, "nak") :
@@ -248,7 +250,7 @@ Deliver(n, s) ==
            /\ owed' = IF s = n THEN owed ELSE [owed EXCEPT ![n] = @ \cup {s}]
     /\ UNCHANGED <<status, view, sent, acked, departed, link, lost, views>>
 
-\* n acknowledges what it has delivered of the stream of s.
+\* n acknowledges its deliveries of the stream of s.
 Acknowledge(n, s) ==
     /\ Running(n)
     /\ s \in owed[n]
@@ -258,7 +260,7 @@ Acknowledge(n, s) ==
     /\ UNCHANGED <<status, view, sent, acked, stream, departed, log, lost, views>>
 
 -----------------------------------------------------------------------------
-(* What STABLE says *)
+(* Indications of STABLE *)
 
 \* m has received more of the stream of s than n knows of (N3).
 HeardOf(n, m, s) ==
@@ -270,14 +272,14 @@ HeardOf(n, m, s) ==
                     [Heard(@, Arrived(stream[m][s])) EXCEPT !.holder = IF m = s THEN @ ELSE m]]
     /\ UNCHANGED <<status, view, sent, acked, owed, departed, log, link, lost, views>>
 
-\* What a member counts for when stability is decided.
+\* The contribution of a member to the decision on stability.
 Counts(m, s) ==
     IF s \notin DOMAIN stream[m] THEN 0
     ELSE CASE SafePurge = "delivered" -> stream[m][s].delivered
            [] SafePurge = "received"  -> Arrived(stream[m][s])
 
-\* The stream of s is stable up to `at` (N4). All are in this view, so that nobody needs the
-\* streams of those who are gone any more.
+\* The stream of s is stable up to `at` (N4). All members are in this view, so nobody needs the
+\* streams of members that are gone any more.
 Purge(n, s, at) ==
     /\ Running(n)
     /\ s \in DOMAIN stream[n]
@@ -293,9 +295,9 @@ Purge(n, s, at) ==
     /\ UNCHANGED <<status, view, sent, acked, owed, log, link, lost, views>>
 
 -----------------------------------------------------------------------------
-(* What the membership and FLUSH say *)
+(* Indications of the membership and FLUSH *)
 
-\* s is gone: take no more of its stream, for n tells now how much of it has arrived.
+\* s is gone: n takes no more of its stream, because n reports now how much of it has arrived.
 Freeze(n, s) ==
     /\ Running(n) /\ status[s] = "crashed"
     /\ s \in Others(n)
@@ -310,7 +312,7 @@ Freeze(n, s) ==
                      ELSE [stream EXCEPT ![n][s].frozen = TRUE]
     /\ UNCHANGED <<status, view, sent, acked, owed, departed, log, link, lost, views>>
 
-\* The old view has the stream of s up to a cut, and somebody has it.
+\* The old view has the stream of s up to a cut, and some member has that part.
 Fetch(n, s) ==
     /\ Running(n)
     /\ view[n] < Len(views)
@@ -345,7 +347,7 @@ InstallView(n) ==
                              THEN Restricted(stream[n], gone) @@ @ ELSE <<>>]
     /\ UNCHANGED <<status, sent, log, link, lost, views>>
 
-\* Where a joiner begins, that has been told `at` (N5).
+\* The place where a joiner that was given `at` begins (N5).
 First(at) ==
     CASE DigestMeans = "delivered" -> at
       [] DigestMeans = "expected"  -> IF at > 0 THEN at - 1 ELSE 0
@@ -390,7 +392,7 @@ Lose(m, n) ==
 
 LastView == views[Len(views)]
 
-\* One view at a time: whoever can install the last one has done so.
+\* Views follow one at a time: all that can have installed the last one.
 Settled ==
     \A n \in Node :
         /\ Running(n) /\ n \in LastView.members => view[n] = Len(views)
@@ -399,8 +401,9 @@ Settled ==
 \* How much of the stream of s belongs to the old view, as its survivors have frozen it.
 Has(n, s) == IF CutBy = "arrived" THEN Arrived(stream[n][s]) ELSE stream[n][s].delivered
 
-\* Who is gone leaves the view, who asks to join enters it. FLUSH comes first: all survivors have
-\* what those who stay have multicast, and have frozen the streams of those who are gone.
+\* Members that are gone leave the view, and processes that ask to join enter it. FLUSH comes first:
+\* all survivors have the multicasts of those that stay, and have frozen the streams of those that
+\* are gone.
 ViewChange ==
     /\ Settled
     /\ LET old == LastView.members
@@ -450,8 +453,9 @@ Next ==
                 \/ Lose(m, n)
     \/ ViewChange
 
-\* What can be done is done in the end; what is sent again and again arrives in the end (it
-\* is lost a bounded number of times). Nobody has to multicast or crash, nor STABLE to purge.
+\* Every possible action is taken in the end; a datagram that is sent again and again arrives in the
+\* end (it is lost a bounded number of times). Nobody has to multicast or crash, nor STABLE to
+\* purge.
 Fairness ==
     /\ \A n \in Node :
           /\ WF_vars(Announce(n))
@@ -471,17 +475,18 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
-\* Where n began to read the stream of s: at its start, or at the cut of the view it joined with.
+\* Where n began to read the stream of s: at its start, or at the cut of the view with which n
+\* joined.
 Begin(n, s) ==
     LET joined == {v \in DOMAIN views : n \in views[v].joiners}
     IN  IF joined = {} THEN 0
         ELSE LET v == CHOOSE v \in joined : TRUE
              IN  IF s \in DOMAIN views[v].cut THEN views[v].cut[s] ELSE 0
 
-\* What a member delivers of a sender is its stream from where the member joined: in order,
-\* without a gap, nothing twice (N1, N5).
+\* A member delivers a sender's stream from where it joined: in order, without gaps, nothing twice
+\* (N1, N5).
 Contiguous ==
     \A n, s \in Node : \A i \in DOMAIN log[n][s] : log[n][s][i].seqno = Begin(n, s) + i
 
@@ -497,13 +502,13 @@ SendingView ==
 NoCreation ==
     \A n, s \in Node : Running(s) => \A i \in DOMAIN log[n][s] : log[n][s][i].seqno <= sent[s]
 
-\* What SEQUENCER takes for granted.
+\* The assumption of SEQUENCER.
 ReliableFifoMulticast == Contiguous /\ OnlyMembers /\ NoCreation
 
 HeardIn(n, s, v) ==
     {log[n][s][i].seqno : i \in {j \in DOMAIN log[n][s] : log[n][s][j].in = v}}
 
-\* Whoever has gone on from a view has delivered the same multicasts in it.
+\* All members that go on from a view have delivered the same multicasts in it.
 Agreement ==
     \A p, q \in Node : \A v \in 1 .. Len(views) - 1 :
         (/\ Running(p) /\ Running(q) /\ view[p] > v /\ view[q] > v
@@ -516,8 +521,8 @@ Holds(n, s, k) ==
 
 SomebodyHolds(s, k) == \E h \in Node : Running(h) /\ Holds(h, s, k)
 
-\* What some member has delivered, or a live sender has multicast, somebody keeps for whoever
-\* lacks it (N2, N4, N7).
+\* A multicast that some member delivered, or a live sender sent, is kept by a member for all that
+\* lack it (N2, N4, N7).
 Recoverable ==
     \A n, m, s \in Node :
         (Running(n) /\ Running(m) /\ s \in MembersOf(n) /\ view[m] >= view[n] /\ n \in MembersOf(m))
@@ -528,13 +533,13 @@ Recoverable ==
                           THEN views[view[n] + 1].cut[s] ELSE most
              IN  \A k \in stream[n][s].delivered + 1 .. Min(most, limit) : SomebodyHolds(s, k)
 
-\* Of a stream whose sender is gone nobody asks for what nobody has.
+\* Nobody asks for multicasts of a dead sender that no member has.
 NoFutileAsk ==
     \A n, s \in Node :
         Running(n) /\ s \in DOMAIN stream[n] /\ stream[n][s].frozen
           => \A k \in Missing(stream[n][s]) : SomebodyHolds(s, k)
 
-\* An acknowledgement is true, the window is kept to, and so is the bound of what is kept.
+\* Acknowledgements are true, the window is respected, and so is the bound on kept multicasts.
 Bounded ==
     \A n \in Node : Running(n) =>
         /\ sent[n] - Lowest(n) <= Window
@@ -546,14 +551,14 @@ Bounded ==
 
 Got(n, s, k) == s \in DOMAIN stream[n] /\ stream[n][s].delivered >= k
 
-\* What a live sender multicasts every live member delivers in the end.
+\* Every live member delivers the multicasts of a live sender in the end.
 EventualDelivery ==
     \A n, s \in Node : \A k \in Number :
         (Running(n) /\ Running(s) /\ s \in DOMAIN stream[n] /\ sent[s] >= k)
           ~> (~Running(n) \/ ~Running(s) \/ Got(n, s, k))
 
-\* Every live member has what a live sender has multicast, and what any live one has delivered
-\* in a view that they were in together, be the sender dead (N2, N3).
+\* In the end every live member has the multicasts of live senders, and what any other live member
+\* delivered in a view common to both, even if the sender is dead (N2, N3).
 AllDelivered ==
     \A n, m, s \in Node :
         Running(n) /\ Running(m) =>

@@ -1,23 +1,23 @@
 ------------------------------ MODULE Network ------------------------------
 (***************************************************************************)
-(* What the layers below promise, as values and operators.                 *)
+(* The promises of the layers below, as values and operators.              *)
 (*                                                                         *)
 (* A unicast channel from one node to another is the sequence of messages  *)
 (* sent and not yet received. A reliable FIFO channel hands over its first *)
-(* message; a reliable unordered one hands over any. Each spec chooses     *)
-(* with a constant which of the two it stands on.                          *)
+(* message; a reliable unordered one hands over any. Each spec chooses one *)
+(* of the two with a constant.                                             *)
 (*                                                                         *)
 (* A multicast stream is the sequence of everything a node has multicast.  *)
 (* Each receiver has a position in it: how much it has consumed. Reading   *)
-(* only at position + 1 is what NAKACK promises: in order, gap-free, no    *)
-(* duplicate.                                                              *)
+(* only at position + 1 is NAKACK's promise: in order, without gaps and    *)
+(* duplicates.                                                             *)
 (*                                                                         *)
-(* A datagram link from one node to another promises nothing: this is what *)
-(* UNICAST and NAKACK stand on. It is the set of datagrams under way, or   *)
-(* their sequence where the network does not reorder. A datagram may be    *)
-(* lost, and it may be there still after it has arrived. What is sent      *)
-(* again while it is still under way changes nothing: with duplication the *)
-(* one copy arrives as often as two would. Each spec chooses with the      *)
+(* A datagram link from one node to another promises nothing; UNICAST and  *)
+(* NAKACK stand on it. It is the set of datagrams under way, or their      *)
+(* sequence where the network does not reorder. A datagram may be lost,    *)
+(* and it may still be there after it has arrived. Sending a datagram      *)
+(* again while it is under way changes nothing: with duplication the one   *)
+(* copy arrives as often as two would. Each spec chooses with the          *)
 (* constants MayLose, MayDuplicate and MayReorder.                         *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences
@@ -41,11 +41,11 @@ Put(link, datagrams, reorder) ==
     ELSE LET New(d) == \A i \in DOMAIN link : link[i] # d
          IN  link \o SelectSeq(datagrams, New)
 
-\* All that is under way.
+\* All datagrams under way.
 UnderWay(link, reorder) ==
     IF reorder THEN link ELSE {link[i] : i \in DOMAIN link}
 
-\* What may arrive next.
+\* The datagrams that may arrive next.
 Arriving(link, reorder) ==
     IF reorder THEN link ELSE {link[i] : i \in Receivable(link, TRUE)}
 
@@ -55,7 +55,7 @@ Dropped(link, d, reorder) ==
     ELSE LET Other(x) == x # d
          IN  SelectSeq(link, Other)
 
-\* The links that there may be once datagram d has arrived.
+\* The possible links after datagram d has arrived.
 AfterArrival(link, d, duplicate, reorder) ==
     {Dropped(link, d, reorder)} \cup (IF duplicate THEN {link} ELSE {})
 

@@ -21,46 +21,46 @@
 (*       (CHAOS); the number grows; the token goes to the next; HUNGRY.    *)
 (*   R7  Hungry timeout: STARVING, CHAOS, a 911 with the copy's number.    *)
 (*   R8  Starving timeout: the same again.                                 *)
-(* and of the text around them:                                            *)
+(*       and of the text around them:                                      *)
 (*   R9  From RESERVE to CHAOS, NULL is committed at the index reserved.   *)
 (*                                                                         *)
 (* The numbers (Figures 12 to 14): a pass takes the next number; a change  *)
 (* of the list by its holder takes one more; the number of a pass that     *)
 (* failed is taken again by the change that follows.                       *)
 (*                                                                         *)
-(* One action is one handler of one node; the last ones are the world's.   *)
-(* With every repair FALSE this is the protocol as the text has it.        *)
-(* docs/protocols/raincore.md says where the pseudo-code is garbled, how   *)
-(* it is read here, and what each repair closes and costs.                 *)
+(* One action is one handler of one node; the last ones are the            *)
+(* environment's. With every repair FALSE this is the protocol of the      *)
+(* text. docs/protocols/raincore.md explains where the pseudo-code is      *)
+(* garbled, how it is read here, and what each repair fixes and costs.     *)
 (***************************************************************************)
 EXTENDS Integers, Sequences, FiniteSets, TLC, Network
 
 CONSTANTS
-    Order,              \* all nodes that there may be, the lowest rank first
-    Founders,           \* the nodes that make the ring, as a sequence: the first list
-    Spares,             \* names that a machine takes for its next life (Incarnations)
+    Order,              \* all nodes, the lowest rank first
+    Founders,           \* the founders of the ring, as a sequence: the first list
+    Spares,             \* names for the next life of a machine (Incarnations)
 
     \* Assumptions on the Transport Manager and on time.
-    TruthfulFailures,   \* whom a message is not delivered to is down or cut off, and the message
+    TruthfulFailures,   \* the receiver of an undelivered message is down or cut off; the message
                         \* never arrives
-    ArrivesAfterFailure,\* (~TruthfulFailures) what was reported undelivered may arrive all the same
-    PatientTimeouts,    \* one starves only where no token is on its way to anybody
+    ArrivesAfterFailure,\* (~TruthfulFailures) a message reported undelivered may still arrive
+    PatientTimeouts,    \* a node starves only if no token is on its way to anybody
 
     \* Repairs of the text's holes.
-    HolderVetoes,       \* who eats says NO to every 911
-    Promises,           \* tokens have epochs; to grant one is to promise to take no older token
-    FreshAttempts,      \* one's own 911 counts only for the starvation that it was sent in
-    FailureClaims,      \* after a failure the token is claimed, not just sent on: whom it was
+    HolderVetoes,       \* a node that eats says NO to every 911
+    Promises,           \* tokens have epochs; granting one is a promise to take no older token
+    FreshAttempts,      \* a node's own 911 counts only for the starvation that caused it
+    FailureClaims,      \* after a failure the token is claimed, not just sent on: the node it was
                         \* sent to may have it, and is asked too
     Majority,           \* a ring goes on only with a majority of all lists that may be settled
-    AsksAll,            \* all on those lists are asked, and who grants is on the list made anew
+    AsksAll,            \* all on those lists are asked, and those that grant are on the new list
     BoundIndex,         \* the index of a view is that of the change of the list
-    FillsHoles,         \* who has missed the last settled view commits it later
+    FillsHoles,         \* a node that missed the last settled view commits it later
     OneFounder,         \* one founder makes the token, the others wait for it
-    Incarnations,       \* who has lost its state comes back as somebody else
-    SeenByAll,          \* one reserves only when all on the list have held it
+    Incarnations,       \* a node that has lost its state comes back under another name
+    SeenByAll,          \* a node reserves only when all on the list have held it
 
-    KeepFences          \* (history) remember who has eaten at which number
+    KeepFences          \* (history) remember which nodes have eaten at which number
 
 VARIABLES
     up,                 \* "new" (never started), "up", "down", "left", "spare" (a name not in use)
@@ -71,13 +71,13 @@ VARIABLES
     reserved,           \* the index reserved, or 0
     lastToken,          \* its copy of the token: what it received, or sent, last; while it eats,
                         \* the token. lastToken.nodelist is the text's localView
-    newNodes,           \* who has asked it to be let in, in order
-    promised,           \* it takes no token of an epoch before this one
+    newNodes,           \* the nodes that have asked it to be let in, in order
+    promised,           \* it accepts no token of an epoch before this one
     attempt,            \* how many times it has starved
-    phase,              \* what its 911 is for: "none", "ask" (R3) or "claim" (Promises)
+    phase,              \* the purpose of its 911: "none", "ask" (R3) or "claim" (Promises)
     wanted,             \* the epoch that it claims
-    heard,              \* the largest n of an epoch that a NO has told it of
-    contacts,           \* a joiner: whom it asks, the next one first
+    heard,              \* the largest n of an epoch that it has learnt from a NO
+    contacts,           \* a joiner: the nodes that it asks, the next one first
     leaving,            \* its application wants to leave
     outbox,             \* how many multicasts of its application wait for the token
     said,               \* how many of its multicasts it has put on a token
@@ -85,11 +85,11 @@ VARIABLES
     lastOrdinal,        \* the place, in the order of all multicasts, of the last one delivered
 
     network,            \* the messages under way, in no order
-    reports,            \* messages whose senders will be told that they were not delivered, falsely
-    side,               \* on which side of the cut a node is (0 for all where there is none)
+    reports,            \* messages whose senders will get a false report of failure
+    side,               \* the side of the cut on which a node is (0 for all where there is none)
 
     past,               \* (history) the entries of histories that were lost: <<index, view>>
-    eaten               \* (history) who has eaten at which number: <<epoch, seq, node>>
+    eaten               \* (history) which nodes have eaten at which number: <<epoch, seq, node>>
 
 memberVars == <<up, viewState, tokenState, globalView, globalViewNumber, reserved, lastToken,
                 newNodes, promised, attempt, phase, wanted, heard, contacts, leaving, outbox,
@@ -118,18 +118,18 @@ Merged(lists) ==
     IF lists = <<>> THEN <<>>
     ELSE Head(lists) \o Only(Merged(Tail(lists)), Node \ Range(Head(lists)))
 
-\* Who comes after n on a list, which is a ring. Whoever is not on it goes on to `else`.
+\* The successor of n on a list, which is a ring. A node that is not on it goes on to `else`.
 After(list, n, else) ==
     IF n \notin Range(list) THEN else
     ELSE LET i == CHOOSE j \in DOMAIN list : list[j] = n
          IN  list[(i % Len(list)) + 1]
 
-\* The list with these behind n (R6; Figure 14: C lets B in, and ACD becomes ACBD).
+\* The list with these nodes behind n (R6; Figure 14: C lets B in, and ACD becomes ACBD).
 Behind(list, n, others) ==
     LET i == IF n \in Range(list) THEN CHOOSE j \in DOMAIN list : list[j] = n ELSE 0
     IN  SubSeq(list, 1, i) \o others \o SubSeq(list, i + 1, Len(list))
 
-\* Epochs: <<n, rank of the claimer>>, compared in this order. As the text has it there is one.
+\* Epochs: <<n, rank of the claimer>>, compared in this order. In the text there is only one.
 Zero == <<0, 0>>
 
 Before(e, f) == e[1] < f[1] \/ (e[1] = f[1] /\ e[2] < f[2])
@@ -162,21 +162,21 @@ FirstToken ==
      pending |-> IF BoundIndex THEN <<Founders>> ELSE <<>>, seen |-> {}, mail |-> <<>>,
      acks |-> [m \in Range(Founders) |-> 0], top |-> 0]
 
-\* Mail that all on the list have delivered leaves the token. Whoever has no entry yet is new,
-\* and holds nothing back.
+\* Mail leaves the token when all on the list have delivered it. A node without an entry is new, and
+\* holds nothing back.
 Trimmed(t) ==
     LET Needed(x) == \E m \in DOMAIN t.acks : t.acks[m] < x[1]
     IN  [t EXCEPT !.mail = SelectSeq(@, Needed)]
 
-\* Whose promises may count. AsksAll: behind the token's list all others of the lists that may be
-\* settled, for a majority may need one that was left out (RAI-F17).
+\* The nodes whose promises may count. AsksAll: behind the token's list come all others of the lists
+\* that may be settled, because a majority may need one that was left out (RAI-F17).
 Electorate(t) ==
     IF AsksAll THEN Merged(<<t.nodelist, t.settled.nodelist>> \o t.pending) ELSE t.nodelist
 
-\* Who may come back onto the list without having been away keeps its place in the mail.
+\* A node that may come back onto the list without having been away keeps its place in the mail.
 Kept(t) == [t EXCEPT !.acks = [m \in DOMAIN @ \cap Range(Electorate(t)) |-> @[m]]]
 
-\* The token with another list, proposed by who holds it. BoundIndex: at the next index.
+\* The token with another list, proposed by its holder. BoundIndex: at the next index.
 Proposed(t, list, seen) ==
     Kept([t EXCEPT !.nodelist = list, !.seen = seen,
                    !.globalViewNumber = IF BoundIndex THEN @ + 1 ELSE @,
@@ -199,7 +199,7 @@ Quorum(t, nodes) ==
             \/ 2 * common = Cardinality(all) /\ all # {} /\ list[1] \in nodes
 
 -----------------------------------------------------------------------------
-(* A node, all that it knows in one record, so that a handler can be said in steps. *)
+(* A node: everything that it knows in one record, so that a handler can be written in steps. *)
 
 Me(n) ==
     [up |-> up[n], viewState |-> viewState[n], tokenState |-> tokenState[n],
@@ -218,7 +218,7 @@ Blank ==
      contacts |-> <<>>, leaving |-> FALSE, outbox |-> 0, said |-> 0, delivered |-> <<>>,
      lastOrdinal |-> 0]
 
-\* n has become this.
+\* n becomes this record.
 Become(n, me) ==
     /\ up' = [up EXCEPT ![n] = me.up]
     /\ viewState' = [viewState EXCEPT ![n] = me.viewState]
@@ -240,7 +240,7 @@ Become(n, me) ==
     /\ delivered' = [delivered EXCEPT ![n] = me.delivered]
     /\ lastOrdinal' = [lastOrdinal EXCEPT ![n] = me.lastOrdinal]
 
-\* n has become this, and eats from now on.
+\* n becomes this record, and eats from now on.
 BecomeEating(n, me) ==
     /\ Become(n, me)
     /\ eaten' = IF KeepFences
@@ -253,18 +253,18 @@ Up(n) == up[n] = "up"
 
 Entry(me, i) == IF i \in DOMAIN me.globalView THEN me.globalView[i] ELSE NULL
 
-\* The view is put at that index; what was skipped is NULL.
+\* The view is put at that index; skipped indices are NULL.
 Committed(me, i, list) ==
     [me EXCEPT !.globalView = [j \in 1 .. Max(Len(@), i) |->
                                  IF j = i THEN list ELSE IF j \in DOMAIN @ THEN @[j] ELSE NULL]]
 
-\* R9. What was committed there before stays.
+\* R9. Earlier commitments at that index stay.
 PutNull(me, i) == IF i \in DOMAIN me.globalView THEN me ELSE Committed(me, i, NULL)
 
-\* FillsHoles: n was to commit a view that is settled, and the list has changed before it could.
-\* It waits until the next list is settled as well: then all on that have held a token that called
-\* the view settled, and n is not alone in knowing (RAI-F15). Who is not on that next list missed
-\* the view because it was away, not because of a change; it does not fill.
+\* FillsHoles: n was to commit a view that is settled, and the list has changed before it could. It
+\* waits until the next list is settled as well: then all on that have held a token that called the
+\* view settled, and n is not alone in knowing it (RAI-F15). A node that is not on that next list
+\* missed the view because it was away, not because of a change; it does not fill.
 Filled(me, n, t) ==
     IF /\ FillsHoles
        /\ t.before.index >= 1
@@ -272,8 +272,8 @@ Filled(me, n, t) ==
        /\ Entry(me, t.before.index) = NULL
     THEN Committed(me, t.before.index, t.before.nodelist) ELSE me
 
-\* All on the list have held it in this epoch, or it was committed: nothing else can be decided
-\* at its index.
+\* All on the list have held it in this epoch, or it was committed: no other view can be decided at
+\* its index.
 Settled(t) ==
     LET now == [index |-> t.globalViewNumber, nodelist |-> t.nodelist]
     IN  Kept([t EXCEPT !.settled = now, !.pending = <<>>,
@@ -281,15 +281,15 @@ Settled(t) ==
 
 Knows(me, number) == [me EXCEPT !.globalViewNumber = Max(@, number)]
 
-\* The state that a node is in that does not trust the list any more; what it had reserved it
-\* gives up (item 12: the text leaves it unset).
+\* The state of a node that no longer trusts the list; it gives up its reservation (item 12: the
+\* text leaves it unset).
 InChaos(me) == [me EXCEPT !.viewState = "chaos", !.reserved = 0]
 
-\* R2, figure 9: me takes the token t, whose list is or is not the one of its copy. Item 1: the
-\* text has lost the test in AGREEMENT. The token's number can be lowered by who reserves
-\* (item 11), but not under BoundIndex. SeenByAll: one goes on only when all on the list have held
-\* it in this epoch; and who starved lets this visit pass, for the token may be an old one that all
-\* others have given up while it was down (RAI-F16).
+\* R2, figure 9: me receives the token t, whose list is or is not the one of its copy. Item 1: the
+\* text has lost the test in AGREEMENT. A node that reserves can lower the token's number (item 11),
+\* but not under BoundIndex. SeenByAll: a node goes on only when all on the list have held it in
+\* this epoch; and a node that starved lets this visit pass, because the token may be an old one
+\* that all others gave up while the node was down (RAI-F16).
 Viewed(me, t) ==
     LET copy  == me.lastToken
         same  == /\ t.nodelist = copy.nodelist
@@ -317,9 +317,9 @@ Viewed(me, t) ==
 MaybeSettled(t, commits) ==
     IF BoundIndex /\ (commits \/ Range(t.nodelist) \subseteq t.seen) THEN Settled(t) ELSE t
 
-(* Multicasts. The text says that the token orders them, and no more. *)
+(* Multicasts. The text only says that the token orders them. *)
 
-\* n delivers what is on the token. Whoever has no entry in acks is new: it begins at the top.
+\* n delivers the mail on the token. A node without an entry in acks is new: it begins at the top.
 Delivers(me, n, t) ==
     LET from  == IF n \in DOMAIN t.acks THEN me.lastOrdinal ELSE t.top
         IsNew(x) == x[1] > from
@@ -329,7 +329,7 @@ Delivers(me, n, t) ==
                    !.lastOrdinal = last,
                    !.lastToken = Trimmed([t EXCEPT !.acks = (n :> last) @@ @])]
 
-\* n, which eats, puts what waits onto the token and delivers it.
+\* n, which eats, puts its waiting messages onto the token and delivers them.
 Mails(me, n) ==
     LET t == me.lastToken
         news == [i \in 1 .. me.outbox |-> <<t.top + i, n, me.said + i>>]
@@ -341,7 +341,7 @@ Mails(me, n) ==
 (* for the promise to take no token of an epoch before `claim`, and `granted` are those who    *)
 (* have given it; `promised`, in a NO, is what the one that says so has promised.              *)
 
-\* Who is asked. Item 7: as the text has it, the last view; but a joiner has none, and the list
+\* The nodes that are asked. Item 7: in the text, the last view; but a joiner has none, and the list
 \* of the copy may be newer. A leaver whose last token failed is on its own ring.
 RingOf(me, n) ==
     LET views == {i \in DOMAIN me.globalView : me.globalView[i] # NULL}
@@ -363,12 +363,12 @@ Starving(me) ==
 \* R7, R8: a new attempt.
 Asking(me) == [Starving(me) EXCEPT !.attempt = @ + 1, !.phase = "ask"]
 
-\* Promises: it asks for an epoch of its own, later than all that it has heard of.
+\* Promises: n asks for an epoch of its own, later than all that it has heard of.
 Claiming(me, n) ==
     LET epoch == <<1 + Max(me.heard, Max(me.promised[1], me.lastToken.epoch[1])), Rank(n)>>
     IN  [me EXCEPT !.phase = "claim", !.wanted = epoch, !.promised = epoch]
 
-\* A joiner asks another one next time.
+\* A joiner asks another node next time.
 NextContact(me) ==
     IF me.lastToken.nodelist = <<>> /\ me.contacts # <<>>
     THEN [me EXCEPT !.contacts = Tail(@) \o <<Head(@)>>] ELSE me
@@ -383,7 +383,7 @@ Arrives(m) == Up(m.to) /\ Connected(m.current, m.to)
 
 Undeliverable(m) == ~Arrives(m)
 
-\* What n is told of: m was not delivered. That is true, and m is gone; or it is a false report.
+\* The report that m was not delivered reaches n. It is true, and m is gone; or it is false.
 Told(n, m) ==
     /\ m.current = n
     /\ \/ /\ m \in network
@@ -395,8 +395,8 @@ AfterReport(m) ==
     IF m \in reports THEN [network |-> network, reports |-> reports \ {m}]
     ELSE [network |-> network \ {m}, reports |-> reports]
 
-\* A token is taken if it is newer than the copy (item 4). Promises: of no epoch that was given
-\* up; and who eats an older one gives that up.
+\* A token is accepted if it is newer than the copy (item 4). Promises: and of no epoch that was
+\* given up; a node that eats an older token gives that one up.
 Takes(n, t) ==
     /\ n \in Range(t.nodelist)
     /\ Newer(t, lastToken[n])
@@ -406,8 +406,8 @@ Takes(n, t) ==
 
 (* Patience: time-outs are longer than messages and their failures take. *)
 
-\* A token that has n on its list is held where n is, or on its way to somebody who takes it, or
-\* its sender will be told that it did not arrive.
+\* A token that has n on its list is held on n's side, or on its way to a node that accepts it, or
+\* its sender will learn that it did not arrive.
 Coming(n) ==
     \/ \E m \in Node :
           /\ Up(m) /\ Connected(n, m)
@@ -423,8 +423,9 @@ Coming(n) ==
 
 Patient(n) == ~Coming(n)
 
-\* n, which starves, has no reason to ask again: its 911 is under way; somebody who does not starve
-\* will let it in; the token is with somebody on whose list it is; or others will starve first.
+\* n, which starves, has no reason to ask again: its 911 is under way; or a node that does not
+\* starve will let it in; or the token is with a node on whose list it is; or others will starve
+\* first.
 Helped(n) ==
     \/ \E c \in network \cup reports : c.kind = "911" /\ c.orig = n
     \/ \E m \in Node :
@@ -439,7 +440,7 @@ Helped(n) ==
 -----------------------------------------------------------------------------
 (* The eight events *)
 
-\* R1. Item 8: the text makes a token at every node, against joining by 911. A founder is
+\* R1. Item 8: the text makes a token at every node, which contradicts joining by 911. A founder is
 \* on the first list; a joiner is not, and asks. OneFounder: the first of the list begins.
 Initialise(n, role) ==
     /\ up[n] = "new"
@@ -483,7 +484,7 @@ ReceiveToken(n) ==
                  IN  BecomeEating(n, Delivers(eats, n, token))
     /\ UNCHANGED <<reports, side, past>>
 
-\* The token is made anew from the copy (R3). Promises: of those who have granted it.
+\* The token is made anew from the copy (R3). Promises: with the nodes that have granted it.
 Regenerated(me, n, granted) ==
     LET copy == me.lastToken
         list == IF Promises THEN Only(Electorate(copy), granted) ELSE copy.nodelist
@@ -493,8 +494,8 @@ Regenerated(me, n, granted) ==
     IN  [Knows(InChaos(me), token.globalViewNumber) EXCEPT
             !.tokenState = "eating", !.phase = "none", !.wanted = Zero, !.lastToken = token]
 
-\* n's own 911 has come round. A joiner has no token to make anew. Promises bind oneself as well:
-\* who has granted a later claim meanwhile has given up its own (RAI-F13).
+\* n's own 911 has come round. A joiner has no token to make anew. Promises bind their giver as
+\* well: a node that has meanwhile granted a later claim has given up its own (RAI-F13).
 ReceiveOwn911(n, c) ==
     LET me == Me(n)
         counts == /\ me.tokenState = "starving"
@@ -522,10 +523,10 @@ ReceiveOwn911(n, c) ==
                      /\ UNCHANGED eaten
                 ELSE BecomeEating(n, Regenerated(me, n, c.granted))
 
-\* Somebody else's. Item 5: what the text compares, and what becomes of a YES, is lost; the
-\* words are "a higher sequence number, or the same sequence number and a higher node ID".
-\* Item 7: as the text has it a member is who is in the last view; repaired, who is on the
-\* copy's list, or has a newer copy with this node on its list.
+\* Another node's 911. Item 5: the text's comparison, and the handling of a YES, are lost; its words
+\* are "a higher sequence number, or the same sequence number and a higher node ID". Item 7: in the
+\* text, a member is a node in the last view; repaired, one on the copy's list, or one that has a
+\* newer copy with this node on its list.
 ReceiveOther911(n, c) ==
     LET me == Me(n)
         views == {i \in DOMAIN me.globalView : me.globalView[i] # NULL}
@@ -563,8 +564,8 @@ Receive911(n) ==
             ELSE ReceiveOther911(n, c) /\ UNCHANGED eaten
     /\ UNCHANGED <<reports, side, past>>
 
-\* R4, as the text has it: off the list, and to the next. Item 10: alone it goes from CHAOS to
-\* AGREEMENT in one step.
+\* R4 of the text: the node is taken off the list, and the token goes to the next. Item 10: a node
+\* alone goes from CHAOS to AGREEMENT in one step.
 SentOn(me, n, t) ==
     LET list  == Only(t.nodelist, Node \ {t.to})
         token == Proposed(t, list, {n})
@@ -579,7 +580,8 @@ SentOn(me, n, t) ==
                  !.viewState = "agreement", !.tokenState = "eating", !.lastToken = alone]
         ELSE [Knows(InChaos(me), token.globalViewNumber) EXCEPT !.lastToken = next]
 
-\* R4. FailureClaims: whom it was sent to may have it. So it is claimed, and that one is asked.
+\* R4. FailureClaims: the node that the token was sent to may have it. So the token is claimed, and
+\* that node is asked.
 TokenUndelivered(n) ==
     /\ Up(n)
     /\ \E t \in network \cup reports :
@@ -611,7 +613,7 @@ TokenUndelivered(n) ==
                         /\ UNCHANGED eaten
     /\ UNCHANGED <<side, past>>
 
-\* R5. A NO is given up, and so is a 911 whose originator is the one that is not there.
+\* R5. A NO is given up, and so is a 911 whose originator is the unreachable node.
 Undelivered911(n) ==
     /\ Up(n)
     /\ \E c \in network \cup reports :
@@ -637,9 +639,9 @@ LoneRound(me, n) ==
         filled == Filled(Filled(viewed.me, n, me.lastToken), n, token)
     IN  [Knows(filled, token.globalViewNumber) EXCEPT !.lastToken = token]
 
-\* R6. Who leaves takes itself off the list; newNodes will ask again. Majority: a list, shorter or
-\* longer, must be one with which the ring may go on, as regenerated ones are (RAI-F14); whoever
-\* leaves is counted, for its copy has the new list and outdoes all that have not. Else the ring
+\* R6. A leaver takes itself off the list; newNodes will ask again. Majority: a list, shorter or
+\* longer, must be one with which the ring may go on, as regenerated ones are (RAI-F14). A leaver is
+\* counted, because its copy has the new list and outdoes all that have not. Otherwise the ring
 \* stays as it is, for now.
 EatingTimeout(n) ==
     /\ Up(n)
@@ -692,7 +694,7 @@ StarvingTimeout(n) ==
     /\ UNCHANGED <<reports, side, past, eaten>>
 
 -----------------------------------------------------------------------------
-(* The Transport Manager, once more, and the application *)
+(* The Transport Manager's last report, and the application *)
 
 \* The last token of a leaver has arrived.
 TokenDelivered(n) ==
@@ -716,7 +718,7 @@ Leave(n) ==
     /\ UNCHANGED worldVars
 
 -----------------------------------------------------------------------------
-(* The world *)
+(* The environment *)
 
 Crash(n) ==
     /\ Up(n)
@@ -724,7 +726,7 @@ Crash(n) ==
     /\ reports' = {m \in reports : m.current # n}
     /\ UNCHANGED <<network, side, past, eaten>>
 
-\* It comes back with its state, and asks (Figure 14).
+\* A node comes back with its state, and asks (Figure 14).
 Recover(n) ==
     /\ up[n] = "down"
     /\ LET asks == [Asking(Me(n)) EXCEPT !.up = "up", !.leaving = FALSE]
@@ -733,7 +735,7 @@ Recover(n) ==
            /\ network' = network \cup {Call(asks, n)}
     /\ UNCHANGED <<reports, side, past, eaten>>
 
-\* It loses its state. As the text has it, the next life has the same name.
+\* A node loses its state. In the text, the next life has the same name.
 Forget(n) ==
     /\ up[n] = "down"
     /\ IF Incarnations
@@ -759,14 +761,14 @@ Heal ==
     /\ side' = [n \in Node |-> 0]
     /\ UNCHANGED <<memberVars, network, reports, past, eaten>>
 
-\* Nobody sends again what a dead node has sent.
+\* Nobody sends a dead node's messages again.
 Lose ==
     /\ \E m \in network :
          /\ ~Up(m.current)
          /\ network' = network \ {m}
     /\ UNCHANGED <<memberVars, reports, side, past, eaten>>
 
-\* m arrives, or has arrived, and only its acknowledgement is lost; or it is lost.
+\* m arrives, or has arrived and only its acknowledgement is lost; or m is lost.
 FalseReport ==
     /\ ~TruthfulFailures
     /\ \E m \in network :
@@ -790,7 +792,7 @@ Member(n) ==
         !.tokenState = IF n = Founders[1] THEN "eating" ELSE "hungry",
         !.globalView = <<Founders>>, !.globalViewNumber = 1, !.lastToken = FormedToken]
 
-\* Formed: how the members of the first list begin; all others are not started yet.
+\* Formed: the initial state of the members of the first list; all others are not started yet.
 Start(n, formed) ==
     IF n \in Range(Founders) THEN (IF formed THEN Member(n) ELSE Blank)
     ELSE [Blank EXCEPT !.up = IF n \in Spares THEN "spare" ELSE "new"]
@@ -833,7 +835,7 @@ Next ==
     \/ \E nodes \in SUBSET Node : Split(nodes)
     \/ Heal \/ Lose \/ FalseReport
 
-\* What a node does in the end, if it goes on to be possible. Timeouts come when nothing else
+\* The actions that a node takes in the end, if they stay possible. Time-outs come when nothing else
 \* helps. Nobody has to start, to crash, to recover, to multicast or to leave.
 Obliged(n) ==
     \/ ReceiveToken(n) \/ Receive911(n) \/ TokenUndelivered(n) \/ Undelivered911(n)
@@ -848,13 +850,13 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised: safety *)
+(* Promises: safety *)
 
 Entries ==
     past \cup UNION {{<<i, globalView[n][i]>> :
                          i \in {j \in DOMAIN globalView[n] : globalView[n][j] # NULL}} : n \in Node}
 
-\* The same view is at the same index at all members and in all their lives, unless it is NULL
+\* All members, in all their lives, have the same view at the same index, unless it is NULL
 \* ("consistent history").
 ConsistentHistory ==
     \A x, y \in Entries : x[1] = y[1] => x[2] = y[2]
@@ -866,21 +868,21 @@ Eaters == {n \in Running : tokenState[n] = "eating"}
 \* At most one member eats ("one and only one node").
 OneEater == Cardinality(Eaters) <= 1
 
-\* At most one member eats that trusts its list: the lock of the application.
+\* At most one member that trusts its list eats: the lock of the application.
 OneLock == Cardinality({n \in Eaters : viewState[n] # "chaos"}) <= 1
 
-\* No number is eaten at by two members: it serves as a fence.
+\* No two members eat at the same number, so that the number serves as a fence.
 FenceUnique ==
     \A x, y \in eaten : x[1] = y[1] /\ x[2] = y[2] => x[3] = y[3]
 
-\* Who has made a token anew, and still eats it, has the promise of all on its list.
+\* A member that made a token anew and still eats it has the promise of all on its list.
 Granted ==
     \A n \in Eaters :
         lastToken[n].epoch # Zero /\ lastToken[n].seen = {n} =>
             \A m \in Range(lastToken[n].nodelist) : ~Before(promised[m], lastToken[n].epoch)
 
-\* Who starves asks all whose promises would do: if those that it can reach are a majority of all
-\* lists that may be settled, so are those of them that it asks.
+\* A starving member asks all members whose promises would do: if the members that it can reach are
+\* a majority of all lists that may be settled, so are those of them that it asks.
 MajorityAsked ==
     \A n \in Running :
         LET me    == Me(n)
@@ -888,7 +890,7 @@ MajorityAsked ==
         IN  Majority /\ tokenState[n] = "starving" /\ Quorum(me.lastToken, reach)
               => Quorum(me.lastToken, reach \cap Range(RingOf(me, n)))
 
-\* At most one token is held, or under way to somebody who takes it.
+\* At most one token is held, or under way to a member that accepts it.
 OneLiveToken ==
     Cardinality(Eaters)
       + Cardinality({t \in network : t.kind = "token" /\ Arrives(t) /\ Takes(t.to, t)}) <= 1
@@ -897,12 +899,12 @@ OneLiveToken ==
 SevenStates ==
     \A n \in Node : tokenState[n] = "starving" => viewState[n] = "chaos"
 
-\* No view is committed that has a running member which has never held the token.
+\* Every running member of a committed view has held the token.
 HeldByAll ==
     \A x \in Entries : \A m \in Range(x[2]) : Up(m) => lastToken[m].seq > 0
 
-\* Lemma 3.1: after a token has come to B from A, A is followed by nobody else on any list,
-\* until A has the token again.
+\* Lemma 3.1: after a token has come to B from A, only B follows A on any list, until A has the
+\* token again.
 Lemma31 ==
     \A a \in Node :
         LET t == lastToken[a]
@@ -911,26 +913,26 @@ Lemma31 ==
                        {m \in network : m.kind = "token"} :
                   a \in Range(u.nodelist) /\ ~Newer(t, u) => After(u.nodelist, a, a) = t.to
 
-\* All running members of n's list have the same.
+\* All running members of n's list have the same list.
 SameList(n) ==
     \A m \in Range(lastToken[n].nodelist) :
         Up(m) => lastToken[m].nodelist = lastToken[n].nodelist
 
-\* Lemma 3.2: who has gone to RESERVE, and still eats, has the list of all on it.
+\* Lemma 3.2: if a member that has gone to RESERVE still eats, all on its list have that list.
 Lemma32 == \A n \in Eaters : viewState[n] = "reserve" => SameList(n)
 
-\* Lemma 3.3: the same for AGREEMENT.
+\* Lemma 3.3: if a member that has gone to AGREEMENT still eats, all on its list have that list.
 Lemma33 == \A n \in Eaters : viewState[n] = "agreement" => SameList(n)
 
-\* All that run have agreed on the list of all that run.
+\* All running members have agreed on the list of all running members.
 Agreed ==
     \A n \in Running :
         /\ viewState[n] = "agreement"
         /\ Range(lastToken[n].nodelist) = Running
         /\ \A m \in Running : lastToken[n].nodelist = lastToken[m].nodelist
 
-\* Who is in a view and in the next one that anybody has committed, and has committed that, has
-\* both; and when all agree, whoever is in the last one has it.
+\* A member of two successive committed views that has committed the second has committed both; and
+\* when all agree, every member of the last view has committed it.
 NoHoles ==
     \A x \in Entries :
         LET later == {y[1] : y \in {z \in Entries : z[1] > x[1]}}
@@ -951,34 +953,34 @@ AgreedOrder ==
         LET common == Range(delivered[p]) \cap Range(delivered[q])
         IN  \A x, y \in common : Place(p, x) < Place(p, y) => Place(q, x) < Place(q, y)
 
-\* Nothing is delivered twice, and only what was multicast.
+\* Nothing is delivered twice, and only multicasts are delivered.
 Integrity ==
     \A n \in Node :
         /\ Cardinality(Range(delivered[n])) = Len(delivered[n])
         /\ \A x \in Range(delivered[n]) : x[2] <= said[x[1]]
 
-\* The multicasts of one origin are delivered in its order.
+\* The multicasts of one origin are delivered in the order of their sending.
 Fifo ==
     \A n \in Node : \A i, j \in DOMAIN delivered[n] :
         i < j /\ delivered[n][i][1] = delivered[n][j][1] => delivered[n][i][2] < delivered[n][j][2]
 
-(* What is promised: progress *)
+(* Promises: progress *)
 
 \* After the last failure all live members agree on the same list.
 Agreement == <>[]Agreed
 
-\* Who joins becomes a member, or stops.
+\* Every joiner becomes a member, or stops.
 JoinCompletes ==
     \A n \in Node :
         Up(n) /\ lastToken[n] = NoToken ~> (viewState[n] = "agreement" \/ ~Up(n))
 
-\* Who is alone for good eats in the end, in agreement with itself.
+\* A member that is alone for good eats in the end, in agreement with itself.
 LoneServes ==
     \A n \in Node :
         <>[](Running = {n})
             => <>[](tokenState[n] = "eating" /\ viewState[n] = "agreement")
 
-\* The ring goes on: it does not stand still for ever where those that run are a majority of all
+\* The ring goes on: it does not stand still for ever if the running members are a majority of all
 \* lists that may be settled, as far as the newest of their copies knows.
 GoesOn ==
     []<>(\/ Eaters # {}
@@ -986,7 +988,7 @@ GoesOn ==
                (\A m \in Running : ~Newer(lastToken[m], lastToken[n]))
                  => ~Quorum(lastToken[n], Running))
 
-\* What a live member multicasts, all live members deliver.
+\* All live members deliver the multicasts of a live member.
 Delivered ==
     <>[](\A n, m \in Running :
             /\ outbox[n] = 0

@@ -12,8 +12,8 @@
 (*   R3  A non-coordinator stores the message in forwardTable and unicasts *)
 (*       FORWARD to the coordinator; the coordinator multicasts its own    *)
 (*       directly, without the table.                                      *)
-(*   R4  On FORWARD the coordinator multicasts DATA, the tag kept; anybody *)
-(*       else treats it as an error and drops it.                          *)
+(*   R4  On FORWARD the coordinator multicasts DATA with the same tag; any *)
+(*       other member treats it as an error and drops it.                  *)
 (*   R5  The order is that of the coordinator's reliable FIFO multicasts.  *)
 (*   R6  On DATA: own message -> out of forwardTable (first); seqno not    *)
 (*       above receivedTable[sender] -> discard; else update and deliver   *)
@@ -26,14 +26,14 @@
 (*   R11 Messages of one sender may reach the coordinator out of order.    *)
 (*                                                                         *)
 (* One action is one handler of one node; the last two are the membership  *)
-(* service's. With every repair FALSE this is the protocol as the text has *)
-(* it; docs/protocols/sequencer.md says what each repair closes and costs. *)
+(* service's. With every repair FALSE this is the protocol of the text;    *)
+(* docs/protocols/sequencer.md explains what each repair fixes and costs.  *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
 CONSTANTS
     Founders,         \* the nodes of the first view
-    Payload,          \* what the temporal properties speak about: 1 .. some bound
+    Payload,          \* the seqnos in temporal properties: 1 .. some bound
 
     \* Assumptions on the layers below.
     FifoForward,      \* UNICAST: FORWARDs arrive in the order in which they were sent
@@ -60,10 +60,10 @@ VARIABLES
     resend,           \* those of them that it still has to resend after a view change
     receivedTable,    \* R6: the highest seqno delivered, per sender's address
     early,            \* FORWARDs of a view that it has not installed yet
-    delivered,        \* what it passed up, in order, each with the view it was in
+    delivered,        \* its deliveries, in order, each with the view it was in
 
     forwards,         \* [from][to]: the FORWARD channels of UNICAST
-    stream,           \* what the node has multicast through NAKACK, each with its view
+    stream,           \* the node's multicasts through NAKACK, each with its view
     position,         \* [receiver][sender]: how much of the sender's stream it has consumed
     joinRsp,          \* the JOIN_RSP on its way to a joiner, at most one
 
@@ -75,7 +75,7 @@ networkVars == <<forwards, stream, position, joinRsp>>
 vars        == <<localVars, networkVars, views>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Members and addresses *)
 
 Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
 
@@ -85,16 +85,16 @@ CurrentView(n) == views[view[n]]
 
 IsCoordinator(n) == Coordinator(CurrentView(n)) = Address(n)
 
-\* The process behind an address is a member and has not been replaced by a later one.
+\* The process behind an address is a member and has not been replaced by a later life.
 Alive(a) == Running(a[1]) /\ Address(a[1]) = a
 
-\* The down latch of FLUSH: from the decision of a view until it is installed nobody
-\* multicasts in the old one. Unicasts pass.
+\* The down latch of FLUSH: nobody multicasts in the old view between the decision of a view and its
+\* installation. Unicasts pass.
 LatchOpen(n) == VirtualSynchrony => view[n] = Len(views)
 
 (* Sending *)
 
-\* FORWARD to the coordinator of n's view. What is sent to a process that is gone is lost.
+\* FORWARD to the coordinator of n's view. Messages to a process that is gone are lost.
 Forward(n, m) ==
     LET to == Coordinator(CurrentView(n))
         f  == [message |-> m, view |-> view[n]]
@@ -109,11 +109,11 @@ Multicast(n, messages, v) ==
 
 (* The tables *)
 
-\* The highest seqno of that sender that n has delivered; 0 where it knows of none.
+\* The highest seqno of that sender that n has delivered; 0 if it knows of none.
 Highest(n, a) == IF a \in DOMAIN receivedTable[n] THEN receivedTable[n][a] ELSE 0
 
-\* R6: "needs to be 1 higher than the previous seqno". What that means for a sender
-\* without an entry is the policy for joiners.
+\* R6: "needs to be 1 higher than the previous seqno". The policy for joiners defines what that
+\* means for a sender without an entry.
 IsNext(n, m) ==
     IF m.from \notin DOMAIN receivedTable[n] /\ JoinPolicy = "any"
     THEN TRUE
@@ -193,8 +193,8 @@ ReceiveData(n, c) ==
     /\ UNCHANGED <<status, incarnation, view, seqno, said, early, forwards, stream,
                    joinRsp, views>>
 
-\* n installs the next view (R7, R8). Its coordinator answers the joiners at this very
-\* cut: the table and the digest are both taken here.
+\* n installs the next view (R7, R8). Its coordinator answers the joiners at this very cut: the
+\* table and the digest are both taken here.
 InstallView(n) ==
     /\ Running(n)
     /\ view[n] < Len(views)
@@ -227,7 +227,7 @@ InstallView(n) ==
     /\ UNCHANGED <<status, incarnation, seqno, said, forwardTable, delivered, forwards,
                    position, views>>
 
-\* A joiner receives JOIN_RSP and is a member.
+\* A joiner receives JOIN_RSP and becomes a member.
 Join(n) ==
     /\ status[n] = "joining"
     /\ joinRsp[n] # <<>>
@@ -240,7 +240,7 @@ Join(n) ==
     /\ UNCHANGED <<incarnation, seqno, said, forwardTable, resend, early, delivered,
                    forwards, stream, views>>
 
-\* The next message of forwardTable goes out again after a view change (R7).
+\* The next message of forwardTable is sent again after a view change (R7).
 Resend(n) ==
     /\ Running(n)
     /\ resend[n] # <<>>
@@ -254,7 +254,7 @@ Resend(n) ==
     /\ UNCHANGED <<status, incarnation, view, seqno, said, forwardTable, receivedTable,
                    early, delivered, position, joinRsp, views>>
 
-\* The application calls leave(): no new messages (R10, "stop handling new down messages").
+\* The application calls leave(): n sends no new messages (R10, "stop handling new down messages").
 Leave(n) ==
     /\ status[n] = "member"
     /\ status' = [status EXCEPT ![n] = "leaving"]
@@ -264,7 +264,7 @@ Leave(n) ==
 -----------------------------------------------------------------------------
 (* A process ends and comes back *)
 
-\* What a process that ends takes with it. What it has sent is still under way.
+\* The effects of the end of a process. Its messages are still under way.
 Ended(n, s) ==
     /\ status' = [status EXCEPT ![n] = s]
     /\ view' = [view EXCEPT ![n] = 0]
@@ -278,8 +278,8 @@ Ended(n, s) ==
     /\ joinRsp' = [joinRsp EXCEPT ![n] = <<>>]
     /\ UNCHANGED <<incarnation, said, delivered, stream, views>>
 
-\* leave() returns. As the text has it, at once (R10). Drained, only when the leaver has
-\* delivered all that it sent and every member has received all that it multicast.
+\* leave() returns. In the text, at once (R10). Drained, only when the leaver has delivered
+\* everything that it sent and every member has received everything that it multicast.
 Stop(n) ==
     /\ status[n] = "leaving"
     /\ DrainOnLeave =>
@@ -313,16 +313,16 @@ Restart(n) ==
 
 LastView == views[Len(views)]
 
-\* One view at a time: whoever can install the last one has done so.
+\* Views follow one at a time: all that can have installed the last one.
 Settled ==
     \A n \in Node :
         /\ Running(n) /\ Address(n) \in Members(LastView) => view[n] = Len(views)
         /\ status[n] = "joining" /\ Address(n) \in LastView.joiners
              => joinRsp[n] = <<>> /\ ~Alive(Coordinator(LastView))
 
-\* A new view is decided. Under virtual synchrony FLUSH makes a coordinator's last
-\* multicasts all or none: a prefix that covers what any survivor has received stays,
-\* the rest is gone. A coordinator that stays in its role loses nothing.
+\* A new view is decided. Under virtual synchrony FLUSH makes a coordinator's last multicasts all or
+\* none: a prefix that covers everything received by any survivor stays, the rest is lost. A
+\* coordinator that stays in its role loses nothing.
 Decide(next) ==
     LET old == Coordinator(LastView)
         c   == old[1]
@@ -335,7 +335,8 @@ Decide(next) ==
            ELSE UNCHANGED stream
         /\ UNCHANGED <<localVars, forwards, position, joinRsp>>
 
-\* Who is gone leaves the view, who asks to join enters it. Suspicions are accurate.
+\* Members that are gone leave the view, and processes that ask to join enter it. Suspicions are
+\* accurate.
 ViewChange ==
     /\ Settled
     /\ LET gone == {a \in Members(LastView) : ~Alive(a)}
@@ -381,8 +382,8 @@ Next ==
     \/ ViewChange
     \/ Demote
 
-\* What has arrived is handled in the end, and who is gone is found out. Nobody has to
-\* send, leave, crash or come back.
+\* Messages that have arrived are handled in the end, and crashed members are found out. Nobody has
+\* to send, leave, crash or come back.
 Fairness ==
     /\ \A n \in Node :
           /\ WF_vars(InstallView(n))
@@ -399,8 +400,8 @@ Spec == Init /\ [][Next]_vars /\ Fairness
 (* survivors; their uniform forms also of what a member delivered before it  *)
 (* crashed. Integrity is INT, Validity VAL.                                 *)
 
-\* Who said it, and the how-manieth message of its application it is. Unlike the
-\* protocol's tag this tells the lives of a process apart.
+\* The identity of a message: its sender's node, and its number among the messages of its
+\* application. Unlike the protocol's tag this distinguishes the lives of a process.
 Identity(m) == <<m.from[1], m.payload>>
 
 Heard(n) == {Identity(delivered[n][i].message) : i \in DOMAIN delivered[n]}
@@ -416,7 +417,8 @@ SameOrder(p, q) ==
 \* Two running members that both deliver two messages do so in the same order.
 TotalOrder == \A p, q \in Node : Running(p) /\ Running(q) => SameOrder(p, q)
 
-\* The same, for members that have left or crashed as well.
+\* Two members that both deliver two messages do so in the same order, even if they have left or
+\* crashed.
 UniformTotalOrder == \A p, q \in Node : SameOrder(p, q)
 
 \* p was in view v and has gone on to the next.
@@ -428,12 +430,12 @@ Agreement ==
     \A v \in DOMAIN views : \A p, q \in Node :
         Survived(p, v) /\ Survived(q, v) => HeardIn(p, v) = HeardIn(q, v)
 
-\* What anybody delivered in a view, even one that crashed, each survivor did too.
+\* Every survivor has delivered what any member of a view, even a crashed one, delivered in it.
 UniformAgreement ==
     \A v \in DOMAIN views : \A p, q \in Node :
         Survived(q, v) => HeardIn(p, v) \subseteq HeardIn(q, v)
 
-\* Nothing is delivered twice (R9), and nothing that was not sent.
+\* Nothing is delivered twice (R9), and only sent messages are delivered.
 Integrity ==
     \A n \in Node :
         /\ Cardinality(Heard(n)) = Len(delivered[n])
@@ -449,8 +451,9 @@ Fifo ==
 \* p was there from the start: nothing can have been sent before it joined.
 Founding(p) == p \in Founders /\ incarnation[p] = 0
 
-\* No member delivers a message without the one that its sender sent before. Only what a
-\* joiner hears first of a sender may follow on what was sent before it joined.
+\* No member delivers a message without the one that its sender sent before. The exception is the
+\* first message of a sender that a joiner delivers: those before it may have been sent before the
+\* joiner came.
 GapFree ==
     \A n \in Node : \A i \in DOMAIN delivered[n] :
         LET m == delivered[n][i].message
@@ -460,7 +463,7 @@ GapFree ==
             THEN m.seqno = 1 \/ ~Founding(n)
             ELSE m.seqno = delivered[n][Largest(earlier)].message.seqno + 1
 
-\* A joiner does not deliver what a member that is still there had delivered before it joined.
+\* A joiner does not deliver what a present member had delivered before the joiner came.
 Fresh ==
     \A p, q \in Node : Running(p) /\ Running(q) =>
         \A i \in DOMAIN delivered[p], j \in DOMAIN delivered[q] :
@@ -473,21 +476,21 @@ InView ==
         LET v == delivered[n][i].view
         IN  v \in DOMAIN views /\ n \in NodesOf(views[v])
 
-\* What a member has sent in this life.
+\* The messages that a member has sent in this life.
 HasSaid(n, k) == Running(n) /\ said[n] - seqno[n] < k /\ k <= said[n]
 
-\* A member's message is delivered, by itself at least, unless it leaves or crashes.
+\* A member's message is delivered, at least by the member itself, unless it leaves or crashes.
 Validity ==
     \A n \in Node : \A k \in Payload :
         HasSaid(n, k) ~> (~Running(n) \/ <<n, k>> \in Heard(n))
 
-\* Somebody who is still there delivered x in a view that has q in it.
+\* A present member delivered x in a view that contains q.
 Owed(q, x) ==
     \E p \in Node : Running(p) /\ \E i \in DOMAIN delivered[p] :
         /\ Identity(delivered[p][i].message) = x
         /\ Address(q) \in Members(views[delivered[p][i].view])
 
-\* What one survivor delivers, every survivor of that view delivers in the end.
+\* If one survivor of a view delivers a message in it, every survivor does in the end.
 EventualAgreement ==
     \A q \in Node : \A s \in Node : \A k \in Payload :
         (Running(q) /\ Owed(q, <<s, k>>))

@@ -1,8 +1,8 @@
 ------------------------------- MODULE Stable -------------------------------
 (***************************************************************************)
-(* STABLE: which multicasts all members have delivered, so that nobody has *)
-(* to keep them (Bela Ban; seeds/design-issues.txt, "pbcast.STABLE         *)
-(* protocol" and "Last Message dropped in NAKACK").                        *)
+(* STABLE finds out which multicasts all members have delivered, so that   *)
+(* nobody has to keep them (Bela Ban; seeds/design-issues.txt,             *)
+(* "pbcast.STABLE protocol" and "Last Message dropped in NAKACK").         *)
 (*                                                                         *)
 (* Rules of the text, cited below as R1 to R7:                             *)
 (*   R1  Digest: the highest seqno delivered, per member.                  *)
@@ -19,21 +19,21 @@
 (* Digests and STABILITY are datagrams: lost, duplicated, overtaken.       *)
 (* Nothing is sent again; the next round makes up for what was lost.       *)
 (*                                                                         *)
-(* Below are, as far as STABLE needs them, NAKACK (who has delivered what, *)
-(* what first transmission was dropped, who can send it again) and the     *)
+(* As far as STABLE needs them, the layers around are included: NAKACK     *)
+(* (deliveries, dropped first transmissions, retransmissions) and the      *)
 (* membership (views, and the digest that it promises to joiners).         *)
 (*                                                                         *)
-(* One action is one handler of one node, but for NAKACK's, the network's  *)
-(* and the membership's own, which are named so. With every repair undone  *)
-(* this is the protocol as the text has it; docs/protocols/stable.md says  *)
-(* what each repair closes and costs.                                      *)
+(* One action is one handler of one node, except for those of NAKACK, the  *)
+(* network and the membership, which are marked. With every repair undone  *)
+(* this is the protocol of the text; docs/protocols/stable.md explains     *)
+(* what each repair fixes and costs.                                       *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
 CONSTANTS
     Founders,         \* the nodes of the first view
-    Seqno(_),         \* of each node, what the temporal properties speak about: 1 .. some bound
-    MaxViews,         \* the membership decides no more views than that
+    Seqno(_),         \* per node, the messages in temporal properties: 1 .. some bound
+    MaxViews,         \* the largest number of views that the membership decides
 
     \* Assumptions on the layers below.
     Overtaking,       \* datagrams overtake each other (else a newer digest replaces an older one)
@@ -43,13 +43,13 @@ CONSTANTS
     \* Repairs of the text's holes.
     VoteCheck,        \* digests and STABILITY are taken of "any" members, of the same "members" (R6),
                       \* or of the same "view" only
-    Foreign,          \* a digest of others makes one begin anew ("reset", R6), or "ignore" it
+    Foreign,          \* a digest of other members: count anew ("reset", R6), or "ignore" it
     ResetOnView,      \* votes are counted anew in each view
     AtomicVote,       \* taking a digest into the minimum and counting the vote are one step
-    ClearVotes,       \* who sends STABILITY counts anew at once, not when its own copy comes back
-    DropLate,         \* a vote that says less than an earlier one of the same member is ignored
+    ClearVotes,       \* the sender of STABILITY counts anew at once, not on its own copy's return
+    DropLate,         \* a vote that covers less than an earlier one of the same member is ignored
     CancelCovered,    \* another's STABILITY replaces one's own only if it covers it
-    SuspendOnJoin,    \* who has promised a digest to a joiner does not vote until it is in the view
+    SuspendOnJoin,    \* a member that has promised a digest to a joiner votes only when it is in
     LastMessage       \* R7: never ("none"), with "stability" (the text), with every "digest"
 
 VARIABLES
@@ -60,7 +60,7 @@ VARIABLES
     heardFrom,        \* R3: those of them that are still to vote (the text's name)
     vector,           \* R3: the lowest of the votes, per member
     heard,            \* R7: the highest received, per member, for STABILITY
-    latest,           \* what the latest vote of each other member adds up to
+    latest,           \* the sum of the latest vote of each other member
     inHand,           \* digests taken into the minimum whose votes are not counted yet
     pending,          \* R4: STABILITY waiting for its random delay, at most one
     suspended,        \* a view change is under way: it takes no part
@@ -88,7 +88,7 @@ memberVars  == <<status, incarnation, cut, joinRsp, views>>
 vars        == <<localVars, nakackVars, networkVars, memberVars>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Members and addresses *)
 
 Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
 
@@ -96,7 +96,7 @@ Running(n) == status[n] = "member"
 
 CurrentView(n) == views[view[n]]
 
-\* The process behind an address is a member and has not been replaced by a later one.
+\* The process behind an address is a member and has not been replaced by a later life.
 Alive(a) == Running(a[1]) /\ Address(a[1]) = a
 
 LastView == views[Len(views)]
@@ -126,7 +126,7 @@ Sum(vec, over) ==
 
 Total(vec) == Sum(vec, DOMAIN vec)
 
-\* What n tells of itself, over the members of its view.
+\* n's report of itself, over the members of its view.
 Vector(n, of) == [a \in Members(CurrentView(n)) |-> of[n][a[1]]]
 
 (* Counting votes *)
@@ -140,7 +140,7 @@ Reset(n, members) ==
     /\ inHand' = [inHand EXCEPT ![n] = <<>>]
     /\ pending' = [pending EXCEPT ![n] = <<>>]
 
-\* The message speaks of the same members as n does, as far as n looks.
+\* The message is about the same members as n's view, as far as n looks.
 IsOurs(n, v, vec, members) ==
     CASE VoteCheck = "view"    -> v = view[n]
       [] VoteCheck = "members" -> DOMAIN vec = members
@@ -151,7 +151,7 @@ TickOff(n, a, lowest) ==
     /\ heardFrom' = [heardFrom EXCEPT ![n] = @ \ {a}]
     /\ pending' = IF heardFrom[n] = {a} THEN [pending EXCEPT ![n] = <<lowest>>] ELSE pending
 
-\* n takes the digest of a in (R3, R6).
+\* n takes the digest of a into the minimum (R3, R6).
 Count(n, a, v, vec, received) ==
     CASE ~IsOurs(n, v, vec, electorate[n]) ->
            /\ IF Foreign = "reset" THEN Reset(n, Members(CurrentView(n))) ELSE UNCHANGED votes
@@ -172,16 +172,16 @@ Count(n, a, v, vec, received) ==
                        /\ UNCHANGED <<heardFrom, pending>>
                /\ UNCHANGED electorate
 
-(* What NAKACK is told *)
+(* Calls of NAKACK *)
 
-\* Purge what the vector covers, of what is delivered here (R5).
+\* Purge what the vector covers and is delivered here (R5).
 Purged(n, vec) ==
     [s \in Node |->
         LET a == Address(s)
         IN  IF s \in NodesOf(CurrentView(n))
             THEN Max(purged[n][s], Min(At(vec, a), delivered[n][s])) ELSE purged[n][s]]
 
-\* So much of the streams is known to exist (R7).
+\* The streams are known to exist that far (R7).
 Learnt(n, received) ==
     [s \in Node |->
         IF s \in NodesOf(CurrentView(n))
@@ -193,13 +193,13 @@ Datagrams(n, recipients, content) ==
     {[to |-> a[1], from |-> Address(n), content |-> content] :
         a \in {x \in recipients : status[x[1]] # "crashed"}}
 
-\* What stays under way once d was received.
+\* The datagrams under way after d was received.
 Left(datagrams, d) == IF Duplication THEN {datagrams, datagrams \ {d}} ELSE {datagrams \ {d}}
 
 -----------------------------------------------------------------------------
 (* The handlers of a member *)
 
-\* It is time: n multicasts its digest, which is its own vote too (R1, R2).
+\* n multicasts its digest, which is also its own vote (R1, R2).
 SendDigest(n) ==
     /\ Running(n)
     /\ ~suspended[n]
@@ -231,7 +231,7 @@ DigestsTo(n, s) == {d \in digests : d.to = n /\ d.from[1] = s}
 \* A digest of s arrives (R3, R6, R7).
 ReceiveDigest(n, s) == \E d \in DigestsTo(n, s) : Takes(n, d)
 
-\* The vote of s is counted apart from its digest: only where the two are not one step.
+\* The vote of s is counted apart from its digest, where the two are not one step.
 Vote(n, s) ==
     /\ Running(n)
     /\ \E a \in DOMAIN inHand[n] :
@@ -241,7 +241,7 @@ Vote(n, s) ==
     /\ UNCHANGED <<view, electorate, vector, heard, latest, suspended,
                    nakackVars, networkVars, memberVars>>
 
-\* All have voted, the random delay is over, nobody else was faster (R4).
+\* All have voted, the random delay is over, and nobody else was faster (R4).
 SendStability(n) ==
     /\ Running(n)
     /\ pending[n] # <<>>
@@ -282,7 +282,7 @@ ReceiveStability(n, s) ==
 -----------------------------------------------------------------------------
 (* View changes, as the membership makes them at a member *)
 
-\* The coordinator-to-be promises its digest to those who join: they read on from there.
+\* The next coordinator promises its digest to the joiners, which read on from there.
 Suspend(n) ==
     /\ Running(n)
     /\ cut[n] = <<>>
@@ -299,7 +299,7 @@ Suspend(n) ==
        ELSE UNCHANGED <<suspended, votes>>
     /\ UNCHANGED <<view, latest, nakackVars, networkVars, status, incarnation, joinRsp, views>>
 
-\* The view change is given up: the promise is not kept by anybody.
+\* The view change is given up: nobody keeps the promise.
 Resume(n) ==
     /\ Running(n)
     /\ cut[n] # <<>>
@@ -308,15 +308,15 @@ Resume(n) ==
     /\ suspended' = [suspended EXCEPT ![n] = FALSE]
     /\ UNCHANGED <<view, votes, latest, nakackVars, networkVars, status, incarnation, joinRsp, views>>
 
-\* What is the same at a member and at a joiner.
+\* The common part of installing a view at a member and at a joiner.
 Installs(n, v) ==
     /\ view' = [view EXCEPT ![n] = v]
     /\ suspended' = [suspended EXCEPT ![n] = FALSE]
     /\ latest' = [latest EXCEPT ![n] = <<>>]
     /\ IF ResetOnView \/ status[n] = "joining" THEN Reset(n, Members(views[v])) ELSE UNCHANGED votes
 
-\* n installs the next view; its coordinator answers the joiners with what it has promised.
-\* A joiner installs its first one, and takes what was sent before for delivered.
+\* n installs the next view; its coordinator sends the joiners what it has promised. A joiner
+\* installs its first view, and considers everything sent before it delivered.
 InstallView(n) ==
     /\ IF status[n] = "joining"
        THEN /\ joinRsp[n] # <<>>
@@ -357,8 +357,7 @@ Multicast(n) ==
 
 IsNew(n, s) == Running(n) /\ n # s /\ s \in NodesOf(CurrentView(n)) /\ passed[n][s] < sent[s]
 
-\* The first transmission of the next message of s arrives. Behind a gap it only tells that
-\* there is one.
+\* The first transmission of the next message of s arrives. Behind a gap it only reveals the gap.
 Arrive(n, s) ==
     /\ IsNew(n, s)
     /\ LET k == passed[n][s] + 1
@@ -374,7 +373,7 @@ Drop(n, s) ==
     /\ passed' = [passed EXCEPT ![n][s] = @ + 1]
     /\ UNCHANGED <<localVars, sent, began, delivered, highest, purged, networkVars, memberVars>>
 
-\* h has had what n lacks next of the stream of s, and has it still.
+\* h has had the message that n lacks next of the stream of s, and still has it.
 Had(h, n, s) ==
     /\ Running(h)
     /\ h \in NodesOf(CurrentView(n))
@@ -382,7 +381,7 @@ Had(h, n, s) ==
 
 Holds(h, n, s) == Had(h, n, s) /\ purged[h][s] <= delivered[n][s]
 
-\* n knows that it lacks something, and gets the next of it from who has it.
+\* n knows that it lacks something, and gets the next message from a member that has it.
 Fetch(n, s) ==
     /\ Running(n)
     /\ s \in NodesOf(CurrentView(n))
@@ -437,15 +436,15 @@ Restart(n) ==
     /\ purged' = [p \in Node |-> [purged[p] EXCEPT ![n] = 0]]
     /\ UNCHANGED <<localVars, networkVars, cut, joinRsp, views>>
 
-\* One view at a time: whoever can install the last one has done so.
+\* Views follow one at a time: all that can have installed the last one.
 Settled ==
     \A n \in Node :
         /\ Running(n) /\ Address(n) \in Members(LastView) => view[n] = Len(views)
         /\ status[n] = "joining" /\ Address(n) \in LastView.joiners
              => joinRsp[n] = <<>> /\ ~Alive(Coordinator(LastView))
 
-\* Who is gone leaves the view, who asks to join enters it, if the next coordinator has
-\* promised it a digest. `excluded` are taken out though they live, and do not learn of it.
+\* Members that are gone leave the view, and processes that ask to join enter it, if the next
+\* coordinator has promised them a digest. `excluded` are taken out alive, and do not learn of it.
 Decide(excluded) ==
     /\ LET gone == {a \in Members(LastView) : ~Alive(a) \/ a \in excluded}
            asking == {Address(n) : n \in {j \in Node : status[j] = "joining"}}
@@ -463,7 +462,7 @@ ViewChange ==
     /\ Settled
     /\ Decide({})
 
-\* A member is suspected though it lives, or leaves.
+\* A live member is suspected, or leaves.
 Exclude(n) ==
     /\ Len(views) < MaxViews
     /\ Settled
@@ -509,7 +508,7 @@ Next ==
     \/ Lose
     \/ ViewChange
 
-\* The digest of s that says most, of those under way to n.
+\* The digest of s that covers most, of those under way to n.
 ReceiveNewest(n, s) ==
     \E d \in DigestsTo(n, s) :
         /\ \A o \in DigestsTo(n, s) :
@@ -517,10 +516,10 @@ ReceiveNewest(n, s) ==
              /\ o.content.view = d.content.view => Total(o.content.delivered) <= Total(d.content.delivered)
         /\ Takes(n, d)
 
-\* The nodes in S, where they can act so at all: TLC's time grows with each WF.
+\* The nodes in S, where they can act in this way at all: TLC's time grows with each WF.
 If(possible, S) == IF possible THEN S ELSE {}
 
-\* Digests go out for ever, and the newest ones arrive now and then; who is gone is found
+\* Digests are sent for ever, and the newest ones arrive now and then; crashed members are found
 \* out. Nobody has to multicast, crash or come back, and nothing has to be lost.
 Fairness ==
     /\ \A n \in Node :
@@ -539,16 +538,16 @@ Fairness ==
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
-\* n may have to send p something again: p is in n's view, or both are in the last one.
+\* n may have to send to p again: p is in n's view, or both are in the last one.
 ServedBy(p, n) ==
     /\ Running(n) /\ Running(p)
     /\ \/ Address(p) \in Members(CurrentView(n))
        \/ {Address(n), Address(p)} \subseteq Members(LastView)
 
-\* A message is purged only when every member of the view has delivered it; and whoever is
-\* about to join was promised a digest that goes so far (R5).
+\* A message is purged only when every member of the view has delivered it, and every process about
+\* to join was promised a digest that covers it (R5).
 OnlyStablePurged ==
     \A n \in Node :
         /\ \A p \in Node : ServedBy(p, n) =>
@@ -558,41 +557,42 @@ OnlyStablePurged ==
              IN  Address(n) \in Members(views[rsp.view]) =>
                     \A s \in NodesOf(views[rsp.view]) : purged[n][s] <= rsp.digest[s]
 
-\* What a running member lacks and another one of its view has had, some member still has.
+\* If a running member lacks a message that another one of its view has had, some member still has
+\* it.
 NothingOutOfReach ==
     \A n, h, s \in Node :
         /\ Running(n) /\ s \in NodesOf(CurrentView(n))
         /\ Had(h, n, s) /\ view[h] = view[n]
         => \E o \in Node : Holds(o, n, s)
 
-\* A vote speaks of what its member has delivered: it cannot say more (R1).
+\* A vote covers no more than its member has delivered (R1).
 VotesAreTrue ==
     \A n \in Node : \A d \in digests :
         Alive(d.from) => \A a \in DOMAIN d.content.delivered :
             Alive(a) /\ a[1] \in NodesOf(CurrentView(d.from[1]))
                 => d.content.delivered[a] <= delivered[d.from[1]][a[1]]
 
-\* Every member of n's view is there, in that view, and has delivered message k of s.
+\* Every member of n's view runs, is in that view, and has delivered message k of s.
 DeliveredByAll(n, s, k) ==
     /\ Running(n)
     /\ s \in NodesOf(CurrentView(n))
     /\ \A a \in Members(CurrentView(n)) :
          Alive(a) /\ view[a[1]] = view[n] /\ delivered[a[1]][s] >= k
 
-\* What all members have delivered everybody purges in the end.
+\* Everybody purges in the end what all members have delivered.
 AllPurged ==
     \A n, s \in Node : \A k \in Seqno(s) :
         DeliveredByAll(n, s, k) ~> (purged[n][s] >= k \/ ~DeliveredByAll(n, s, k))
 
-\* n lacks message k of s, and somebody in its view has delivered it.
+\* n lacks message k of s, although a member of its view has delivered it.
 Lacks(n, s, k) ==
     /\ Running(n)
     /\ s \in NodesOf(CurrentView(n))
     /\ delivered[n][s] < k
     /\ \E h \in NodesOf(CurrentView(n)) : Running(h) /\ delivered[h][s] >= k
 
-\* What one member of a view has, every member of it gets, the last message of a sender
-\* that says no more, or has crashed, included (R7).
+\* If one member of a view has a message, every member of it gets it, even the last message of a
+\* sender that says no more or has crashed (R7).
 LastMessageFound ==
     \A s \in Node : \A n \in Node \ {s} : \A k \in Seqno(s) : Lacks(n, s, k) ~> ~Lacks(n, s, k)
 

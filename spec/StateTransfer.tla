@@ -2,31 +2,32 @@
 (***************************************************************************)
 (* STATE TRANSFER over FLUSH (Bela Ban; seeds/flush.txt): a joiner, or a   *)
 (* member that asks, gets the application's state from a provider, at the  *)
-(* very cut behind which its messages begin.                               *)
+(* very cut at which its messages begin.                                   *)
 (*                                                                         *)
 (* Rules of the text, cited below as S1 to S6:                             *)
-(*   S1  Who wants the state has everybody stop sending, and waits until   *)
-(*       all have stopped.                                                 *)
-(*   S2  Then the application is asked for its state, and it is shipped    *)
-(*       to the requester.                                                 *)
+(*   S1  A process that wants the state makes all members stop sending,    *)
+(*       and waits until they have stopped.                                *)
+(*   S2  Then the application is asked for its state, which is shipped to  *)
+(*       the requester.                                                    *)
 (*   S3  Once the requester has received and set the state, everybody is   *)
 (*       told to resume sending.                                           *)
 (*   S4  Unicasts pass while sending is stopped.                           *)
 (*   S5  A member that crashes is not waited for (said of FLUSH alone).    *)
 (*   S6  "FLUSH with join & state transfer": needs description.            *)
 (*                                                                         *)
-(* The parts of this design that the text does not have: the leader flushes*)
-(* for the requesters, which ask it (S1; FLUSH's own rule that there is one*)
-(* queue); the state travels in chunks, which the provider reads from its  *)
-(* application one by one, as credit allows; a provider may be replaced.   *)
-(* A joiner's ASK is its JOIN, the GO that answers it its JOIN_RSP.        *)
+(* This design adds to the text: the leader flushes for the requesters,    *)
+(* which ask it (S1; FLUSH's own rule that there is one queue); the state  *)
+(* travels in chunks, which the provider reads from its application one by *)
+(* one, as credit allows; a provider may be replaced. A joiner's ASK is    *)
+(* its JOIN, the GO that answers it its JOIN_RSP.                          *)
 (*                                                                         *)
-(* What the group delivers is one sequence, the same for all (SEQUENCER),  *)
-(* so a number says what a member has delivered: its position. What a      *)
-(* chunk's bytes say is who wrote them, which part they are, and how many  *)
-(* messages the application had applied when it was asked for them. Its    *)
-(* checksum covers all of a chunk; it is right if the chunk is `sound`.    *)
-(* Addresses are of one life: who crashes does not come back.              *)
+(* The group delivers one sequence, the same for all (SEQUENCER), so a     *)
+(* number determines what a member has delivered: its position. The bytes  *)
+(* of a chunk stand for their writer, the part's number, and the number of *)
+(* messages that the application had applied when it was asked for them.   *)
+(* The checksum covers the whole chunk; it is right if the chunk is        *)
+(* `sound`. Addresses are of one life: a crashed process does not come     *)
+(* back.                                                                   *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
 
@@ -37,20 +38,20 @@ CONSTANTS
     Window,           \* how many of them may be under way
 
     \* Assumptions on the layers below.
-    FifoUnicast,      \* UNICAST: what one member sends another arrives in the order it was sent
+    FifoUnicast,      \* UNICAST: messages of one member to another arrive in order
     Flushed,          \* FLUSH: the transfer begins when nobody sends and all have delivered the same
     LatchStays,       \* FLUSH: sending is resumed by nobody but the leader
 
     \* Repairs.
-    CheckCut,         \* a requester takes a chunk only of the cut behind which its messages begin
+    CheckCut,         \* a requester takes a chunk only of the cut at which its messages begin
     CheckChunk,       \* ... and only the next one, if its checksum is right
-    TransferIds,      \* ... and only of the transfer that it asked for last
+    TransferIds,      \* ... and only of its latest transfer
     OneReading,       \* when another provider is asked, the chunks of the one before are forgotten
-    HoldMessages,     \* no message is delivered between GO and the moment when the state is set
+    HoldMessages,     \* no message is delivered between GO and the setting of the state
     AppliedFirst,     \* the state is read when the application has applied all that was delivered,
                       \* and set when it has, or will not apply it any more
     NextProvider,     \* a provider that is gone or sends garbage is replaced
-    AskAgain,         \* who waits for a leader that is gone asks the next one
+    AskAgain,         \* a process that waits for a leader that is gone asks the next one
     LivingLeader,     \* GO of a leader that is known to be gone counts no more
     ForgetGone,       \* the leader does not wait for a requester that is gone
     PerRequester,     \* a provider serves several requesters
@@ -58,11 +59,11 @@ CONSTANTS
 
 VARIABLES
     up,               \* the process runs
-    suspects,         \* [n]: whom it knows to be gone
+    suspects,         \* [n]: the processes that it knows to be gone
     requester,        \* [n]: the part of a requester, a record (see Idle)
-    serving,          \* [n]: whom it sends its state: transfer, next chunk, credit
-    queue,            \* [n]: who asked it, as the leader, for a transfer
-    waiting,          \* [n]: the requesters without whose DONE it does not resume
+    serving,          \* [n]: the requesters it sends its state: transfer, next chunk, credit
+    queue,            \* [n]: the processes that asked it, as the leader, for a transfer
+    waiting,          \* [n]: the requesters whose DONE it awaits before it resumes
 
     net,              \* [from][to]: the messages under way
     sent,             \* how many messages the group has sent
@@ -70,7 +71,7 @@ VARIABLES
     joined,           \* [n]: it delivers the group's messages
     position,         \* [n]: how many of them it has delivered
     applied,          \* [n]: how many of those its application has applied
-    chunks,           \* [n]: what its application was handed of the state
+    chunks,           \* [n]: the part of the state that its application was handed
     state,            \* [n]: the state that it has set, <<>> for none
     base              \* [n]: how many messages the application had applied when it did
 
@@ -80,13 +81,13 @@ appVars   == <<chunks, state, base>>
 vars      == <<up, localVars, net, groupVars, appVars>>
 
 -----------------------------------------------------------------------------
-(* Who and what *)
+(* Members and messages *)
 
 Node == Range(Ranking)
 
 None == "none"
 
-\* The members before those who join, in order of rank: who leads, and who has the state.
+\* The members before the joiners, in order of rank: they lead, and they have the state.
 Members == LET IsFounder(n) == n \in Founders IN SelectSeq(Ranking, IsFounder)
 
 Less(members, gone) == LET Stays(m) == m \notin gone IN SelectSeq(members, Stays)
@@ -96,15 +97,15 @@ LeaderWithout(gone) ==
 
 IsLeader(n) == up[n] /\ LeaderWithout(suspects[n]) = n
 
-\* Everybody knows who is gone: FLUSH begins with the members that it still counts on.
+\* Everybody knows the members that are gone: FLUSH begins with the remaining ones.
 AllKnow == \A n, m \in Node : up[n] /\ ~up[m] => m \in suspects[n]
 
 Idle ==
     [phase |-> "idle",     \* "asking", "fetching", "setting", "set", "failed"
-     leader |-> None,      \* whom it asked, or who said GO
+     leader |-> None,      \* the leader that it asked, or that sent GO
      attempt |-> 0,        \* the number of its latest transfer
-     provider |-> None,    \* whom it asked for the state
-     candidates |-> <<>>,  \* whom it can still ask
+     provider |-> None,    \* the provider that it asked for the state
+     candidates |-> <<>>,  \* the members that it can still ask
      cut |-> 0,            \* where its messages begin
      next |-> 1,           \* the next chunk
      taken |-> 0,          \* how many of them the application has taken
@@ -112,7 +113,7 @@ Idle ==
 
 Holding(n) == HoldMessages /\ requester[n].phase \in {"fetching", "setting"}
 
-(* Messages. `out` is a sequence of [to, message]; what is sent to a process that is gone is lost. *)
+(* Messages. `out` is a sequence of [to, message]; messages to a process that is gone are lost. *)
 
 RECURSIVE Posted(_, _, _)
 Posted(channels, n, out) ==
@@ -125,7 +126,7 @@ Posted(channels, n, out) ==
 \* n sends `out`.
 Post(n, out) == net' = Posted(net, n, out)
 
-\* n has received what is at place i of the channel from s, and sends `out`.
+\* n has received the message at place i of the channel from s, and sends `out`.
 Reply(n, s, i, out) == net' = Posted([net EXCEPT ![s][n] = Without(@, i)], n, out)
 
 \* The places in the channel from s to n from which a message of that type may be received.
@@ -146,7 +147,7 @@ DoneBy(r, gone, ok) ==
     IF r.leader = None \/ r.leader \in gone THEN <<>>
     ELSE One(r.leader, [type |-> "Done", ok |-> ok])
 
-\* It asks the next provider, or gives up.
+\* The requester asks the next provider, or gives up.
 Tried(n, r, gone) ==
     LET left == Less(r.candidates, gone \cup {n})
     IN  IF left = <<>>
@@ -159,7 +160,7 @@ Tried(n, r, gone) ==
                                        upto |-> Window]),
               begun |-> OneReading]
 
-\* It will have nothing more of this provider.
+\* The requester expects nothing more of this provider.
 Rejected(n, r, gone) ==
     LET tried == Tried(n, r, gone)
         cancel == CancelBy(r, gone)
@@ -167,7 +168,7 @@ Rejected(n, r, gone) ==
         THEN [tried EXCEPT !.out = cancel \o @]
         ELSE [me |-> r, out |-> cancel, begun |-> FALSE]
 
-\* It asks the leader.
+\* The requester asks the leader.
 Asked(r, gone) ==
     LET leader == LeaderWithout(gone)
         cancel == CancelBy(r, gone)
@@ -188,7 +189,7 @@ Drop(f, keys) == [x \in DOMAIN f \ keys |-> f[x]]
 -----------------------------------------------------------------------------
 (* The handlers of a requester *)
 
-\* Its application wants the state, or it asks to join (S1).
+\* n's application wants the state, or n asks to join (S1).
 Ask(n) ==
     /\ up[n]
     /\ requester[n].phase \in {"idle", "set", "failed"}
@@ -196,7 +197,7 @@ Ask(n) ==
        IN  Requester(n, step) /\ Post(n, step.out)
     /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
 
-\* GO: the group is flushed. A joiner is a member from here on, behind the leader's position.
+\* GO: the group is flushed. A joiner is a member from here on, from the leader's position.
 ReceiveGo(n, s) ==
     \E i \in Incoming(n, s, "Go") :
         LET m == net[s][n][i]
@@ -219,7 +220,7 @@ ReceiveGo(n, s) ==
             /\ applied' = IF enters THEN [applied EXCEPT ![n] = cut] ELSE applied
             /\ UNCHANGED <<up, suspects, serving, queue, waiting, sent, flush, state, base>>
 
-\* The next part of the state.
+\* CHUNK: the next part of the state.
 ReceiveChunk(n, s) ==
     \E i \in Incoming(n, s, "Chunk") :
         LET m == net[s][n][i]
@@ -240,7 +241,7 @@ ReceiveChunk(n, s) ==
             /\ Reply(n, s, i, step.out)
             /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
 
-\* Its application has taken a chunk: there is room for another one.
+\* n's application has taken a chunk: there is room for another one.
 Take(n) ==
     /\ up[n]
     /\ requester[n].phase \in {"fetching", "setting"}
@@ -256,7 +257,7 @@ Take(n) ==
                 /\ UNCHANGED net
     /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, appVars>>
 
-\* The provider cannot.
+\* REFUSE: the provider cannot give the state.
 ReceiveRefuse(n, s) ==
     \E i \in Incoming(n, s, "Refuse") :
         LET m == net[s][n][i]
@@ -267,7 +268,7 @@ ReceiveRefuse(n, s) ==
             /\ Reply(n, s, i, step.out)
             /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
 
-\* The provider says nothing for too long.
+\* The provider has been silent for too long.
 TimeOut(n) ==
     /\ up[n]
     /\ requester[n].phase = "fetching"
@@ -275,7 +276,7 @@ TimeOut(n) ==
        IN  Requester(n, step) /\ Post(n, step.out)
     /\ UNCHANGED <<up, suspects, serving, queue, waiting, groupVars, state, base>>
 
-\* The application has set what it was handed (S3), or has failed to.
+\* The application has set the state that it was handed (S3), or has failed to.
 StateSet(n, ok) ==
     /\ up[n]
     /\ requester[n].phase = "setting" \/ (requester[n].phase = "fetching" /\ ~ok)
@@ -359,7 +360,7 @@ ReceiveAsk(n, s) ==
         /\ Reply(n, s, i, <<>>)
         /\ UNCHANGED <<up, suspects, requester, serving, waiting, groupVars, appVars>>
 
-\* The group is flushed (S1): those who asked may fetch the state.
+\* The group is flushed (S1): the requesters may fetch the state.
 Begin(n) ==
     /\ queue[n] # <<>>
     /\ waiting[n] = {}
@@ -382,7 +383,7 @@ ReceiveDone(n, s) ==
         /\ UNCHANGED <<up, suspects, requester, serving, queue, groupVars, appVars>>
 
 -----------------------------------------------------------------------------
-(* Who is gone *)
+(* Members that are gone *)
 
 \* n learns that m is gone. Suspicions are accurate.
 Suspect(n, m) ==
@@ -415,16 +416,16 @@ Crash(n) ==
     /\ UNCHANGED <<suspects, groupVars, appVars>>
 
 -----------------------------------------------------------------------------
-(* The group: what its members send, and FLUSH *)
+(* The group: its members' messages, and FLUSH *)
 
-\* Somebody sends a message. Nobody does while sending is stopped (S1).
+\* The group sends a message; not while sending is stopped (S1).
 Send ==
     /\ Flushed => flush = "open"
     /\ \E n \in Node : up[n] /\ joined[n]
     /\ sent' = sent + 1
     /\ UNCHANGED <<up, localVars, net, flush, joined, position, applied, appVars>>
 
-\* n delivers the next message; a requester none before its state is set.
+\* n delivers the next message; a requester delivers none before its state is set.
 Deliver(n) ==
     /\ up[n]
     /\ joined[n]
@@ -433,7 +434,7 @@ Deliver(n) ==
     /\ position' = [position EXCEPT ![n] = @ + 1]
     /\ UNCHANGED <<up, localVars, net, sent, flush, joined, applied, appVars>>
 
-\* An application applies the next message that it was given.
+\* An application applies the next message that was delivered to it.
 Apply ==
     /\ \E n \in Node :
           /\ up[n]
@@ -441,15 +442,15 @@ Apply ==
           /\ applied' = [applied EXCEPT ![n] = @ + 1]
     /\ UNCHANGED <<up, localVars, net, sent, flush, joined, position, appVars>>
 
-\* A leader that was asked stops all sending.
+\* A leader that has a request stops all sending.
 CloseLatch ==
     /\ flush = "open"
     /\ \E n \in Node : IsLeader(n) /\ queue[n] # <<>>
     /\ flush' = "closed"
     /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
 
-\* The leader resumes (S3): nobody is waited for. A new leader, which waits for nobody and was
-\* asked by nobody, ends its predecessor's flush.
+\* The leader resumes (S3), because it waits for nobody. A new leader without requests ends its
+\* predecessor's flush.
 OpenLatch ==
     /\ flush = "closed"
     /\ AllKnow
@@ -457,7 +458,7 @@ OpenLatch ==
     /\ flush' = "open"
     /\ UNCHANGED <<up, localVars, net, sent, joined, position, applied, appVars>>
 
-\* Sending is resumed though the transfer is not over, as by a member that waits no longer.
+\* Sending is resumed although the transfer is not over, as by a member that no longer waits.
 SlipLatch ==
     /\ ~LatchStays
     /\ flush = "closed"
@@ -507,8 +508,9 @@ Next ==
     \/ OpenLatch
     \/ SlipLatch
 
-\* What has arrived is handled in the end, who is gone is found out, applications do what they
-\* are asked to. Nobody has to ask, send, crash, fail, lose patience or damage anything.
+\* Messages that have arrived are handled in the end, crashed members are found out, and
+\* applications do what they are asked to. Nobody has to ask, send, crash, fail, lose patience or
+\* damage anything.
 Progress ==
     /\ \A n \in Node :
           /\ WF_vars(Begin(n)) /\ WF_vars(StateSet(n, TRUE))
@@ -527,14 +529,14 @@ Fairness == Progress /\ \A n \in Node : WF_vars(Take(n)) /\ WF_vars(Deliver(n))
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
-\* What the application knows from chunk c, and what it has applied since the state was set.
+\* The messages that the application knows from chunk c, and those applied since the state was set.
 Within(c) == 1 .. c.at
 After(n)  == base[n] + 1 .. applied[n]
 
-\* The state is whole, of one reading and undamaged; and every message that the group has
-\* delivered up to here is either in each part of it or was applied after it, never both, never
+\* The state is whole, of one reading and undamaged; and every message that the group has delivered
+\* up to here is either in each part of the state or was applied after it, never both and never
 \* neither.
 SameCut ==
     \A n \in Node : state[n] # <<>> =>
@@ -546,7 +548,7 @@ SameCut ==
                   /\ Within(c) \cap After(n) = {}
                   /\ Within(c) \cup After(n) = 1 .. applied[n]
 
-\* No more chunks of a state wait, under way or for the application, than the window allows.
+\* The chunks of a state that are under way or wait for the application never exceed the window.
 Bounded ==
     \A n, p \in Node :
         LET r == requester[n]
@@ -554,14 +556,14 @@ Bounded ==
             arrived == IF p = r.provider THEN r.next - 1 - r.taken ELSE 0
         IN  r.phase = "fetching" => Len(SelectSeq(net[p][n], OfIt)) + arrived <= Window
 
-\* Who asked has the state in the end, or knows that it has not got it; and the group goes on.
+\* A requester has the state in the end, or knows that it has not got it; and the group goes on.
 TransferEnds ==
     /\ \A n \in Node :
           requester[n].phase \in {"asking", "fetching", "setting"}
               ~> requester[n].phase \in {"idle", "set", "failed"}
     /\ flush = "closed" ~> (flush = "open" \/ \A n \in Founders : ~up[n])
 
-\* Who asked has the state in the end, unless it is gone.
+\* A requester has the state in the end, unless it is gone.
 StateArrives ==
     \A n \in Node : requester[n].phase = "asking" ~> (requester[n].phase = "set" \/ ~up[n])
 

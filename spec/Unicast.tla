@@ -1,40 +1,41 @@
 ------------------------------ MODULE Unicast ------------------------------
 (***************************************************************************)
 (* UNICAST: reliable FIFO messages from one process to another, over       *)
-(* datagrams that are lost, duplicated and reordered. There is no text of  *)
-(* it; it is specified as impl/unicast.py does it. A connection is one     *)
-(* sender, one receiver. Rules, cited below as U1 to U9:                   *)
+(* datagrams that are lost, duplicated and reordered. It has no text; the  *)
+(* specification follows the implementation (impl/unicast). A connection   *)
+(* is one sender, one receiver. Rules, cited below as U1 to U9:            *)
 (*                                                                         *)
 (*   U1  The sender numbers the messages of a connection 1, 2, 3 ... and   *)
 (*       keeps each until it is acknowledged.                              *)
 (*   U2  The receiver passes them up in the order of seqnos, each once;    *)
-(*       what comes early waits in a buffer.                               *)
-(*   U3  An acknowledgement is cumulative: all up to `arrived` is there.   *)
-(*       It also names what is missing below the highest seqno seen, and   *)
-(*       that is sent again at once.                                       *)
+(*       early messages wait in a buffer.                                  *)
+(*   U3  An acknowledgement is cumulative: all up to `arrived` have        *)
+(*       arrived. It also names those missing below the highest seqno      *)
+(*       seen, which are sent again at once.                               *)
 (*   U4  The oldest message not acknowledged is sent again by a timer.     *)
-(*   U5  Whatever arrives is acknowledged, a duplicate too.                *)
+(*   U5  Every arrival is acknowledged, a duplicate too.                   *)
 (*   U6  Flow control: an acknowledgement tells how much was `consumed`;   *)
 (*       the sender stays within one window of it, and the receiver drops  *)
-(*       what is beyond.                                                   *)
+(*       messages beyond it.                                               *)
 (*   U7  A sender whose window is closed sends one message beyond it when  *)
 (*       the timer fires: a probe, for the news of the window may be lost. *)
 (*   U8  Each connection of a process has an id, larger than its former    *)
 (*       ones; datagrams of an older connection are dropped.               *)
-(*   U9  The membership says who is gone; its connections are closed.      *)
+(*   U9  The membership reports processes that are gone; their connections *)
+(*       are closed.                                                       *)
 (*                                                                         *)
 (* One action is one handler of one node; Lose is the network's. Timers    *)
 (* are abstracted: what a timer does may happen at any time. So are bytes  *)
-(* and lanes (two lanes are two processes that share nothing). A repair    *)
-(* that is switched off shows what it is for; docs/protocols/unicast.md.   *)
+(* and lanes (two lanes are two processes that share nothing). Switching a *)
+(* repair off shows its purpose; see docs/protocols/unicast.md.            *)
 (***************************************************************************)
 EXTENDS Naturals, Sequences, FiniteSets, TLC, Network
 
 CONSTANTS
     Node,
     Window,           \* how many messages may be sent and not consumed
-    Payload,          \* what the temporal property speaks about: numbers of messages
-    Talk,             \* and of connections
+    Payload,          \* the numbers of messages in the temporal property
+    Talk,             \* the connections in the temporal property
 
     \* What the network may do.
     MayLose,
@@ -46,11 +47,11 @@ CONSTANTS
     ConnectionIds,    \* U8: a receiver begins anew for a "newer" connection, any "different", or "none"
     AckConnection,    \* an acknowledgement counts for its own connection only
     RememberClosed,   \* a connection that was closed stays closed
-    Duplicates,       \* what is dropped as one: "exact", or all up to the "highest" seqno seen
+    Duplicates,       \* the messages dropped as one: "exact", or all up to the "highest" seqno seen
     AckDuplicates,    \* U5
-    Timer,            \* U4 (FALSE: only what the receiver misses is sent again)
+    Timer,            \* U4 (FALSE: only messages that the receiver misses are sent again)
     Probe,            \* U7
-    ConsumedWindow    \* U6: the window begins after what was consumed (FALSE: what has arrived)
+    ConsumedWindow    \* U6: the window begins after the consumed messages (FALSE: the arrived ones)
 
 VARIABLES
     up,               \* the process runs
@@ -60,7 +61,7 @@ VARIABLES
     senders,          \* [n]: per peer's address, the sending end of the connection
     receivers,        \* [n]: per peer's address, the receiving end
     closed,           \* [n]: per peer's address, the latest connection that was closed here
-    delivered,        \* what it has consumed in this life, in order, each with its sender's address
+    delivered,        \* its deliveries in this life, in order, each with its sender's address
     link              \* [from][to]: the datagrams under way
 
 localVars == <<connections, senders, receivers, closed>>
@@ -68,14 +69,14 @@ lifeVars  == <<up, incarnation>>
 vars      == <<lifeVars, said, localVars, delivered, link>>
 
 -----------------------------------------------------------------------------
-(* Who and where *)
+(* Processes and connections *)
 
 Address(n) == <<n, IF Incarnations THEN incarnation[n] ELSE 0>>
 
-\* Datagrams to an address whose process is gone will never be taken by anybody.
+\* Nobody will ever take datagrams to an address whose process is gone.
 Reaches(a) == Incarnations => up[a[1]] /\ Address(a[1]) = a
 
-\* What a datagram says of its connection.
+\* The connection's number as a datagram carries it.
 Wire(connection) == IF ConnectionIds = "none" THEN 1 ELSE connection
 
 \* The addresses of node p in a table.
@@ -102,7 +103,7 @@ Sender(n, a) ==
 \* U6: how far the sender may go.
 Limit(s) == (IF ConsumedWindow THEN s.consumed ELSE s.acked) + Window
 
-\* The sender once all that the window allows is out.
+\* The sender once all messages that the window allows are out.
 Pushed(s) == [s EXCEPT !.out = Max(@, Min(s.seqno, Limit(s)))]
 
 Datagram(n, a, s, k) ==
@@ -116,14 +117,14 @@ Transmit(n, a, s, numbers) ==
                 THEN [link EXCEPT ![n][a[1]] = Put(@, datagrams, MayReorder)]
                 ELSE link
 
-(* The receiving end. `buffer` has what has come and is not consumed. *)
+(* The receiving end. `buffer` has the messages that arrived and are not consumed. *)
 
 NewReceiver(connection) ==
     [connection |-> connection, arrived |-> 0, consumed |-> 0, buffer |-> <<>>, owed |-> FALSE]
 
 Highest(r) == Largest({r.arrived} \cup DOMAIN r.buffer)
 
-\* U3: what is missing below the highest seqno seen.
+\* U3: the seqnos missing below the highest one seen.
 Missing(r) == (r.arrived + 1 .. Highest(r)) \ DOMAIN r.buffer
 
 RECURSIVE Reached(_, _)
@@ -142,8 +143,8 @@ Ack(n, a, r) ==
 -----------------------------------------------------------------------------
 (* The handlers of a process *)
 
-\* The application sends its next message to p (U1). A message carries who is meant, which
-\* nobody reads: the sender's life, the receiver's life, the connection, the number in it.
+\* The application sends its next message to p (U1). A message carries fields that no handler reads:
+\* the sender's life, the receiver's life, the connection, and its number there.
 Send(n, p) ==
     /\ up[n]
     /\ n # p
@@ -198,7 +199,7 @@ Consume(n, p) ==
                                  Append(@, [from |-> a, message |-> r.buffer[k]])]
     /\ UNCHANGED <<lifeVars, said, connections, senders, closed, link>>
 
-\* The acknowledgement that is owed to p leaves (U3, U6).
+\* n sends the acknowledgement that it owes p (U3, U6).
 Acknowledge(n, p) ==
     /\ up[n]
     /\ \E a \in AddressesOf(p, receivers[n]) :
@@ -210,8 +211,8 @@ Acknowledge(n, p) ==
                         ELSE link
     /\ UNCHANGED <<lifeVars, said, connections, senders, closed, delivered>>
 
-\* An acknowledgement of s arrives at n: what has arrived there need not be kept, what is
-\* missing leaves again, and the window may open (U3, U6).
+\* An acknowledgement of s arrives at n: arrived messages need not be kept, missing ones are sent
+\* again, and the window may open (U3, U6).
 ReceiveAck(n, s) ==
     /\ up[n]
     /\ \E d \in Arriving(link[s][n], MayReorder) :
@@ -237,8 +238,8 @@ ReceiveAck(n, s) ==
                                                ![n][s] = Put(@, datagrams, MayReorder)]
     /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
 
-\* The timer: the oldest message to p not acknowledged leaves again, and if it is still behind
-\* the window, as a probe (U4, U7).
+\* The timer: n sends the oldest unacknowledged message to p again, as a probe if it is still behind
+\* the window (U4, U7).
 Retransmit(n, p) ==
     /\ Timer
     /\ up[n]
@@ -251,7 +252,7 @@ Retransmit(n, p) ==
              /\ Transmit(n, a, s, <<k>>)
     /\ UNCHANGED <<lifeVars, said, connections, receivers, closed, delivered>>
 
-\* The membership says that a process of p is gone (U9).
+\* The membership reports that a process of p is gone (U9).
 Forget(n, p) ==
     /\ up[n]
     /\ \E a \in AddressesOf(p, senders[n]) \cup AddressesOf(p, receivers[n]) :
@@ -325,7 +326,7 @@ ReceiveOldest(p, n) ==
            /\ oldest \in UnderWay(link[n][p], MayReorder)
            /\ oldest \notin UnderWay(link'[n][p], MayReorder)
 
-\* n receives from p an acknowledgement of all that has arrived there.
+\* n receives from p an acknowledgement of everything that has arrived there.
 ReceiveLatest(n, p) ==
     /\ ReceiveAck(n, p)
     /\ Address(n) \in DOMAIN receivers[p]
@@ -333,8 +334,8 @@ ReceiveLatest(n, p) ==
        IN  /\ latest \in UnderWay(link[p][n], MayReorder)
            /\ latest \notin UnderWay(link'[p][n], MayReorder)
 
-\* From n to p and back the network is fair: what is sent again and again arrives in the end.
-\* Timers fire, and the layer above takes what there is.
+\* From n to p and back the network is fair: a datagram that is sent again and again arrives in the
+\* end. Timers fire, and the layer above takes what there is.
 Fair(n, p) ==
     /\ SF_vars(ReceiveOldest(p, n))
     /\ SF_vars(ReceiveLatest(n, p))
@@ -348,13 +349,13 @@ Fairness == \A n, p \in Node : n # p => Fair(n, p)
 Spec == Init /\ [][Next]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* What is promised *)
+(* Promises *)
 
 \* A message's conversation: the lives of both ends, and the connection. The last field of a
 \* message is its number there.
 Conversation(m) == <<m[1], m[2], m[3]>>
 
-\* What n has consumed, in order, of those who call themselves a.
+\* The deliveries of n, in order, of all processes that used the address a.
 Heard(n, a) ==
     LET OfIt(x) == x.from = a
         heard == SelectSeq(delivered[n], OfIt)
@@ -362,8 +363,8 @@ Heard(n, a) ==
 
 HeardOf(n) == {delivered[n][i].from : i \in DOMAIN delivered[n]}
 
-\* What is consumed of a connection is a prefix of what was sent on it: in order, gap-free, no
-\* duplicate.
+\* The messages consumed of a connection are a prefix of those sent on it: in order, without gaps
+\* and duplicates.
 ReliableFifoUnicast ==
     \A n \in Node : \A a \in HeardOf(n) :
         LET heard == Heard(n, a)
@@ -371,8 +372,8 @@ ReliableFifoUnicast ==
               LET earlier == {j \in 1 .. i - 1 : Conversation(heard[j]) = Conversation(heard[i])}
               IN  heard[i][4] = Cardinality(earlier) + 1
 
-\* Nothing that was sent to a former life is consumed. And of a sender's address nothing of an
-\* older connection, or of a former life, once something of a later one has been.
+\* Nothing that was sent to a former life is consumed. And of a sender's address, nothing of an
+\* older connection or a former life is consumed after something of a later one.
 NothingStale ==
     \A n \in Node : \A a \in HeardOf(n) :
         LET heard == Heard(n, a)
@@ -382,8 +383,8 @@ NothingStale ==
                    \/ heard[j][1] < heard[i][1]
                    \/ (heard[j][1] = heard[i][1] /\ heard[j][3] <= heard[i][3])
 
-\* Not promised: nothing of a former life of a process is consumed once something of a later
-\* one has been, though they have different addresses.
+\* Not promised: nothing of a former life of a process is consumed after something of a later one,
+\* although they have different addresses.
 LivesInOrder ==
     \A n \in Node : \A i, j \in DOMAIN delivered[n] :
         i < j /\ delivered[n][i].from[1] = delivered[n][j].from[1]
@@ -394,13 +395,14 @@ BoundedBuffers ==
     \A n \in Node : \A a \in DOMAIN receivers[n] :
         Cardinality(DOMAIN receivers[n][a].buffer) <= Window
 
-\* A sender has at most one window of messages out that it does not know to be consumed, and
-\* a probe.
+\* A sender has at most one window of messages out that it does not know to be consumed, and a
+\* probe.
 WindowKept ==
     \A n \in Node : \A a \in DOMAIN senders[n] :
         LET s == senders[n][a] IN s.out <= s.consumed + Window + 1
 
-\* What a sender no longer keeps has arrived, unless the receiver has closed the connection.
+\* Messages that a sender no longer keeps have arrived, unless the receiver has closed the
+\* connection.
 KeptUntilArrived ==
     \A n, p \in Node :
         LET a == Address(n)
@@ -424,12 +426,13 @@ Unconsumed(n, p, c, k) ==
 \* p has closed connection c of n.
 IsClosed(p, n, c) == Address(n) \in DOMAIN closed[p] /\ closed[p][Address(n)] >= c
 
-\* What is sent is consumed in the end, unless the connection is closed: nothing is owed for ever.
+\* Every message is consumed in the end, unless the connection is closed: nothing is owed for ever.
 EventuallyConsumed ==
     \A n, p \in Node : \A c \in Talk : \A k \in Payload :
         []<>~(Unconsumed(n, p, c, k) /\ ~IsClosed(p, n, c))
 
-\* Not promised: the same, though only the receiver has closed it.
+\* Not promised: every message is consumed in the end, unless the receiver has closed the
+\* connection.
 ConsumedThoughClosed ==
     \A n, p \in Node : \A c \in Talk : \A k \in Payload : []<>~Unconsumed(n, p, c, k)
 

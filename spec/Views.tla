@@ -1,6 +1,6 @@
 ------------------------------- MODULE Views -------------------------------
 (***************************************************************************)
-(* Views, as the membership hands them to the protocols above it.          *)
+(* The views that the membership hands to the protocols above it.          *)
 (*                                                                         *)
 (* An address is <<node, incarnation>>. A view is a record of its members, *)
 (* oldest first, and of those among them that join with it. The first      *)
@@ -28,14 +28,14 @@ Ranked(addresses) ==
         nodes == SelectSeq(Ranking, InRank)
     IN  [i \in DOMAIN nodes |-> AddressOf(nodes[i])]
 
-\* The view after v: who is gone is taken out, who joins comes last.
-\* (seeds/flush.txt: V2 = M - S - L + J, bundled.)
+\* The view after v: members that are gone are taken out, joiners come last. (seeds/flush.txt: V2 =
+\* M - S - L + J, bundled.)
 Successor(v, gone, joiners) ==
     LET Stays(a) == a \notin gone
     IN  [members |-> SelectSeq(v.members, Stays) \o Ranked(joiners), joiners |-> joiners]
 
-\* The same members, but the coordinator has lost its role without crashing,
-\* as when two groups merge and the other one's coordinator is chosen.
+\* The same members, but the coordinator has lost its role without crashing, as when two groups
+\* merge and the other group's coordinator is chosen.
 Demoted(v) ==
     [members |-> Tail(v.members) \o <<Coordinator(v)>>, joiners |-> {}]
 

@@ -1,1 +1,1 @@
-"""Whole groups under faults on the simulated network, and the judge of their delivery logs."""
+"""Whole groups under faults on the simulated network, and the checks of their delivery logs."""

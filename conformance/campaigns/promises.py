@@ -1,8 +1,8 @@
-"""What a group promises its members, checked on the logs of all their lives.
+"""The promises of a group to its members, checked on the logs of all their lives.
 
-A log is what one life of a node delivered, run by run with the counter of the view, and the views
-it installed. Views are told apart by counter *and* coordinator, so the sides of a partition are
-checked each for itself.
+A log holds the deliveries of one life of a node, run by run with the counter of the view, and the
+views that it installed. Views are identified by counter *and* coordinator, so each side of a
+partition is checked on its own.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Log:
     delivered: list[Delivery]
     views: list[View]
     survives: bool = True
-    """It is up, and has not left, at the end."""
+    """The process is up at the end and has not left."""
     complete: bool = True
-    """It survives, or has left in good order: nothing that it sent may be lost."""
+    """It survives, or has left in good order: none of its messages may be lost."""
     sent: int | None = None
-    """How many messages its application has sent; None if nobody counted."""
+    """The number of messages that its application has sent; None if nobody counted."""
     from_state: bool = False
-    """It was given a state as it joined: what came before its first delivery may be in that."""
+    """It was given a state as it joined, which may contain what came before its first delivery."""
 
     @cached_property
     def by_view(self) -> dict[ViewId, list[Message]]:
-        """The deliveries in each view."""
+        """Return the deliveries in each view."""
         ids = {view.id.counter: view.id for view in self.views}
         found: dict[ViewId, list[Message]] = {view.id: [] for view in self.views}
         previous = 0
@@ -55,7 +55,7 @@ class Log:
 
 
 def logs(group: Simulator) -> list[Log]:
-    """The logs of all lives in a simulated group."""
+    """Return the logs of all lives in a simulated group."""
     found = []
     for node in group.nodes.values():
         for address, delivered, views in node.history:
@@ -69,7 +69,7 @@ def logs(group: Simulator) -> list[Log]:
 
 
 def check(found: Iterable[Log]) -> None:
-    """Check every promise; raises Broken at the first one that is not kept."""
+    """Check every promise; raise Broken at the first one that is broken."""
     found = [log for log in found if log.views]
     sent = {log.address: log.sent for log in found if log.sent is not None}
     for log in found:
@@ -81,7 +81,7 @@ def check(found: Iterable[Log]) -> None:
 
 
 def check_messages(log: Log, sent: Mapping[Address, int]) -> None:
-    """Integrity, and each sender's messages in order without gaps, from its members only."""
+    """Check Integrity, and each sender's messages: in order, without gaps, from members only."""
     last: dict[Address, int] = {}
     for view in log.views:
         for sender, seqno in log.by_view[view.id]:
@@ -98,7 +98,7 @@ def check_messages(log: Log, sent: Mapping[Address, int]) -> None:
 
 
 def check_views(found: Iterable[Log]) -> None:
-    """One view for each identifier; each life in it, and one view after the other."""
+    """Check that each identifier has one view, each life is in it, and views follow each other."""
     known: dict[ViewId, View] = {}
     for log in found:
         for view in log.views:
@@ -113,7 +113,7 @@ def check_views(found: Iterable[Log]) -> None:
 
 
 def check_order(found: list[Log]) -> None:
-    """In each view, of two members one has delivered a prefix of what the other has."""
+    """Check that in each view one of any two members has delivered a prefix of the other's."""
     for view, one, other in _sharing(found):
         for mine, theirs in zip(*_aligned(view, one, other), strict=False):
             if mine != theirs:
@@ -124,9 +124,9 @@ def check_order(found: list[Log]) -> None:
 
 
 def check_agreement(found: list[Log]) -> None:
-    """Virtual synchrony: who goes on together from a view has delivered the same in it.
+    """Check virtual synchrony: members that go on together have delivered the same in the view.
 
-    Who is in the last view of both, and survives, goes on as well.
+    Survivors in the last view of both go on as well.
     """
     following = {(log.address, old.id): new.id for log in found for old, new in pairwise(log.views)}
     for view, one, other in _sharing(found):
@@ -144,7 +144,7 @@ def check_agreement(found: list[Log]) -> None:
 
 
 def check_nothing_lost(found: Iterable[Log]) -> None:
-    """What a member has sent that survives, it has delivered; the rest is agreement."""
+    """Check that a surviving member has delivered its own messages; agreement covers the rest."""
     for log in found:
         if log.complete and log.sent is not None and not log.from_state:
             mine = sum(run.size for run, _ in log.delivered if run.sender == log.address)
@@ -153,7 +153,7 @@ def check_nothing_lost(found: Iterable[Log]) -> None:
 
 
 def check_quiet(group: Simulator) -> None:
-    """Nobody is blocked, nothing waits, nothing is kept, and all sides have one view each."""
+    """Check that nobody is blocked, nothing waits or is kept, and each side has one view."""
     for node in group.up:
         stack = node.stack
         view = stack.view
@@ -165,7 +165,7 @@ def check_quiet(group: Simulator) -> None:
         if stack.blocked or node.app.blocked:
             raise Broken(f"progress: {node.name} is blocked")
         holders = [m.node for m in view.members if group[m.node].app.transferred is not False]
-        if node.app.transferred is False and holders:  # else it died with those who had it
+        if node.app.transferred is False and holders:  # else it died with the members that had it
             raise Broken(f"state: {node.name} did not get the group's state, which {holders} have")
         waits = {
             str(member): why
@@ -201,13 +201,13 @@ def _sharing(found: list[Log]) -> Iterator[tuple[ViewId, Log, Log]]:
 
 
 def _aligned(view: ViewId, one: Log, other: Log) -> tuple[list[Message], list[Message]]:
-    """What both have delivered in a view, without what a state had for one of them."""
+    """Return both members' deliveries in a view, without those that a state had for one of them."""
     mine, theirs = one.by_view[view], other.by_view[view]
     return _behind(other, view, mine), _behind(one, view, theirs)
 
 
 def _behind(log: Log, view: ViewId, other: list[Message]) -> list[Message]:
-    """Somebody else's messages in a view, without those that the state had that `log` was given."""
+    """Return others' messages in a view, without those in the state that `log` was given."""
     first = next((v.id for v in log.views if log.by_view[v.id]), None)
     if not log.from_state or (first is not None and first.counter < view.counter):
         return other

@@ -2,8 +2,8 @@
 
     Story(seed=7, trouble="join and coordinator crashes").tell()   # raises Broken
 
-A story ends when the trouble is over, everybody left is in one view with whoever it can reach, and
-everything is delivered; then its logs are judged.
+A story ends when the trouble is over, every remaining process is in one view with all that it can
+reach, and everything is delivered; then its logs are checked.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from raincheck.impl.stack.config import StackConfig
 from .promises import Broken, check, check_quiet, logs
 
 SETTLED = 40.0
-"""Seconds of virtual time in which a group has to come to rest."""
+"""Seconds of virtual time within which a group must come to rest."""
 
 
 class Story:
-    """One seed's group, load and trouble."""
+    """The group, load and trouble of one seed."""
 
     def __init__(self, seed: int, trouble: str, members: int | None = None) -> None:
         self.lots = lots = random.Random(f"{seed} {trouble}")
@@ -45,19 +45,19 @@ class Story:
         size = members or lots.choice([3, 3, 4, 4, 5, 5, 6, 7, 8, 10])
         self.names = "abcdefghij"[:size]
         self.quiet: set[str] = set()
-        """Who leaves, and sends nothing any more."""
+        """The nodes that leave, and send nothing any more."""
         self.out: set[str] = set()
-        """Who may be found excluded at the end."""
+        """The nodes that may be found excluded at the end."""
 
     # ------------------------------------------------------------------ the story
 
     def tell(self) -> None:
-        """Play it and judge it."""
+        """Play the story and judge it."""
         self.play()
         self.judge()
 
     def play(self) -> None:
-        """Load, trouble in the middle, and time to come to rest."""
+        """Play the load, the trouble in the middle, and the time to come to rest."""
         group, names, lots = self.group, self.names, self.lots
         group.start(*names, founders=lots.random() < 0.5)
         group.run_until(lambda: group.in_one_view(*names), 30)
@@ -74,7 +74,7 @@ class Story:
         group.run(2.0)
 
     def judge(self) -> None:
-        """Raise Broken if a promise was not kept."""
+        """Raise Broken if a promise was broken."""
         group = self.group
         check(logs(group))
         check_quiet(group)
@@ -89,7 +89,7 @@ class Story:
             raise Broken("progress: nobody has delivered anything")
 
     def _application(self) -> Application:
-        """One with a state of some size, and a block() that may take its time."""
+        """Return an application with a state of some size, and a block() that may take its time."""
         lots = self.lots
         app = Application(padding=lots.choice([0, 10_000, 300_000]))
         app.block_takes = lambda: lots.choice([0.0, 0.0, 0.001, 0.1])
@@ -110,14 +110,14 @@ class Story:
         if node.up and node.stack.status == "member" and name not in self.quiet:
             self.group.send(name, [b"%s" % name.encode()] * self.lots.choice([1, 1, 3, 20, 200]))
 
-    # ------------------------------------------------------------------ what may happen
+    # ------------------------------------------------------------------ the possible troubles
 
     def soon(self, what: Callable[[], None], rounds: float = 12.0) -> None:
-        """Do it at a random moment of the next few rounds of messages: amid a view change."""
+        """Do it at a random moment of the next few rounds of messages, amid a view change."""
         self.group.after(self.lots.random() * rounds * self.latest, what)
 
     def members(self) -> list[str]:
-        """The names of the present view, in its order, as the last of the nodes sees it."""
+        """Return the names of the present view, in its order, as the last of the nodes sees it."""
         node = self.group.up[-1]
         if node.stack.view is None:
             node = self.group.up[0]
@@ -125,21 +125,21 @@ class Story:
         return [m.node for m in view.members if self.group[m.node].up] if view else []
 
     def coordinator(self) -> str:
-        """Who coordinates."""
+        """Return the coordinator's name."""
         return self.members()[0]
 
     def another(self) -> str:
-        """Some member that does not coordinate."""
+        """Return some member that does not coordinate."""
         members = self.members()
         return self.lots.choice(members[1:] or members)
 
     def crash(self, name: str) -> None:
-        """End its process, if that leaves two others."""
+        """End its process if that leaves two others."""
         if self.group[name].up and len(self.group.up) > 2:
             self.group.crash(name)
 
     def half_heard(self, name: str) -> None:
-        """From now on only some of the others hear of that member."""
+        """From now on let only some of the others hear of that member."""
         others = [other for other in self.names if other != name]
         for deaf in self.lots.sample(others, self.lots.randint(1, len(others) - 1)):
             self.group.links[name, deaf] = Link(loss=1.0)
@@ -273,7 +273,7 @@ def _slow_application(story: Story) -> None:
 
 
 def _one_way(story: Story) -> None:
-    """One member does not hear another one; who is excluded for it is not promised."""
+    """One member does not hear another one; that nobody is excluded for it is not promised."""
     group, (one, other) = story.group, story.lots.sample(story.names, 2)
     group.links[one, other] = Link(loss=1.0)
     if story.lots.random() < 0.5:
@@ -324,7 +324,7 @@ TROUBLES: Mapping[str, Callable[[Story], None]] = {
     "halves": lambda story: story.split(2),
     "quarters": lambda story: story.split(4),
 }
-"""What can happen in the middle of a story."""
+"""The kinds of trouble in the middle of a story."""
 
 
 def campaign(
@@ -334,7 +334,7 @@ def campaign(
     *,
     enough: int | None = None,
 ) -> dict[int, str]:
-    """Tell a story for each seed; return what broke, by seed, and stop once that is `enough`."""
+    """Tell a story for each seed; return the broken ones by seed; stop when there are `enough`."""
     broken: dict[int, str] = {}
     for seed in seeds:
         if len(broken) == enough:

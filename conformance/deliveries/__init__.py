@@ -1,1 +1,1 @@
-"""Delivery logs of any group communication system, and what they must not show."""
+"""Delivery logs of any group communication system, and the properties that they must have."""

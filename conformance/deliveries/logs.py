@@ -1,7 +1,7 @@
-"""Delivery logs of any group communication system: what black-box checking reads.
+"""Delivery logs of any group communication system: the input of black-box checking.
 
-One row per delivery; JSON Lines, CSV or Parquet; any number of files, rows in any order. What is
-not a row is put aside with its line and the reason, as with traces.
+A log has one row per delivery, in JSON Lines, CSV or Parquet; any number of files, rows in any
+order. Lines that are not rows are quarantined with their number and the reason, as with traces.
 """
 
 import csv
@@ -21,7 +21,7 @@ MAX_LINE = 1 << 20
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
-    """One row; `event` says of what kind."""
+    """One row; `event` names its kind."""
 
     member: str
     position: Natural = 0
@@ -44,12 +44,12 @@ _decoder = msgspec.json.Decoder(_Json)
 
 
 def delivery_files(paths: Iterable[Path]) -> list[Path]:
-    """Each file given and each log in each folder given, sorted, once."""
+    """Return each file given and each log in each folder given, sorted, once."""
     return files_in(paths, SUFFIXES, "delivery log", "name the folder with the logs")
 
 
 def read_rows(path: Path, report: Report) -> Iterator[Row]:
-    """Yield the file's rows; report each line that is none, and an empty file."""
+    """Yield the file's rows; report each line that is not a row, and an empty file."""
     reader = {".csv": _csv, ".parquet": _parquet}.get(path.suffix, _jsonl)
     empty = True
 

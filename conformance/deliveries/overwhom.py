@@ -1,4 +1,4 @@
-"""Over how many members, views and messages each property of delivery logs can be judged.
+"""The members, views and messages over which each property of delivery logs can be judged.
 
 The SQL twin is in `spark/queries.py`.
 """
@@ -10,7 +10,7 @@ from .sortedlog import SortedLog, groups_of
 
 
 def over_all(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> dict[str, Judged]:
-    """Over how many members, views and messages each property can be judged."""
+    """Return over how many members, views and messages each property can be judged."""
     rows = [(member, view, key) for member in log.members for _, view, key in log.delivered[member]]
     alone = _over(rows)
     sent = [row for row in rows if log.sent.get(row[2], (0, 0))[1]]
@@ -35,7 +35,7 @@ def _over(rows: list[tuple[str, int, Message]]) -> Judged:
 
 
 def _over_senders(log: SortedLog, senders: set[str]) -> Judged:
-    """Members that delivered several messages of one of those senders, and these messages."""
+    """Count members that delivered several messages of one of those senders, and these messages."""
     several = {
         (member, sender)
         for member in log.members
@@ -53,7 +53,7 @@ def _over_senders(log: SortedLog, senders: set[str]) -> Judged:
 
 
 def _over_changes(log: SortedLog) -> Judged:
-    """Messages that two members delivered, at least one of which went from view to view."""
+    """Count messages that two members delivered, at least one of which changed views."""
     where: dict[Message, set[str]] = defaultdict(set)
     for member in log.members:
         for _, _, key in log.firm[member]:
@@ -71,7 +71,7 @@ def _over_changes(log: SortedLog) -> Judged:
 
 
 def _over_groups(log: SortedLog) -> tuple[Judged, Judged]:
-    """Views from which two members or more went on together, without and with the last ones."""
+    """Count views from which several members went on together, without and with the last ones."""
     groups, sets = groups_of(log)
     found: list[Judged] = []
     for least in (0, -1):

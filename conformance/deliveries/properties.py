@@ -1,18 +1,18 @@
-"""Black-box checking of delivery logs: what any totally ordered multicast promises.
+"""Black-box checking of delivery logs: the promises of any totally ordered multicast.
 
-Law of this file: it says what each property means and which witness is the smallest; the Spark
-engine (`spark/properties.py`) answers the same questions in SQL and hands its answers to the same
-`judged`, and a test holds the two against each other.
+The law of this file: it defines each property and its smallest witness. The Spark engine
+(`spark/properties.py`) answers the same questions in SQL and passes its answers to the same
+`judged`, and a test compares the two.
 
 A message is (sender, id). Members that went on from a view to the same next one are its survivors;
-those that end in a view count as its survivors if they are not known to have crashed.
-`total_order` and `virtual_synchrony` (a message is delivered in one and the same view) speak of
-what a member delivered to the end of its log, or, if it is known to have crashed, in the views that
-it went on from; `uniform_total_order` of all that anybody delivered. `sending_view`: a message is
+members whose log ends in a view count as its survivors if they are not known to have crashed.
+`total_order` and `virtual_synchrony` (a message is delivered in one and the same view) cover a
+member's deliveries to the end of its log, or, if it is known to have crashed, in the views from
+which it went on; `uniform_total_order` covers all deliveries. `sending_view`: a message is
 delivered in the view in which its sender was when it sent it.
 
-Each property says over how many members, views and messages it was judged. Where nothing was there
-that could have broken it, it is inconclusive.
+Each property states over how many members, views and messages it was judged. A property that
+nothing in the log could have broken is inconclusive.
 """
 
 from collections.abc import Iterable, Mapping
@@ -40,7 +40,7 @@ NAMES = (
     "sending_view",
 )
 ON_DEMAND = frozenset({"uniform_total_order", "sending_view"})
-"""Stronger than most systems promise, ours included: judged only where they are asked for."""
+"""Stronger than most systems promise, ours included: judged only on request."""
 NOBODY = {
     "total_order": "no two members have both delivered the same two messages",
     "agreement": "no two members went on together from a view in which a message was delivered",
@@ -53,21 +53,21 @@ NOBODY = {
     "uniform_total_order": "no two members have both delivered the same two messages",
     "sending_view": "no message was delivered of which the log says in which view it was sent",
 }
-"""Why nothing can be said where nobody was there to be judged by."""
+"""The reason why a property is inconclusive when there was nobody to judge."""
 NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
-"""What missing records alone could make look violated."""
+"""The properties that missing records alone could make look violated."""
 
 
 LAST = "agreement, last views"
 
 
 def counts(members: int, views: int, messages: int) -> Judged:
-    """Over how many of each something is judged."""
+    """Return the numbers over which something is judged."""
     return {"members": members, "views": views, "messages": messages}
 
 
 class Facts(msgspec.Struct, kw_only=True):
-    """What the log is like, apart from the properties."""
+    """Facts about the log, apart from the properties."""
 
     rows: int = 0
     members: int = 0
@@ -77,27 +77,28 @@ class Facts(msgspec.Struct, kw_only=True):
     holes: list[str] = []
     """Members whose positions are not 1, 2, 3 …"""
     unordered: str = ""
-    """A sender whose order nobody knows: no send log and ids that are no numbers."""
+    """A sender whose order is unknown: it has no send log, and its ids are not numbers."""
     open_end: bool = False
-    """Somebody's log may go on behind its last row."""
+    """Some log may continue after its last row."""
     counted: bool = True
     """Some sender's ids are numbers."""
 
 
 class Answers(NamedTuple):
-    """The smallest witness against each property, where there is one."""
+    """The smallest witness against each property, if there is one."""
 
     facts: Facts
     witnesses: Mapping[str, Witness]
     loose: Witness | None
     """A difference in the last view, which is a violation only if the logs are complete."""
     judged: Mapping[str, Judged]
-    """Over how many members, views and messages each property can be judged; `agreement` without
-    the members' last views, `LAST` with them."""
+    """The members, views and messages over which each property can be judged; `agreement` without
+    the members' last views, `LAST` with them.
+    """
 
 
 class LogVerdict(msgspec.Struct, kw_only=True):
-    """What was found out about the logs of one system."""
+    """The verdict on the logs of one system."""
 
     facts: Facts
     properties: list[Promise]
@@ -107,7 +108,7 @@ class LogVerdict(msgspec.Struct, kw_only=True):
 def judged(
     answers: Answers, problems: list[Problem], names: Iterable[str], complete: bool
 ) -> LogVerdict:
-    """Turn witnesses into verdicts; both engines end here."""
+    """Return the verdicts that follow from the witnesses; both engines end here."""
     facts, chosen = answers.facts, list(names)
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
@@ -145,7 +146,7 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
 
 
 def _missing(facts: Facts, problems: bool) -> str:
-    """Why the log may not be all of it."""
+    """Return why the log may be incomplete, "" if it is complete."""
     if facts.holes:
         return f"positions are missing or doubled in the log of {facts.holes[0]}"
     if problems:
@@ -156,7 +157,7 @@ def _missing(facts: Facts, problems: bool) -> str:
 
 
 def _unasked(name: str, facts: Facts, judged: Judged) -> str:
-    """Why this log could not have broken that property."""
+    """Return why this log could not have broken that property, "" if it could."""
     if name == "no_creation" and not facts.sends:
         return "there is no send log"
     if name in ("virtual_synchrony", "sending_view") and not facts.views:
@@ -173,10 +174,10 @@ def _unasked(name: str, facts: Facts, judged: Judged) -> str:
 
 
 def order_witness(p: str, q: str, first: Message, second: Message) -> Witness:
-    """Two members and two messages that p delivered in this order and q in the other."""
+    """Return the witness that p delivered two messages in this order and q in the other."""
     return {"members": [p, q], "messages": [list(first), list(second)]}
 
 
 def agreement_witness(view: int, key: Message, has: str, lacks: str) -> Witness:
-    """A message that one survivor of the view delivered in it and another did not."""
+    """Return the witness that one survivor delivered a message in the view and another did not."""
     return {"view": view, "messages": [list(key)], "members": [has, lacks]}

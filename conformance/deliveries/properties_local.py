@@ -1,6 +1,6 @@
 """Black-box checking of delivery logs, local engine: plain Python, one pass per property.
 
-The oracle for `spark/properties.py`. What the properties mean stands in `properties.py`.
+It is the oracle for `spark/properties.py`. The properties are defined in `properties.py`.
 """
 
 from collections import defaultdict
@@ -83,7 +83,7 @@ def answer(rows: Iterable[Row]) -> Answers:
 
 
 def is_number(message: str) -> bool:
-    """Whether an id counts its sender's messages; the SQL twin is `^[0-9]{1,18}$`."""
+    """Tell whether an id counts its sender's messages; the SQL twin is `^[0-9]{1,18}$`."""
     return message.isascii() and message.isdigit() and len(message) <= 18
 
 
@@ -109,10 +109,10 @@ def _inversions(
 def _total_order(
     log: SortedLog, delivered: Mapping[str, Deliveries], first: Mapping[str, dict[Message, int]]
 ) -> tuple[Judged, Witness | None]:
-    """One pass against the fullest log; only members with more than it pair by pair.
+    """Compare all with the fullest log in one pass; only members with more than it pair by pair.
 
-    With it: over how many members, views and messages; two members with less than two messages in
-    common have no order that could differ.
+    Also count members, views and messages; two members with fewer than two messages in common have
+    no order that could differ.
     """
     members = [member for member in log.members if first[member]]
     if len(members) < 2:
@@ -147,7 +147,7 @@ def _total_order(
 
 
 def _agreement(log: SortedLog) -> tuple[Witness | None, Witness | None]:
-    """Survivors of a view delivered the same in it: (certain difference, one in a last view)."""
+    """Compare survivors' deliveries in a view: (certain difference, one in a last view)."""
     groups, sets = groups_of(log)
     certain: list[tuple[int, Message, int]] = []
     last: list[tuple[int, Message, int]] = []
@@ -198,7 +198,7 @@ def _created(log: SortedLog) -> Witness | None:
 
 
 def _fifo(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> Witness | None:
-    """By the send log where it has all of a sender's messages, else by numbers."""
+    """Judge by the send log if it has all of a sender's messages, otherwise by numbers."""
     found = []
     for member in log.members:
         before: dict[str, tuple[int, Message]] = {}
@@ -221,7 +221,7 @@ def _fifo(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> Witness
 
 
 def _views_differ(log: SortedLog) -> Witness | None:
-    """A message is delivered in one view only, by all while they certainly took part."""
+    """Find a message that members which certainly took part delivered in different views."""
     views: dict[Message, dict[int, str]] = defaultdict(dict)
     for member in log.members:
         for _, view, key in log.firm[member]:
@@ -236,7 +236,7 @@ def _views_differ(log: SortedLog) -> Witness | None:
 
 
 def _sent_elsewhere(log: SortedLog) -> Witness | None:
-    """A message is delivered in the view in which it was sent, where that is known."""
+    """Find a message delivered outside the view in which it was sent, where that is known."""
     late = [
         (key, view, member)
         for member in log.members
@@ -250,7 +250,7 @@ def _sent_elsewhere(log: SortedLog) -> Witness | None:
 
 
 def _gap(log: SortedLog, counted: dict[str, bool]) -> Witness | None:
-    """Between the first and the last number that a member delivered of a sender none is missing."""
+    """Find a number missing between the first and the last that a member delivered of a sender."""
     for member in log.members:
         numbers: dict[str, list[int]] = defaultdict(list)
         for sender, message in log.first[member]:

@@ -1,4 +1,4 @@
-"""The rows of delivery logs, sorted out by member; and who went on from which view together."""
+"""The rows of delivery logs by member, and the members that went on together from a view."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ Deliveries = list[tuple[int, int, Message]]
 
 
 class SortedLog:
-    """The rows, sorted out by member."""
+    """The rows, grouped by member."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
         self.delivered: dict[str, Deliveries] = defaultdict(list)
@@ -42,8 +42,7 @@ class SortedLog:
         self.members = sorted(set(self.delivered) | set(self.visited))
         self.first = self._first(self.delivered)
         self.firm = {member: self._firm(member) for member in self.members}
-        """What each delivered while it certainly took part: not what a crashed one delivered in its
-        last view."""
+        """Each member's deliveries, for a crashed one without those in its last view."""
         self.firm_first = self._first(self.firm)
 
     def _first(self, delivered: Mapping[str, Deliveries]) -> dict[str, dict[Message, int]]:
@@ -62,9 +61,9 @@ class SortedLog:
 
 
 Groups = dict[tuple[int, int], list[str]]
-"""Who went on from a view to which next one; -1 stands for the end of the log."""
+"""The members that went on from a view to each next one; -1 stands for the end of the log."""
 Sets = dict[tuple[str, int], set[Message]]
-"""What each member delivered in each view."""
+"""The deliveries of each member in each view."""
 
 
 def groups_of(log: SortedLog) -> tuple[Groups, Sets]:

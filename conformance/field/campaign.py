@@ -1,7 +1,7 @@
 """The frame of `raincheck run`: many runs of real processes under faults, each from a seed.
 
-The plan of the faults comes from the seed; what the operating system makes of it differs from run
-to run, so the same seed meets the same faults, not the same schedule.
+The seed determines the plan of the faults; the operating system's schedule differs from run to run.
+So the same seed repeats the faults, not the schedule.
 """
 
 import argparse
@@ -27,21 +27,21 @@ from .telling import SMALLEST
 
 
 class JudgedRun(Protocol):
-    """A run and what was found out about it."""
+    """A run and the findings about it."""
 
     @property
     def record(self) -> RunRecord[Any, Any]:
-        """What happened in it."""
+        """Return the record of the run."""
 
     def result(self, again: str) -> Result:
-        """The run as one result; `again` is the command that repeats it."""
+        """Return the run as one result; `again` is the command that repeats it."""
 
 
 AnyJudged = TypeVar("AnyJudged", bound=JudgedRun)
 
 
 class Campaign(ABC, Generic[AnyJudged]):
-    """One call of `raincheck run`; UsageError if its arguments cannot be run."""
+    """One call of `raincheck run`; raise UsageError if its arguments cannot be run."""
 
     def __init__(self, args: argparse.Namespace, ui: Ui) -> None:
         self.args = args
@@ -49,34 +49,34 @@ class Campaign(ABC, Generic[AnyJudged]):
 
     @abstractmethod
     def options(self, which: list[str]) -> list[str]:
-        """The options that ask for the same again, among them those that say which runs."""
+        """Return the options that repeat the campaign, including those that select the runs."""
 
     @abstractmethod
     def dry(self) -> None:
-        """Say what would be started and what would be done to it; make nothing."""
+        """Print what would be started and which faults it would meet; start nothing."""
 
     @abstractmethod
     def judged(self, seed: int) -> AnyJudged:
-        """Do one run, and check what it did."""
+        """Do one run, and check it."""
 
     @abstractmethod
     def results(self, runs: list[AnyJudged], again: dict[int, str]) -> tuple[Result, ...]:
-        """What all runs say together; `again` has the command for each seed."""
+        """Return the results of all runs together; `again` has the command for each seed."""
 
     @abstractmethod
     def asked(self) -> object:
-        """The settings of all runs, for `settings.json`."""
+        """Return the settings of all runs, for `settings.json`."""
 
     def seen(self, _judged: AnyJudged) -> str:
-        """What the line on a run says beside its verdict."""
+        """Return what the line about a run shows beside its verdict."""
         return ""
 
     def progress(self) -> AbstractContextManager[Steps | None]:
-        """What shows how far it has come, if anything does."""
+        """Return the display of the progress, if there is one."""
         return self.ui.progress(self.args.runs if self.args.soak is None else None, "runs")
 
     def run(self) -> Outcome:
-        """Run as often as asked, check what was done, and leave the evidence in `--out`."""
+        """Run as often as requested, check each run, and leave the evidence in `--out`."""
         args = self.args
         again = self._command(args.seed, args.runs, args.soak)
         if args.dry_run:
@@ -103,7 +103,7 @@ class Campaign(ABC, Generic[AnyJudged]):
         return outcome
 
     def _seeds(self) -> Iterator[int]:
-        """One for each run: so many as were asked for, or until the time of a soak is over."""
+        """Yield a seed for each run: as many as requested, or until the time of a soak is over."""
         args = self.args
         if args.soak is None:
             return iter(range(args.seed, args.seed + args.runs))
@@ -117,14 +117,14 @@ class Campaign(ABC, Generic[AnyJudged]):
         return shlex.join(["raincheck", "run", *self.options(which)])
 
     def _tell(self, judged: AnyJudged, again: str) -> None:
-        """One line while the runs go on; the results tell the rest."""
+        """Print one line while the runs go on; the results contain the rest."""
         result = judged.result(again)
         sign, _ = mark_of(result)
         if result.verdict != HOLDS or self.ui.json:
             self.ui.say(f"{sign} {result.name}: {result.verdict}{self.seen(judged)}")
 
     def _write(self, evidence: Evidence, runs: list[AnyJudged]) -> None:
-        """What the harness did, beside the traces: the settings, and one line for each act."""
+        """Write the harness's records beside the traces: the settings, and one line per act."""
         evidence.write_json("settings.json", self.asked())
         lines = [
             json.dumps({"run": judged.record.run, **act}) + "\n"
@@ -137,7 +137,7 @@ class Campaign(ABC, Generic[AnyJudged]):
 
 
 def check_counts(args: argparse.Namespace, largest: int) -> None:
-    """UsageError if messages have no possible size, or if there would be no run."""
+    """Raise UsageError if messages have no possible size, or if there would be no run."""
     if not SMALLEST <= args.size <= largest:
         raise UsageError(f"--size is {args.size}: choose from {SMALLEST} to {largest} bytes.")
     if args.seconds is not None and not 0 < args.seconds < 1e6:
@@ -150,7 +150,7 @@ def check_counts(args: argparse.Namespace, largest: int) -> None:
 
 @contextlib.contextmanager
 def keeping(folder: Path) -> Iterator[None]:
-    """Turn what the file system refuses to a run into a sentence."""
+    """Turn an error of the file system during a run into a sentence."""
     try:
         yield
     except OSError as problem:

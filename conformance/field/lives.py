@@ -1,6 +1,6 @@
 """The processes of a run, as the harness sees them: started, heard, signalled, ended.
 
-Law of this file: every child has a process group of its own, and none outlives `Lives.kill_all`.
+The law of this file: every child has its own process group, and none outlives `Lives.kill_all`.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _LINE = 1 << 20  # bytes of one line of a process
 
 
 class RunFailed(Exception):
-    """The run cannot go on; the sentence says why."""
+    """The run cannot go on; the sentence gives the reason."""
 
 
 @dataclass(eq=False, slots=True)
@@ -34,19 +34,19 @@ class Life:
     incarnation: int
     process: asyncio.subprocess.Process
     errors: Path
-    """Where its stderr goes."""
+    """The file for its stderr."""
     bind: str = ""
-    """Where it listens; empty until it has joined."""
+    """The address where it listens; empty until it has joined."""
     ending: str = ""
-    """Why it is to end, once it is: "crash", "leave", "excluded" or, with the run, "end"."""
+    """Why it is to end: "crash", "leave", "excluded" or, with the run, "end"; empty before."""
     code: int | None = None
     sent: int = 0
     stopped: bool = False
     """Whether it sends no more."""
     wrong: str = ""
-    """What it delivered with other contents than were sent, in a sentence."""
+    """A sentence on a delivery with other contents than were sent."""
     sentence: str = ""
-    """What it said last of what went wrong."""
+    """Its last sentence about an error."""
     status: dict[str, Any] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     trace_failed: str = ""
@@ -54,16 +54,16 @@ class Life:
 
     @property
     def address(self) -> str:
-        """Its name and incarnation."""
+        """Return its name and incarnation."""
         return f"{self.name}.{self.incarnation}"
 
     @property
     def running(self) -> bool:
-        """Whether it is in the group, or on its way into it, and to stay there."""
+        """Tell whether it is in the group, or on its way into it, and to stay there."""
         return self.code is None and not self.ending
 
     def tell(self, word: str) -> None:
-        """Send it a line; one that has gone hears nothing."""
+        """Send it a line; a process that has gone hears nothing."""
         assert self.process.stdin is not None
         with suppress(OSError, RuntimeError):
             self.process.stdin.write(f"{word}\n".encode())
@@ -75,7 +75,7 @@ class Life:
                 os.killpg(self.process.pid, number)
 
     def heard(self, event: dict[str, Any]) -> None:
-        """Take in what every process may tell."""
+        """Take in a message of the kinds common to all processes."""
         match event["event"]:
             case "open":
                 self.bind = event["bind"]
@@ -95,10 +95,10 @@ AnyLife = TypeVar("AnyLife", bound=Life)
 
 
 class Lives(ABC, Generic[AnyLife]):
-    """All processes of a run, in the order of their starts."""
+    """All processes of a run, in the order in which they were started."""
 
     module: str
-    """What a process runs: `python -m` this."""
+    """The module that a process runs: `python -m` this."""
     kind: type[AnyLife]
 
     def __init__(self, folder: Path) -> None:
@@ -110,17 +110,17 @@ class Lives(ABC, Generic[AnyLife]):
 
     @property
     def running(self) -> list[AnyLife]:
-        """Those that are to be members at the end."""
+        """Return those that are to be members at the end."""
         return [member for member in self.all if member.running]
 
     def lives(self, name: str) -> int:
-        """How many processes that name has had."""
+        """Return how many processes that name has had."""
         return sum(member.name == name for member in self.all)
 
     async def start(
         self, name: str, options: Mapping[str, object], incarnation: int | None = None
     ) -> AnyLife:
-        """Start the next process of that name; its incarnation counts them, unless it is given."""
+        """Start the next process of that name; by default its incarnation counts them."""
         lives = self.lives(name)
         incarnation = lives if incarnation is None else incarnation
         errors = self._folder / f"{name}.{lives}.stderr"
@@ -155,7 +155,7 @@ class Lives(ABC, Generic[AnyLife]):
         *,
         missing: Callable[[], str] = str,
     ) -> None:
-        """Wait for a condition; RunFailed if it takes too long or a member dies unasked."""
+        """Wait for a condition; raise RunFailed if it takes too long or a member dies unasked."""
         try:
             async with asyncio.timeout(seconds):
                 while True:
@@ -195,17 +195,17 @@ class Lives(ABC, Generic[AnyLife]):
         self._changed.set()
 
     def told(self, member: AnyLife, event: dict[str, Any]) -> None:
-        """A process has told something: for who shows it."""
+        """Called when a process has reported something, for a display."""
 
     def ended(self, member: AnyLife) -> None:
-        """A process has ended: for who shows it."""
+        """Called when a process has ended, for a display."""
 
     @abstractmethod
     def asked_for(self, member: AnyLife) -> bool:
-        """Whether the member ended as it was to."""
+        """Tell whether the member ended as it was asked to."""
 
     def _judge_end(self, member: AnyLife) -> None:
-        """An end that nobody asked for ends the run."""
+        """End the run if the process ended unasked."""
         if member.ending == "crash" or member.ending == "end" or self.asked_for(member):
             return
         said = member.sentence or last_line(member.errors) or "it said nothing"
@@ -219,7 +219,7 @@ class Lives(ABC, Generic[AnyLife]):
 
 
 def command_of(module: str, options: Mapping[str, object]) -> list[str]:
-    """The command line of a process."""
+    """Return the command line of a process."""
     command = [sys.executable, "-m", module]
     for name, value in options.items():
         if value not in ("", None):
@@ -228,14 +228,14 @@ def command_of(module: str, options: Mapping[str, object]) -> list[str]:
 
 
 def how(code: int | None) -> str:
-    """An exit code in words."""
+    """Return an exit code in words."""
     if code is not None and code < 0:
         return f"by signal {signal.Signals(-code).name}"
     return f"with exit code {code}"
 
 
 def last_line(path: Path) -> str:
-    """The last line of a file that may not be there."""
+    """Return the last line of a file that may not exist."""
     try:
         lines: Sequence[str] = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

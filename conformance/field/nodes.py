@@ -1,7 +1,7 @@
-"""What the member processes of all runs have in common: options, orders, and how they end.
+"""The common part of the member processes of all runs: options, orders, and how they end.
 
-They are steered by lines on their standard input (the end of the input means that the harness is
-gone, and ends the process), and tell what happens as JSON lines on their standard output.
+Lines on standard input steer them (its end means that the harness is gone, and ends the process).
+They report as JSON lines on standard output.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from .telling import EXCLUDED, LEFT, ORPHAN, SETUP, STUCK, tell
 
 
 def parser_of(module: str, group: str) -> argparse.ArgumentParser:
-    """The options that members of every kind have; the caller adds its own."""
+    """Return a parser with the options of all members; the caller adds its own."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {module}",
         description=f"One member of a {group} under test, steered through standard input.",
@@ -48,7 +48,7 @@ def damage_of(text: str) -> Damage:
 
 
 async def orders() -> AsyncIterator[list[str]]:
-    """The harness's lines, in words; when it is gone, this process ends."""
+    """Yield the harness's lines, split into words; the process ends when the harness is gone."""
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -63,14 +63,14 @@ def live(
     work: Callable[[argparse.Namespace], Coroutine[Any, Any, None]],
     excluding: tuple[type[RaincheckError], ...] = (NotMember,),
 ) -> int:
-    """Do a member's work, and tell why it ended if not as it was to.
+    """Do a member's work, and report why it ended if it ended unasked.
 
-    `excluding` are the errors of one whom the group goes on without. Returns one of the exit codes
+    `excluding` are the errors of a member that the group has excluded. Return one of the exit codes
     of `telling.py`.
     """
-    # Warnings are expected under faults; anything on stderr is a defect.
+    # Faults cause warnings; anything on stderr is a defect.
     logging.basicConfig(filename=args.log, level=logging.WARNING, format="%(message)s")
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the harness's affair
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the harness handles Ctrl-C
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)  # until there is somebody to answer it
     try:
         asyncio.run(work(args))

@@ -1,4 +1,4 @@
-"""What the records of all runs have in common, and the files that members cannot finish."""
+"""The common part of the records of all runs, and the files that members cannot finish."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -13,29 +13,29 @@ AnyPlan = TypeVar("AnyPlan")
 
 @dataclass(slots=True)
 class RunRecord(Generic[AnyPlan, AnyLife]):
-    """What happened in one run, apart from what the traces say."""
+    """The record of one run, apart from the traces."""
 
     run: str
     seed: int
     plan: AnyPlan
     done: list[dict[str, Any]] = field(default_factory=list)
-    """Everything the harness did, in order."""
+    """All acts of the harness, in order."""
     lives: list[AnyLife] = field(default_factory=list)
     failure: str = ""
     """Why the run did not come to its end."""
     defects: list[str] = field(default_factory=list)
-    """What members said on stderr, contents that were wrong, traces that stopped."""
+    """Lines of members on stderr, wrong contents, traces that stopped."""
     seconds: float = 0.0
 
     def faults(self) -> dict[str, int]:
-        """How often each kind of process fault was done."""
+        """Return how often each kind of process fault was done."""
         counts: dict[str, int] = {}
         for each in self.done:
             counts[each["kind"]] = counts.get(each["kind"], 0) + 1
         return counts
 
     def gather_defects(self) -> None:
-        """Note what was wrong with each life."""
+        """Note the defects of each life."""
         for member in self.lives:
             if member.wrong or member.trace_failed:
                 self.defects.append(member.wrong or member.trace_failed)
@@ -43,7 +43,7 @@ class RunRecord(Generic[AnyPlan, AnyLife]):
                 self.defects.append(f"{member.address} wrote to stderr: {said}")
 
     def write_crashes(self, folder: Path, killed: Iterable[tuple[str, int]]) -> None:
-        """Say among the traces who was killed, by names and incarnations."""
+        """Record among the traces which processes were killed, by names and incarnations."""
         crashes = [
             {"kind": "crash", "run": self.run, "node": node, "incarnation": incarnation}
             for node, incarnation in killed
@@ -58,7 +58,7 @@ def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
 
 
 def cut_last_line(path: Path) -> None:
-    """Cut a line that a kill left unfinished: what it would have told had not left the process."""
+    """Cut a line that a kill left unfinished: nothing that depends on it had left the process."""
     if path.is_file():
         with path.open("rb+") as file:
             file.truncate(file.read().rfind(b"\n") + 1)

@@ -1,7 +1,7 @@
-"""What driving a run of real processes consists of, whatever they are members of.
+"""The driver of a run of real processes, independent of the group that they form.
 
-Law of every run: it waits for conditions, each with a deadline, and never for time alone, except
-where the passing of time is what a fault consists of.
+The law of every run: it waits for conditions, each with a deadline, and never for time alone,
+except where a fault consists in the passing of time.
 """
 
 import asyncio
@@ -19,18 +19,18 @@ AnyRecord = TypeVar("AnyRecord", bound=RunRecord[Any, Any])
 
 
 class Run(ABC, Generic[AnyRecord, AnyLife]):
-    """Drives one run; `record` is filled in whatever happens."""
+    """Drives one run; `record` is filled in, even if the run fails."""
 
     members: Lives[AnyLife]
     asked_by: tuple[int, ...] = (signal.SIGUSR1,)
-    """The signals that make a member say what it waits for."""
+    """The signals at which a member says for what it waits."""
 
     def __init__(self, record: AnyRecord, folder: Path, *kept: str) -> None:
-        """`kept` are the folders, below that one, into which the members write their records."""
+        """`kept` are the folders, below `folder`, for the members' records."""
         self.record = record
         self.folder = folder
         self.home = folder / "members" / record.run
-        """Where the processes keep what is their own."""
+        """The folder of the processes' own files."""
         self._began = time.monotonic()
         self._load_began = 0.0
         self._later: set[asyncio.Task[None]] = set()
@@ -59,7 +59,7 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
 
     @abstractmethod
     async def _start(self) -> None:
-        """Form the group, and put the load on."""
+        """Form the group, and start the load."""
 
     @abstractmethod
     async def _do(self, fault: Any) -> None:
@@ -67,15 +67,15 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
 
     @abstractmethod
     async def _end(self) -> None:
-        """Wait until the load is over and everything has got everywhere; end in order."""
+        """Wait until the load is over and everything has arrived everywhere; end in order."""
 
     @abstractmethod
     async def _gather(self) -> None:
-        """Gather what is left behind, now that every process has ended."""
+        """Gather the files that are left, after every process has ended."""
 
     @abstractmethod
     def _waits(self, member: AnyLife) -> str:
-        """What a member that was asked said of itself: how it is, whom it waits for."""
+        """Return a member's answer: its state, and for whom it waits."""
 
     def _meanwhile(self, act: Coroutine[Any, Any, None]) -> None:
         """Do something while the run goes on."""
@@ -86,9 +86,10 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
         await asyncio.sleep(max(0.0, self._load_began + seconds - time.monotonic()))
 
     async def _whom(self) -> str:
-        """Ask the members what they wait for."""
+        """Ask the members for what they wait."""
         running = self.members.running
-        # Whoever has not opened its sockets does not know the signal yet, and would die of it.
+        # A process that has not opened its sockets does not handle the signal yet, and would die of
+        # it.
         for member in (each for each in running if each.bind):
             for number in self.asked_by:
                 member.signal(number)
@@ -99,9 +100,9 @@ class Run(ABC, Generic[AnyRecord, AnyLife]):
         return "".join(f"; {self._waits(member)}" for member in running)
 
     def _now(self) -> float:
-        """Seconds since the run began."""
+        """Return the seconds since the run began."""
         return time.monotonic() - self._began
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
-        """Something is done to somebody."""
+        """Note an act on a process."""
         self.record.done.append({"kind": kind, "who": who, "at": round(self._now(), 3), **facts})

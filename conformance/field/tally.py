@@ -1,4 +1,4 @@
-"""What every harness does with verdicts: the worst one counts, findings in words, runs counted."""
+"""The summary of verdicts: the worst one counts, findings in words, runs counted."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ _ORDER = (HOLDS, INCONCLUSIVE, VIOLATED)
 
 
 class Counting(Protocol):
-    """Whatever counts what it does, by name."""
+    """An object that counts its actions, by name."""
 
     @property
     def counters(self) -> Mapping[str, int]:
-        """The counts."""
+        """Return the counts."""
 
 
 def add(verdicts: dict[str, str], name: str, verdict: str) -> None:
-    """The worst verdict wins."""
+    """Add a verdict; the worst one counts."""
     before = verdicts.get(name, HOLDS)
     verdicts[name] = max(before, verdict, key=_ORDER.index)
 
 
 def counted(runs: Iterable[Mapping[str, str]], name: str) -> dict[str, int]:
-    """How often that property got each verdict."""
+    """Return how often that property got each verdict."""
     counts: dict[str, int] = {}
     for verdicts in runs:
         if name in verdicts:
@@ -36,7 +36,7 @@ def counted(runs: Iterable[Mapping[str, str]], name: str) -> dict[str, int]:
 
 
 def summed(runs: Iterable[Mapping[str, str]], name: str) -> tuple[str, dict[str, object]] | None:
-    """The worst verdict on that property, and how many runs had which; nothing if none had any."""
+    """Return the worst verdict on that property and how many runs had which, None if none."""
     counts = counted(runs, name)
     if not counts:
         return None
@@ -46,7 +46,7 @@ def summed(runs: Iterable[Mapping[str, str]], name: str) -> tuple[str, dict[str,
 
 
 def judged_sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    """Over how much a property was judged in all runs: of members, views, messages each the sum."""
+    """Return the sums of members, views and messages over which a property was judged."""
     total: dict[str, int] = {}
     for each in counts:
         for name, count in each.items():
@@ -55,7 +55,7 @@ def judged_sum(counts: Iterable[Mapping[str, int]]) -> dict[str, int]:
 
 
 def explained(verdict: RunVerdict) -> list[str]:
-    """The first findings of a run's traces, in words."""
+    """Return the first findings of a run's traces, in words."""
     found = [
         f"{f.verdict}: {f.reason} ({f.node}.{f.incarnation}, event {f.index} {f.action})"
         + "".join(f"\n  false: {c.text} {c.values}" for c in f.conjuncts)
@@ -68,7 +68,7 @@ def explained(verdict: RunVerdict) -> list[str]:
 
 
 def damaged(lives: Iterable[Counting]) -> str:
-    """How many datagrams were damaged, as far as members lived to tell."""
+    """Return how many datagrams were damaged, as far as members lived to report it."""
     totals: dict[str, int] = {}
     for member in lives:
         for name, count in member.counters.items():

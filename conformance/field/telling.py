@@ -1,6 +1,7 @@
-"""What all members of a run have in common: exit codes, messages that say whose they are, words.
+"""The common part of all members of a run: exit codes, the contents of messages, reports.
 
-Law of this file: it knows nothing of what is under test, so that every member starts quickly.
+The law of this file: it knows nothing of the system under test, so that every member starts
+quickly.
 """
 
 import contextlib
@@ -10,15 +11,15 @@ from random import Random
 LEFT, STUCK, SETUP, EXCLUDED = 0, 2, 3, 4
 """Exit codes: after leaving; a wait was too long; not able to start; excluded."""
 ORPHAN = 5
-"""Exit code when the harness has gone."""
+"""The exit code when the harness has gone."""
 PROGRESS = 0.05
-"""Seconds between two words on progress."""
+"""Seconds between two reports of progress."""
 SMALLEST = 16
-"""Bytes: a message carries its number, and something to compare."""
+"""The smallest message in bytes: it carries its number, and something to compare."""
 
 
 def content(sender: str, number: int, size: int) -> bytes:
-    """What a sender's message of that number contains: any two differ, everybody can tell."""
+    """Return the contents of a sender's message of that number: any two differ, verifiably."""
     block = _block(sender, size)
     at = number % 251
     return number.to_bytes(8) + block[at : at + size - 8]

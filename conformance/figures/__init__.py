@@ -1,1 +1,1 @@
-"""Raincore's figures, drawn by the model and by the code."""
+"""Raincore's figures, drawn by the model and by the implementation."""

@@ -1,8 +1,8 @@
-"""Who draws Raincore's figures: the model, and the code, each after the same story.
+"""The sources of Raincore's figures: the model and the implementation, each playing the same story.
 
 Four founders begin, with a number such that the ring is in agreement when it reaches the paper's
 first label. In Figures 13 and 14 B crashes after it has sent the token on; in Figure 14 it comes
-back, with the state that it had, while A holds the token again in agreement.
+back with its former state while A holds the token again in agreement.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _LONG_ENOUGH: Final = 30.0
 
 
 def by_model(figure: Figure, repaired: bool) -> Drawing:
-    """The figure as the model draws it."""
+    """Return the figure that the model draws."""
     rules = Rules() if repaired else Rules(**{each.name: False for each in fields(Rules)})
     try:
         drawn = raincore_figures.figure(figure.number, rules)
-    except RuntimeError:  # it comes to no end
+    except RuntimeError:  # it does not terminate
         return Drawing((), {})
     labels = tuple(
         Label(label.node, "".join(label.nodelist), label.view_state[0], label.seq)
@@ -48,18 +48,18 @@ def by_model(figure: Figure, repaired: bool) -> Drawing:
 
 
 def by_code(figure: Figure, repaired: bool, link: Link | None = None) -> Drawing:
-    """The figure as the code draws it: whole members, with their Transport Manager and timers."""
+    """Return the figure that the code draws: members with Transport Manager and timers."""
     return _Story(figure, Repairs() if repaired else as_written(), link).drawing()
 
 
 def as_written() -> Repairs:
-    """No repair but the one founder, without which the text's ring begins with four tokens."""
+    """Return only the repair OneFounder; without it the text's ring begins with four tokens."""
     undone = {each.name: False for each in fields(Repairs)}
     return Repairs(**undone | {"one_founder": True})
 
 
 class _Story:
-    """A ring in virtual time, and what its nodes show."""
+    """A ring in virtual time, and the labels that its nodes show."""
 
     def __init__(self, figure: Figure, repairs: Repairs, link: Link | None) -> None:
         self.figure = figure
@@ -70,7 +70,7 @@ class _Story:
         self.ring.on_event = self._seen
 
     def drawing(self) -> Drawing:
-        """Play the figure's story up to its last number, or until nothing goes on."""
+        """Play the figure's story up to its last number, or until nothing moves."""
         self.ring.found(*self.figure.nodes)
         with suppress(TimeoutError):
             self.ring.run_until(lambda: self.last >= self.figure.last, _LONG_ENOUGH)
@@ -81,7 +81,7 @@ class _Story:
         return Drawing(shown(self.labels, self.figure), views)
 
     def _seen(self, node: str, core: Raincore, event: Event) -> None:
-        """A node has handled an event: it shows a token that it has received, changed or made."""
+        """Note an event of a node, and show a token that it received, changed or made."""
         if isinstance(event, Initialise):  # the text wants a unique number to begin with
             core.last_token = core.last_token._replace(seq=core.last_token.seq + BEGIN - 1)
         copy = core.last_token
@@ -91,7 +91,7 @@ class _Story:
         if isinstance(event, Recover) or (eats and before != self._shown[node]):
             self._show(Label(node, nodelist, core.view_state[0], copy.seq))
         elif not eats and before[1] and nodelist != before[1]:
-            # Changed, which takes one number, and sent on, which takes the next, in one step.
+            # Changing the list takes one number, and sending on takes the next, in one step.
             self._show(Label(node, nodelist, core.view_state[0], copy.seq - 1))
         number = self.figure.number
         if number >= 13 and (node, eats, copy.seq) == ("A", True, CRASH) and self.ring["B"].up:

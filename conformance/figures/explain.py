@@ -29,7 +29,7 @@ pre { overflow-x: auto; background: #8881; padding: .7rem; font-size: .85rem }
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Somebody who can draw the figures."""
+    """A source that can draw the figures."""
 
     name: str
     words: str
@@ -45,7 +45,7 @@ SOURCES: Final = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which figure."""
+    """Add the option that selects a figure."""
     parser.add_argument(
         "--figure", type=int, choices=NUMBERS, metavar="N",
         help="of raincore: draw the paper's Figure 12, 13 or 14 from the model and from the code",
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def explain_figure(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Draw a figure from every source, say what is not as in the paper, and write the page."""
+    """Draw a figure from every source, list its differences from the paper, and write the page."""
     again = shlex.join(["raincheck", "explain", PROTOCOL, "--figure", str(args.figure)])
     if args.dry_run:
         words = "; ".join(source.words for source in SOURCES)
@@ -79,7 +79,7 @@ def explain_figure(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def as_svg(compared: Compared) -> str:
-    """The figure as the paper draws it: the nodes where they are there, the ring between them."""
+    """Return the figure as the paper draws it: the nodes in their places, the ring between them."""
     figure, drawing = compared.figure, compared.drawing
     paper = {node: figure.drawing.history(node) for node in figure.nodes}
     spots = []
@@ -111,7 +111,7 @@ def as_page(title: str, sections: list[tuple[str, Compared]]) -> str:
 
 
 def _alike(compared: dict[Source, Compared]) -> list[tuple[str, Compared]]:
-    """Who drew the same is told once."""
+    """Group the sources that drew the same figure, so that it is told once."""
     groups: list[tuple[list[str], Compared]] = []
     for source, one in compared.items():
         for words, other in groups:
@@ -135,7 +135,7 @@ def _result(source: Source, compared: Compared) -> Result:
 
 
 def _record(compared: Compared) -> dict[str, Any]:
-    """The drawing for machines: each label beside the paper's, and the globalViews."""
+    """Return the drawing for machines: each label beside the paper's, and the globalViews."""
     return {
         "rows": [
             {

@@ -1,7 +1,7 @@
 """Raincore's Figures 12, 13 and 14, drawn by the model and by the code, and compared to the paper.
 
-What the paper prints is data (`spec/raincore_figures.toml`). Who draws one hands over its labels in
-the order in which they appear; each letter and number is compared with the paper's.
+The paper's figures are data (`spec/raincore_figures.toml`). A source hands over its labels in the
+order in which they appear; each letter and number is compared with the paper's.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from raincheck.conformance.report.ringtext import Place, ring_lines
 NUMBERS: Final = (12, 13, 14)
 PAPER: Final = "C. C. Fan, Fault-tolerant cluster of networking elements (2001)"
 FIRST: Final = 11
-"""The number of the first label that the figures show."""
+"""The number of the first label in the figures."""
 
 _LABEL: Final = re.compile(r"(?P<nodelist>\w+)\((?P<letter>[acr])\)(?P<seq>\d+)")
 
 
 class Label(NamedTuple):
-    """What a node shows while it holds the token: "ACD(c)16"."""
+    """The label of a node that holds the token: "ACD(c)16"."""
 
     node: str
     nodelist: str
@@ -36,7 +36,7 @@ class Label(NamedTuple):
 
     @classmethod
     def read(cls, node: str, text: str) -> Self:
-        """Read a label as it is printed."""
+        """Read a label in its printed form."""
         found = _LABEL.fullmatch(text)
         if found is None:
             raise ValueError(f"{text!r} is no label of a ring")
@@ -52,37 +52,37 @@ Views = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What the paper prints."""
+    """A figure of the paper."""
 
     number: int
     title: str
     nodes: str
     names: tuple[str, ...]
-    """What each row is."""
+    """The name of each row."""
     rows: tuple[Row, ...]
     views: Views
 
     @property
     def last(self) -> int:
-        """The highest number in it."""
+        """Return the highest number in the figure."""
         return max(label.seq for row in self.rows for label in row.values())
 
     @property
     def drawing(self) -> Drawing:
-        """The figure as if somebody had drawn it."""
+        """Return the figure as a drawing."""
         return Drawing(tuple(label for row in self.rows for label in row.values()), self.views)
 
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What somebody has drawn: labels in the order in which they appear, and globalViews."""
+    """A drawing: labels in the order in which they appear, and globalViews."""
 
     labels: tuple[Label, ...]
     views: Views
 
     @property
     def rows(self) -> tuple[Row, ...]:
-        """The labels by rounds: a node that comes again begins another row."""
+        """Return the labels by rounds: a node that comes again begins another row."""
         rows: list[dict[str, Label]] = []
         for label in self.labels:
             if not rows or label.node in rows[-1]:
@@ -92,16 +92,16 @@ class Drawing:
 
     @property
     def ring(self) -> str:
-        """The nodes on the ring in the end, in its order."""
+        """Return the nodes on the ring at the end, in its order."""
         return max(self.labels, key=lambda label: label.seq).nodelist if self.labels else ""
 
     def history(self, node: str) -> tuple[Label, ...]:
-        """The labels at the side of a node."""
+        """Return the labels at the side of a node."""
         return tuple(label for label in self.labels if label.node == node)
 
 
 class Difference(NamedTuple):
-    """Where a drawing is not the paper's figure; "" is nothing."""
+    """A difference between a drawing and the paper's figure; "" is nothing."""
 
     where: str
     paper: str
@@ -120,7 +120,7 @@ class Compared:
 
     @property
     def lines(self) -> list[tuple[str, dict[str, tuple[Label | None, Label | None]]]]:
-        """By rounds: the row's name, and for each node the paper's label and the drawn one."""
+        """Return, by rounds, the row's name, and per node the paper's label and the drawn one."""
         paper, drawn = self.figure.rows, self.drawing.rows
         names = self.figure.names
         lines = []
@@ -137,7 +137,7 @@ class Compared:
 
     @property
     def differences(self) -> tuple[Difference, ...]:
-        """All that is not equal; nothing if the figure is the paper's."""
+        """Return all differences; none if the figure equals the paper's."""
         return (*self._of_labels(), *self._of_views())
 
     def _of_labels(self) -> Iterator[Difference]:
@@ -156,7 +156,7 @@ class Compared:
 
     @property
     def counts(self) -> dict[str, object]:
-        """How many labels and vectors there are, and how many of them are equal."""
+        """Return how many labels and vectors there are, and how many of them are equal."""
         pairs = [pair for _, row in self.lines for pair in row.values() if pair != (None, None)]
         views = [self.figure.views.get(n, ()) == self.drawing.views.get(n, ()) for n in self._nodes]
         same = [(paper, drawn) for paper, drawn in pairs if paper and drawn]
@@ -177,7 +177,7 @@ def figure_of(number: int) -> Figure:
 
 
 def figures_in(text: str) -> Iterator[Figure]:
-    """Read figures as `spec/raincore_figures.toml` has them; ValueError if that makes no sense."""
+    """Yield the figures in `spec/raincore_figures.toml`'s format; raise ValueError if invalid."""
     for table in tomllib.loads(text)["figure"]:
         rows: list[dict[str, Any]] = table["rows"]
         yield Figure(
@@ -194,7 +194,7 @@ def figures_in(text: str) -> Iterator[Figure]:
 
 
 def shown(labels: Iterable[Label], figure: Figure) -> tuple[Label, ...]:
-    """The part of a run that the figure shows: from its first number to its last."""
+    """Return the part of a run that the figure shows, from its first number to its last."""
     kept: list[Label] = []
     for label in labels:
         if kept or label.seq >= FIRST:
@@ -205,7 +205,7 @@ def shown(labels: Iterable[Label], figure: Figure) -> tuple[Label, ...]:
 
 
 def as_text(compared: Compared) -> str:
-    """The figure in characters: the ring, the rounds, and what is not as in the paper."""
+    """Return the figure in characters: the ring, the rounds, and the differences from the paper."""
     drawing = compared.drawing
     on = [_place(compared, node) for node in drawing.ring]
     lines = ring_lines(on)
@@ -218,7 +218,7 @@ def as_text(compared: Compared) -> str:
 
 
 def vector(views: Sequence[str]) -> str:
-    """A globalView: "ABCD · NULL · ACBD"."""
+    """Return a globalView as text: "ABCD · NULL · ACBD"."""
     return " · ".join(view or "NULL" for view in views) or "empty"
 
 

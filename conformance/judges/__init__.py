@@ -1,1 +1,1 @@
-"""Who judges the judges: every rule of every checker, and an input that breaks it alone."""
+"""The judges of the checkers: every rule of every checker, and an input that breaks it alone."""

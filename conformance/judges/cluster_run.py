@@ -27,23 +27,23 @@ SAID: Final = [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
 
 @dataclass
 class Run:
-    """A good run of three members, before anybody judges it."""
+    """A good run of three members, before it is judged."""
 
     record: Record
     trace: Trace
     logs: dict[str, list[tuple[str, int]]] = field(default_factory=dict)
-    """What each member delivered: of whom, and which message."""
+    """The deliveries of each member: the sender, and the message's number."""
     check: bool = True
     """Whether traces are judged too."""
 
     def member(self, name: str) -> Member:
-        """One of them."""
+        """Return one of the members."""
         return next(each for each in self.record.lives if each.name == name)
 
 
 @cache
 def _trace() -> Trace:
-    """They go on to a second view, where d joins them."""
+    """Return a trace whose members go on to a second view, where d joins them."""
     story = told_until(1)
     story.install(2, B, A)
     story.do(D, "Join")
@@ -63,7 +63,7 @@ def _run() -> Run:
 
 
 def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Told:
-    """What does not hold of the run, and why."""
+    """Return what does not hold of the run, and why."""
     (folder / "deliveries").mkdir()
     for name, log in run.logs.items():
         rows: list[dict[str, Any]] = [
@@ -99,7 +99,7 @@ def plant(
     spoil: Callable[[Path], Any] | None = None,
     **more: Any,
 ) -> Plant:
-    """A fault in a run, or in its files."""
+    """Plant a fault in a run, or in its files."""
 
     def bad(folder: Path) -> Told:
         run = _run()
@@ -111,7 +111,7 @@ def plant(
 
 
 def by_logs(words: str, change: Callable[[Run], Any] | None = None, **more: Any) -> Plant:
-    """A fault of a run of which only the applications' logs are looked at."""
+    """Plant a fault in a run of which only the applications' logs are judged."""
 
     def changed(run: Run) -> None:
         run.check = False
@@ -122,7 +122,7 @@ def by_logs(words: str, change: Callable[[Run], Any] | None = None, **more: Any)
 
 
 def found(**values: Any) -> Ask:
-    """A run that nobody has found anything wrong with, but for these values."""
+    """Return a run without any finding, except for these values."""
 
     def ask(_: Path) -> Told:
         judged = Judged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))

@@ -8,7 +8,7 @@ from raincheck.conformance.deliveries.logs import Row
 
 
 def log(*members: str, end: bool = True) -> list[Row]:
-    """Rows of members that each deliver what their string says: "p: a1 2/b1" has b1 in view 2."""
+    """Return rows of members with these deliveries: "p: a1 2/b1" has b1 in view 2."""
     rows = []
     for text in members:
         member, _, words = text.partition(":")
@@ -21,5 +21,5 @@ def log(*members: str, end: bool = True) -> list[Row]:
 
 
 def sent(*senders: str) -> list[Row]:
-    """Rows of senders that each have sent what their string says."""
+    """Return the rows of senders that have sent what their strings say."""
     return [msgspec.structs.replace(row, event="send") for row in log(*senders, end=False)]

@@ -1,6 +1,6 @@
-"""A group at rest, and one thing wrong with it at a time: with what its nodes know, or wrote down.
+"""A group at rest, with one fault at a time in what its nodes know or have recorded.
 
-Where somebody else would complain as well, `planted_group.py` says who, and why.
+Where other rules complain as well, `planted_group.py` says which, and why.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def rested() -> Simulator:
 
 
 def view_of(group: Simulator, name: str, counter: int) -> View:
-    """A view that a node has installed."""
+    """Return a view that a node has installed."""
     return next(view for view in group[name].views if view.id.counter == counter)
 
 
 def spelled(group: Simulator, words: str) -> str:
-    """The words with the group's views and tables in them, in place of their names."""
+    """Return the words with the names of views and tables replaced by the group's."""
     words = words.replace("{view}", str(group["a"].stack.view))
     for name in "az":
         stack = group[name].stack
@@ -73,7 +73,7 @@ def is_gone(group: Simulator) -> None:
 
 
 def comes_back(group: Simulator) -> None:
-    """Nobody has noticed yet; in its new life it has a view of its own."""
+    """The node comes back unnoticed; in its new life it has a view of its own."""
     group.crash("y")
     group.restart("y")
     alone = View(ViewId(9, Address("y", 1)), (Address("y", 1),))
@@ -137,10 +137,10 @@ QUIET: dict[str, tuple[Fault, str]] = {
     ),
     "something kept": (keeps_a_datagram, "memory: b keeps 1 datagrams"),
 }
-"""What is done to a group at rest, and what must be said."""
+"""The faults of a group at rest, and the expected complaint about each."""
 
 
-# ---------------------------------------------------------------------- what was delivered
+# ---------------------------------------------------------------------- deliveries
 
 
 def everywhere(
@@ -166,7 +166,7 @@ def misses_one(group: Simulator) -> None:
 
 
 def goes_back(group: Simulator) -> None:
-    """What it delivered in the first view is written down behind that of the second one."""
+    """Its deliveries of the first view are recorded behind those of the second one."""
     runs = group["a"].delivered
     runs[:] = [*runs[3:6], *runs[:3], *runs[6:]]
 
@@ -176,7 +176,7 @@ def delivers_in_no_view(group: Simulator) -> None:
 
 
 def is_not_in_its_view(group: Simulator) -> None:
-    """All agree that the last view does not have z."""
+    """All agree on a last view that lacks z."""
     for name in "abyz":
         view = view_of(group, name, 4)
         group[name].views[-1] = view._replace(members=(A, B, Y))
@@ -192,7 +192,7 @@ def skips_a_view(group: Simulator) -> None:
 
 
 def delivers_in_another_order(group: Simulator) -> None:
-    """c: it does not live to see the next view, so nothing but the order is wrong."""
+    """c's deliveries are reordered: it does not see the next view, so only the order is wrong."""
     runs = group["c"].delivered
     assert [run for run, _ in runs[3:5]] == [Run(B, 4, 1), Run(C, 4, 1)]
     runs[3:5] = [runs[4], runs[3]]
@@ -201,7 +201,7 @@ def delivers_in_another_order(group: Simulator) -> None:
 def lacks_the_last_of_a_view(group: Simulator) -> None:
     group["b"].delivered.remove((Run(C, 1, 3), 1))
     group["b"].delivered.insert(2, (Run(C, 1, 1), 1))
-    everywhere(group, lambda d: [] if d == (Run(C, 4, 1), 2) else [d])  # or it were a gap
+    everywhere(group, lambda d: [] if d == (Run(C, 4, 1), 2) else [d])  # else it would be a gap
 
 
 def lacks_the_very_last(group: Simulator) -> None:
@@ -255,4 +255,4 @@ LOGS: dict[str, tuple[Fault, str]] = {
         "lost: a.0 sent 6 and delivered 5 of them",
     ),
 }
-"""What is done to the records of a group, and what must be said."""
+"""The faults in the records of a group, and the expected complaint about each."""

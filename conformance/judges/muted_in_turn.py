@@ -1,4 +1,7 @@
-"""Each rule of each checker is taken out in turn: who misses it? (`raincheck mutate --judges`)"""
+"""Mute each rule of each checker in turn, and see which planted input misses it.
+
+This is `raincheck mutate --judges`.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,19 @@ from .sources import SOURCES
 
 
 class Tried(NamedTuple):
-    """A rule, and what became of it."""
+    """A rule, and the outcome of muting it."""
 
     rule: Rule
     plant: Plant | None
-    """The input that it alone complains of; none if it is excused, or has none."""
+    """The input of which it alone complains; None if it is excused, or has none."""
     excuse: str
-    """Why nobody could miss it, if so."""
+    """Why no input could miss it; empty if one could."""
     problem: str
     """Why the input does not show that the rule is there; empty if it does."""
 
     @property
     def noticed(self) -> str:
-        """Who went red."""
+        """Return what noticed that the rule was muted."""
         if self.plant is None:
             return f"nobody: {self.excuse}" if self.excuse else "nobody"
         if self.plant.breaks is not None:
@@ -41,7 +44,7 @@ def all_rules() -> list[Rule]:
 
 
 def tried() -> Iterator[Tried]:
-    """Take out each rule in turn, and yield what became of it."""
+    """Mute each rule in turn, and yield the outcome."""
     with tempfile.TemporaryDirectory(prefix="raincheck-judges-") as name:
         asking = _Asking(Path(name))
         for rule in all_rules():
@@ -55,7 +58,7 @@ def tried() -> Iterator[Tried]:
 
 
 class _Asking:
-    """Lets each input be judged in a folder of its own; the good ones once for all faults."""
+    """Judges each input in a folder of its own; good inputs only once for all faults."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0

@@ -1,6 +1,6 @@
-"""A checker without one of its rules, for a while, in this process.
+"""Muting: run a checker without one of its rules, in this process.
 
-The code of the function is exchanged, not the function, so whoever has imported it sees it too.
+The code of the function is exchanged, not the function, so importers of the function see it too.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .rules import Rule, find
 
 @contextmanager
 def muted(rule: Rule) -> Iterator[None]:
-    """Take the rule out of its checker; put it back at the end."""
+    """Mute the rule; restore it at the end."""
     module = import_module(rule.source.name)
     outermost = rule.function.partition(".<locals>")[0]
     function = _function(module, outermost)
@@ -34,7 +34,7 @@ def muted(rule: Rule) -> Iterator[None]:
 
 
 def _without(rule: Rule, file: str, qualname: str) -> CodeType:
-    """The code of the function with the rule taken out."""
+    """Return the code of the function without the rule."""
     tree = ast.parse(rule.source.path.read_text(encoding="utf-8"))
     _keep(tree, qualname.split("."))
     (found,) = (
@@ -51,7 +51,7 @@ def _without(rule: Rule, file: str, qualname: str) -> CodeType:
 
 
 def _keep(inside: ast.Module | ast.ClassDef, names: list[str]) -> None:
-    """Leave out what is not the function, nor around it, nor says how the module is compiled."""
+    """Keep only the function, what encloses it, and what determines how the module is compiled."""
     inside.body = [
         each
         for each in inside.body
@@ -74,7 +74,7 @@ def _named(code: CodeType, qualname: str) -> CodeType | None:
 
 
 def _function(module: ModuleType, qualname: str) -> FunctionType:
-    """The function itself, without what decorates it."""
+    """Return the function itself, without its decorators."""
     found: Any = module
     for name in qualname.split("."):
         found = inspect.getattr_static(found, name)
@@ -91,7 +91,7 @@ def _function(module: ModuleType, qualname: str) -> FunctionType:
 
 
 def _forget(module: ModuleType) -> None:
-    """Drop what the module's functions remember, since it was made by the other code."""
+    """Clear the caches of the module's functions, which were filled by the other code."""
     for each in vars(module).values():
         clear = getattr(each, "cache_clear", None)
         if clear is not None:

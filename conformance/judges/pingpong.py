@@ -1,4 +1,4 @@
-"""A protocol that exists only to be judged: it uses everything that `Binding` can say of one.
+"""A protocol that exists only to be judged: it uses everything that a `Binding` can describe.
 
 A node says numbers to its peer, in notes that arrive in order and in hails that may be lost.
 """
@@ -18,13 +18,13 @@ Records: TypeAlias = dict[str, list[dict[str, Any]]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """There is one."""
+    """The rules; there is one."""
 
     limit: int = 3
 
 
 class Local(NamedTuple):
-    """What one node knows."""
+    """The local state of a node."""
 
     node: str
     peer: str
@@ -51,21 +51,21 @@ class Rest(NamedTuple):
 
 
 class ReceiveNote(NamedTuple):
-    """The peer said that."""
+    """A note of the peer arrives."""
 
     sender: str
     number: int
 
 
 class ReceiveHail(NamedTuple):
-    """The peer said that, perhaps more than once."""
+    """A hail of the peer arrives, perhaps more than once."""
 
     sender: str
     number: int
 
 
 class Note(NamedTuple):
-    """A number in order; its half is only for the eye."""
+    """A number in order; its half is only for readers."""
 
     to: str
     number: int
@@ -80,7 +80,7 @@ class Hail(NamedTuple):
 
 
 class Heard(NamedTuple):
-    """The layer above is told."""
+    """The layer above hears the number."""
 
     number: int
 

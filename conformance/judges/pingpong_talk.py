@@ -24,7 +24,7 @@ Records: TypeAlias = dict[str, list[dict[str, Any]]]
 
 
 def event(node: str, action: str, number: int | None = None, **more: Any) -> dict[str, Any]:
-    """An event's record, not numbered yet."""
+    """Return an event's record, not numbered yet."""
     return {
         "kind": "event",
         "run": "r1",
@@ -38,7 +38,7 @@ def event(node: str, action: str, number: int | None = None, **more: Any) -> dic
 
 
 def note(node: str, number: int, place: int, **more: Any) -> dict[str, Any]:
-    """A note as its sender records it; `more` is for the event."""
+    """Return a note as its sender records it; `more` is for the event."""
     peer = "b" if node == "a" else "a"
     sent = {
         "id": ["fifo", node, 0, peer, 0, place],
@@ -50,7 +50,7 @@ def note(node: str, number: int, place: int, **more: Any) -> dict[str, Any]:
 
 
 def hail(node: str, number: int) -> dict[str, Any]:
-    """A hail as its sender records it."""
+    """Return a hail as its sender records it."""
     peer = "b" if node == "a" else "a"
     sent = {
         "id": ["Hail", node, 0, peer, 0],
@@ -62,7 +62,7 @@ def hail(node: str, number: int) -> dict[str, Any]:
 
 
 def heard(node: str, name: str, number: int, count: int) -> dict[str, Any]:
-    """What a node records when a note or hail arrives; `count` is how many it has heard then."""
+    """Return a node's record of the arrival of a note or hail; `count` counts its arrivals."""
     peer = "b" if node == "a" else "a"
     received = ["fifo", peer, 0, node, 0, 1] if name == "Note" else ["Hail", peer, 0, node, 0]
     return event(
@@ -75,7 +75,7 @@ def heard(node: str, name: str, number: int, count: int) -> dict[str, Any]:
 
 
 def files(*events: dict[str, Any], real: bool = False) -> Records:
-    """The files of a run with these events."""
+    """Return the files of a run with these events."""
     made: Records = {}
     for node, peer in ("ab", "ba"):
         initial = {"node": node, "peer": peer, "said": 0, "heard": 0, "mood": "fair"}
@@ -99,7 +99,7 @@ def files(*events: dict[str, Any], real: bool = False) -> Records:
 
 
 def talk(real: bool = False) -> Records:
-    """A good run: a says something in both ways, b answers, and says more that nobody hears."""
+    """Return a good run: a speaks in both ways, b answers, and says more that nobody hears."""
     return files(
         note("a", 1, 1),
         hail("a", 2),
@@ -116,7 +116,7 @@ def talk(real: bool = False) -> Records:
 
 
 def judged(folder: Path, records: Records, crashed: str = "") -> Told:
-    """What the checker says of the records."""
+    """Return the checker's complaints about the records."""
     for node, lines in records.items():
         text = "".join(json.dumps(each) + "\n" for each in lines)
         (folder / f"r1.{node}.jsonl").write_text(text)
@@ -127,7 +127,7 @@ def judged(folder: Path, records: Records, crashed: str = "") -> Told:
 
 
 def judged_files(folder: Path) -> Told:
-    """What the checker says of the files in the folder."""
+    """Return the checker's complaints about the files in the folder."""
     with known():
         return sentences(check_others(sorted_out(sorted(folder.iterdir()))))
 
@@ -143,14 +143,14 @@ Change: TypeAlias = Callable[[Records], Any]
 
 @cache
 def good(crashed: str = "") -> Ask:
-    """The good run."""
+    """Return the good run."""
     return lambda folder: judged(folder, talk(), crashed)
 
 
 def plant(
     words: str, change: Change, *, crashed: str = "", verdict: str = VIOLATED, **more: Any
 ) -> Plant:
-    """A fault in the records of the good run."""
+    """Plant a fault in the records of the good run."""
 
     def bad(folder: Path) -> Told:
         records = talk()
@@ -161,12 +161,12 @@ def plant(
 
 
 def unsure(words: str, change: Change, **more: Any) -> Plant:
-    """The same, of a fault with which nobody can tell whether the run was good."""
+    """Plant a fault after which nobody can tell whether the run was good."""
     return plant(words, change, verdict=INCONCLUSIVE, **more)
 
 
 def insert(node: str, made: dict[str, Any]) -> Change:
-    """One more event at the end of a node's file, which counts it."""
+    """Add an event at the end of a node's file, and count it."""
 
     def change(records: Records) -> None:
         footer = records[node][-1]
@@ -177,7 +177,7 @@ def insert(node: str, made: dict[str, Any]) -> Change:
 
 
 def at(node: str, place: int, /, **values: Any) -> Change:
-    """A record with other values; the header's place is 0, an event's its index."""
+    """Change the values of a record; the header's place is 0, an event's its index."""
 
     def change(records: Records) -> None:
         for name, value in values.items():

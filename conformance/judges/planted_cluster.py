@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `field/clusterchecks.py`: what traces and logs say of a run."""
+"""Faults planted for the rules of `field/stack/checks.py`: what traces and logs say of a run."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _nothing_delivered(run: Run) -> None:
 
 
 def _later_sender(run: Run) -> None:
-    """c has only b's second message, and was there from the beginning."""
+    """c has only b's second message, although it was there from the beginning."""
     run.logs["c"] = [("a", 1), ("a", 2), ("b", 2)]
 
 
@@ -72,12 +72,12 @@ def _wrong(run: Run) -> None:
 
 
 def _two_views(run: Run) -> None:
-    """The traces of a run in which a message is delivered in two views."""
+    """Return the traces of a run in which a message is delivered in two views."""
     run.trace = copy(trace_of(2))
 
 
 def _nobody_went_on(run: Run) -> None:
-    """The traces of a run that ends in its first view."""
+    """Return the traces of a run that ends in its first view."""
     run.trace = copy(trace_of(1))
 
 

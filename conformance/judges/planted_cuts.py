@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/cuts.py`: who goes on leaves nothing unread."""
+"""Faults planted for the rules of `trace/cuts.py`: members that go on leave nothing unread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _UNREAD: Final = "it installed view 2 with messages of an earlier view unread; f
 
 
 def _unread(bad: bool, new: tuple[Address, ...], *readers: Address) -> Trace:
-    """a multicasts; these read it, or all of them do, and then everybody goes on."""
+    """a multicasts; these members read it, or all of them do, and then all go on."""
     run = Story(synchronous=True)
     run.do(A, "Send", 1)
     run.all_receive(A, *(readers if bad else (A, B, C)))
@@ -27,7 +27,7 @@ def _unread(bad: bool, new: tuple[Address, ...], *readers: Address) -> Trace:
 
 
 def _gone(new: tuple[Address, ...], stream: Address, at: int) -> Ask:
-    """c had read so much of a stream when it ended; b, which goes on, had not."""
+    """c had read that far in a stream when it ended; b, which goes on, had not."""
     old = (A, B, C)
 
     def summary(who: Address, cut: Cut, *views: Installed) -> Summary:

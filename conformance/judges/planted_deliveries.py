@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/deliveries.py`: rows of logs that are none."""
+"""Faults planted for the rules of `deliveries/logs.py`: lines of logs that are not rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _GOOD_CSV: Final = _text("a.csv", _CSV)
 
 
 def _json(words: str, line: str, **more: Any) -> Plant:
-    """A line behind a good one."""
+    """Plant a line behind a good one."""
     return Plant(good=_GOOD, bad=_text("a.jsonl", _ROW + line), words=words, **more)
 
 
@@ -56,7 +56,7 @@ def _csv(words: str, text: str, **more: Any) -> Plant:
 
 
 def _table(**columns: Any) -> Callable[[Path], Told]:
-    """A Parquet file with other columns than the good one."""
+    """Return a Parquet file with other columns than the good one."""
 
     def ask(folder: Path) -> Told:
         pq.write_table(pa.table(_COLUMNS | columns), folder / "a.parquet")

@@ -27,7 +27,7 @@ _CALLS: Final = '["Hail","a",{"number":4}]'
 
 
 def _alone(words: str, first: str, **more: Any) -> Plant:
-    """A file whose first line is that; nobody has looked at it before."""
+    """Plant a file with that first line, judged alone."""
 
     def told(folder: Path, lines: list[str]) -> Told:
         (folder / "alone.jsonl").write_text("".join(f"{line}\n" for line in lines))
@@ -51,20 +51,20 @@ def _header(**values: Any) -> Change:
 
 
 def _footer_first(records: Records) -> None:
-    """b's footer comes before its last event, and says so."""
+    """b's footer comes before its last event, and counts accordingly."""
     *rest, last, footer = records["b"]
     footer["index"] -= 1
     records["b"] = [*rest, footer, last]
 
 
 def _again(records: Records) -> None:
-    """a's first number comes once more, and the footer is content with it."""
+    """a's first number comes once more, and the footer agrees."""
     records["a"].insert(-1, event("a", "Rest", index=1))
     records["a"][-1]["index"] = 1
 
 
 def _unspoken(records: Records) -> None:
-    """b says in no word of its last event that it has said more."""
+    """b's last event records nothing of its having said more."""
     del records["b"][5]["changed"]["said"]
 
 
@@ -74,7 +74,7 @@ def _other_protocol(records: Records) -> None:
 
 
 def _in_parts() -> Plant:
-    """A trace of the real class, whose changes are told in parts."""
+    """Plant a trace of the real class, whose changes are recorded in parts."""
 
     def bad(folder: Path) -> Told:
         records = talk(real=True)

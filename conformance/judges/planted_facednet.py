@@ -27,7 +27,7 @@ _TOLD: Final = "what was found is told all the same"
 
 
 def _only(words: str, good: Records, bad: Records, **more: Any) -> Plant:
-    """Another run than the usual one."""
+    """Plant another run than the usual one."""
     return Plant(
         good=lambda folder: judged(folder, good),
         bad=lambda folder: judged(folder, bad),
@@ -37,19 +37,19 @@ def _only(words: str, good: Records, bad: Records, **more: Any) -> Plant:
 
 
 def _twin(folder: Path) -> Told:
-    """A second file of a."""
+    """Add a second file of a."""
     judged(folder, talk())
     (folder / "twin.jsonl").write_bytes((folder / "r1.a.jsonl").read_bytes())
     return judged_files(folder)
 
 
 def _lonely(records: Records) -> Records:
-    """There is no file of b."""
+    """Remove the file of b."""
     return {"a": records["a"]}
 
 
 def _unrecorded(records: Records) -> None:
-    """a's file ends before its hail, and says of no event behind that it is missing."""
+    """a's file ends before its hail, and does not say that an event is missing."""
     del records["a"][2:]
 
 

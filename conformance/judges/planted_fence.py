@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `field/fence.py`: writes under a lock that is not held."""
+"""Faults planted for the rules of `field/ring/fence.py`: writes under a lock that is not held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SECOND: Final[Fence] = (1, "a", 0, 2, 0)
 
 
 def _log(*writes: tuple[str, Fence, bool]) -> Ask:
-    """What is wrong with these writes."""
+    """Ask what is wrong with these writes."""
     log = [Write(*write, float(at)) for at, write in enumerate(writes)]
     return lambda _: [f"{found.promise}: {found.facts['what']}" for found in judged(log)]
 
@@ -23,7 +23,7 @@ _GOOD: Final = _log(("a", _FIRST, True), ("b", _SECOND, True), ("a", _FIRST, Fal
 
 
 def _tried(*fences: Fence) -> Ask:
-    """Which of these writes a resource refuses."""
+    """Ask which of these writes a resource refuses."""
 
     def ask(_: Any) -> Told:
         resource = Resource(clock=lambda: 0.0)

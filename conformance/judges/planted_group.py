@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `campaigns/promises.py`: what a simulated group promises."""
+"""Faults planted for the rules of `campaigns/promises.py`: the promises of a simulated group."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .planting import Plant, Planted, Told
 
 
 def _told(group: Simulator, words: str) -> Told:
-    """The first complaint; where it is that one, with its names for what it speaks of."""
+    """Return the first complaint; if it is the expected one, with names for views and tables."""
     try:
         check(logs(group))
         check_quiet(group)

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/localrun.py`: one file's records, one after the other."""
+"""Faults planted for the rules of `trace/localrun.py`: one file's records, one after the other."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MANY_WAYS: Final = "what is not the next event is unusual for one reason or ano
 
 
 def _ends_with(*records: Any) -> Change:
-    """a's file has these before its footer."""
+    """a's file has these records before its footer."""
 
     def change(trace: Trace) -> None:
         trace[A][-1:-1] = records
@@ -38,20 +38,20 @@ def _foot(**values: Any) -> Change:
 
 
 def _event(**values: Any) -> Event:
-    """An event that a's file could go on with, but for these values."""
+    """Return an event with which a's file could continue, except for these values."""
     made = Event("r1", "sequencer", "a", 0, 14, 99, "Send", Args())
     sets(**values)(made)
     return made
 
 
 def _renumbered(trace: Trace) -> None:
-    """a's last event and its footer are one further on."""
+    """The indices of a's last event and footer are one too high."""
     event(trace, A, "Stop").index += 1
     trace[A][-1].index += 1  # type: ignore[union-attr]
 
 
 def _last_not_counted(change: Callable[[Event], Any]) -> Change:
-    """a's last event is not right, and its footer does not count it."""
+    """a's last event is wrong, and its footer does not count it."""
 
     def changed(trace: Trace) -> None:
         change(event(trace, A, "Stop"))
@@ -61,14 +61,14 @@ def _last_not_counted(change: Callable[[Event], Any]) -> Change:
 
 
 def _footer_first(trace: Trace) -> None:
-    """a's footer comes before its last event, and says so."""
+    """a's footer comes before its last event, and counts accordingly."""
     *rest, last, footer = trace[A]
     footer.index -= 1  # type: ignore[union-attr]
     trace[A][:] = [*rest, footer, last]
 
 
 def _alone(words: str, text: bytes, then: str = "", why: str = "") -> Plant:
-    """One file that is checked by itself, with nobody who has looked at it before."""
+    """Plant one file that is judged alone."""
 
     def told(folder: Path, text: bytes) -> Told:
         (folder / "alone.jsonl").write_bytes(text)

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/network.py` and `checker.py`: what is between files."""
+"""Faults planted for the rules of `trace/network.py` and `checker.py`: relations of files."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _FIRST_READ: Final = on(C, "ReceiveData", sets(args__crc=1))
 
 
 def _no_sending(trace: Trace) -> None:
-    """a's file ends, and well, before a has passed on what the others have of b."""
+    """a's file ends, with a footer, before a has passed on a message of b that others have."""
     cut_behind(trace[A], event(trace, A, "Send"))
 
 
 def _open_end(trace: Trace) -> None:
-    """a's file ends there too, and does not say that nothing is missing."""
+    """a's file ends there too, without saying that nothing is missing."""
     _no_sending(trace)
     trace[A].pop()
 
@@ -46,7 +46,7 @@ def _without_file(folder: Path) -> None:
 
 
 def _views(second: tuple[Address, ...], other: tuple[Address, ...] | None = None) -> Trace:
-    """a, b and c go on to a second view, and do nothing else; c perhaps to another one."""
+    """a, b and c go on to a second view and do nothing else; c perhaps to another one."""
     run = Story()
     run.install(2, A, B, of=second)
     run.install(2, C, of=other or second)
@@ -54,7 +54,7 @@ def _views(second: tuple[Address, ...], other: tuple[Address, ...] | None = None
 
 
 def _joined(change: Callable[[Trace], Any], bad: bool) -> Trace:
-    """a lets d in."""
+    """a admits d."""
     run = Story()
     run.do(A, "Send", 1)
     run.do(A, "ReceiveData", A)
@@ -71,18 +71,18 @@ def _admission(words: str, change: Callable[[Trace], Any], **more: Any) -> Plant
 
 
 def _uninvited(trace: Trace) -> None:
-    """a's file ends before a lets anybody in."""
+    """a's file ends before a admits anybody."""
     cut_behind(trace[A], event(trace, A, "ReceiveData"))
 
 
 def _unknown_if_invited(trace: Trace) -> None:
-    """a's file ends there, with no word that it is whole."""
+    """a's file ends there, without saying that it is complete."""
     _uninvited(trace)
     trace[A].pop()
 
 
 def _undrained(bad: bool) -> Trace:
-    """a stops; b and c have read what it sent, or b has not."""
+    """a stops; b and c have read its messages, or b has not."""
     run = Story()
     run.do(A, "Send", 1)
     run.all_receive(A, A, *((C,) if bad else (B, C)))
@@ -93,7 +93,7 @@ def _undrained(bad: bool) -> Trace:
 
 
 def _without_d(bad: bool) -> Trace:
-    """b has installed a view with d, which has said nothing yet."""
+    """b has installed a view with d, which has recorded nothing yet."""
     run = Story()
     run.install(2, B)
     trace = run.files()
@@ -103,7 +103,7 @@ def _without_d(bad: bool) -> Trace:
 
 
 def _follows(new: tuple[Address, ...]) -> Plant:
-    """a, b and c were in a view, and that one comes next."""
+    """Plant a view that follows one of a, b and c."""
 
     def told(members: tuple[Address, ...]) -> Told:
         summaries: dict[tuple[str, int], Summary] = {}

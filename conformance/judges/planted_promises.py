@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/promises.py`: what a run's members were promised."""
+"""Faults planted for the rules of `trace/promises.py`: the promises to a run's members."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _kept(folder: Path) -> Told:
 
 
 def _breaks(words: str, made: Callable[[str], Broken], **more: Any) -> Plant:
-    """A small run that breaks a promise; of most others nothing can be said of it."""
+    """Plant a small run that breaks a promise; most other promises are inconclusive on it."""
 
     def bad(folder: Path) -> Told:
         broken = made("r1")
@@ -57,7 +57,7 @@ def _breaks(words: str, made: Callable[[str], Broken], **more: Any) -> Plant:
 
 
 def _beside_the_longest(run: str) -> Broken:
-    """d has most; b and c have both what d has not, and differ from each other alone."""
+    """d has most; b and c both have what d lacks, and only differ from each other."""
     script = Script("abcd", synchronous=False, run=run).each("aaa", "Send", 1)
     script.decide("bcad").install("bcad").do("b", "Send", 1).each("ddd", "ReceiveData", "a")
     script.do("b", "ReceiveData", "a").do("b", "ReceiveData", "b")
@@ -66,14 +66,14 @@ def _beside_the_longest(run: str) -> Broken:
 
 
 def _nobody_went_on(folder: Path) -> Told:
-    """They all deliver the same in one view, and no view comes after it."""
+    """All deliver the same in one view, and no view follows."""
     script = Script("abc").do("a", "Send", 1).do("a", "Send", 1)
     trace = script.each("aabbcc", "ReceiveData", "a").files()
     return [_told(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
 
 
 def _unread(folder: Path) -> Told:
-    """One record cannot be used, so nobody knows what else it would have said."""
+    """One record is unusable, so nobody knows what else it would have shown."""
     trace = kept().files()
     records = trace[Address("a", 0)]
     records.insert(3, records[0])
@@ -83,7 +83,7 @@ def _unread(folder: Path) -> Told:
 NOT_ALL: Final = Plant(
     good=_kept, bad=_unread, words="TotalOrder: inconclusive: not every record was checked"
 )
-"""Of a run of which something is missing nothing holds: a rule of `traces/checker.py`."""
+"""In a run with missing parts nothing holds: a rule of `trace/checker.py`."""
 _BOTH: Final = "'messages': [['b', 0, 1], ['a', 0, 1]], 'order': 'c delivered them in this order"
 
 PLANTED: Final[dict[str, Planted]] = {

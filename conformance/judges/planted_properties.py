@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/properties.py` and `properties_local.py`."""
+"""Faults planted for the rules of `deliveries/properties.py` and `properties_local.py`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _asked(
     names: Collection[str] = NAMES,
     problems: Collection[Problem] = (),
 ) -> Ask:
-    """What does not hold of a log, of the properties with these names."""
+    """Ask which of these properties do not hold of a log."""
 
     def ask(_: Any) -> list[str]:
         try:
@@ -44,11 +44,11 @@ def _asked(
 
 
 _GOOD: Final = _asked([*log(_P, _Q), *_SENT])
-"""Two members that deliver the same in two views, in which it was sent."""
+"""Two members deliver the same in two views, in which it was sent."""
 
 
 def _plant(words: str, p: str = _P, q: str = _Q, **more: Any) -> Plant:
-    """Two members of which one delivers something else; everything is asked of them."""
+    """Plant two members, one of which delivers something else; every property is asked."""
     return _of(words, [*log(p, q), *_SENT], **more)
 
 
@@ -63,7 +63,7 @@ def _of(
 
 
 def _later(rows: Iterable[Row], member: str, behind: int) -> list[Row]:
-    """The rows with those of the member behind that position one further on."""
+    """Return the rows, with those of the member after that position one further on."""
     return [
         msgspec.structs.replace(row, position=row.position + 1)
         if row.member == member and row.event == "deliver" and row.position > behind

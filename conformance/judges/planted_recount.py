@@ -15,7 +15,7 @@ from .planting import Ask, Plant, Planted, Told, sentences
 
 
 def _recounted(*broken: str) -> Ask:
-    """What is said of a good run of which the second evaluation finds those promises broken."""
+    """Ask about a good run of which the second evaluation finds those promises broken."""
 
     def ask(folder: Path) -> Told:
         write_trace(folder, kept().files())

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/ringviews.py`, `ringwitnesses.py`, `ringpromises.py`."""
+"""Faults planted for the rules of `trace/ring`: views, witnesses and promises."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NUMBERS: Final = "numbers are not in order either"
 
 
 def _plant(words: str, member: str, fault: Fault, **more: Any) -> Plant:
-    """A fault in the records of one member, which break a promise."""
+    """Plant a fault in the records of one member that breaks a promise."""
 
     def bad(folder: Path) -> Told:
         traces(folder, member, fault)
@@ -37,7 +37,7 @@ def _unread(folder: Path) -> Told:
 
 
 def _one_message(folder: Path) -> Told:
-    """One multicast, and so none that another could have overtaken."""
+    """There is one multicast, so none that another could have overtaken."""
     ring = RecordedRing(folder, RUN)
     ring.found("a", "b", "c")
     ring.run_until(lambda: ring.in_one_view("a", "b", "c"))
@@ -48,7 +48,7 @@ def _one_message(folder: Path) -> Told:
 
 
 def _in_circles(folder: Path) -> Told:
-    """What the members saw; two of them are said to have heard of each other before."""
+    """Two members are recorded as having heard of each other before either."""
     traces(folder)
     seen: dict[tuple[str, int], RingSeen] = {}
     for member in ("a.0", "b.0", "c.0", "c.1", "d.0"):

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `field/ringchecks.py`: what traces and writes say of a ring."""
+"""Faults planted for the rules of `field/ring/checks.py`: what traces and writes say of a ring."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _REASON: Final = "the reason is told all the same"
 
 
 def _record(**values: Any) -> RingRecord:
-    """A run that came to its end."""
+    """Return a run that came to its end."""
     record = RingRecord(RUN, 1, RingPlan((), {}), seconds=5.0)
     record.agreed = record.heard = True
     record.writes = [Write("a.0", _FIRST, True, 0.5)]
@@ -47,9 +47,9 @@ def _asked(
     traced: bool = True,
     **values: Any,
 ) -> Ask:
-    """What does not hold of a run, with a fault in b's traces, or other values in its record.
+    """Ask what does not hold of a run, with a fault in b's traces, or other values in its record.
 
-    Where the record is another one the traces are not looked at: they are taken to be good.
+    With another record, the traces are not judged: they are assumed to be good.
     """
 
     def ask(folder: Path) -> Told:
@@ -73,7 +73,7 @@ def _plant(words: str, fault: Fault | None = None, **how: Any) -> Plant:
 
 
 def _found(verdict: str = HOLDS, **values: Any) -> Ask:
-    """A run that nobody has found anything wrong with, but for these values."""
+    """Return a run without any finding, except for these values."""
 
     def ask(_: Any) -> Told:
         judged = RingJudged(_record(**values), verdicts=dict.fromkeys((TRACE, *PROMISED), HOLDS))

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/runfiles.py`: which files are of which run."""
+"""Faults planted for the rules of `trace/runfiles.py`: which files belong to which run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `mapping/sequencer_trace.py`: the events of every message."""
+"""Faults planted for the rules of `bindings/sequencer/trace.py`: the events of every message."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _ARGUMENTS: Final[dict[str, tuple[Any, str]]] = {
     "view": (1, 'args: {"view":1}, not {}'),
     "from_": (("b", 0), 'args: {"from":["b",0]}, not {}'),
 }
-"""What an event may have too many, and what is said of it."""
+"""Superfluous arguments of an event, and the complaint about each."""
 _VARIABLES: Final[dict[str, tuple[Any, str]]] = {
     "seqno": (7, 'seqno: 7, not "unchanged"'),
     "said": (7, 'said: 7, not "unchanged"'),
@@ -42,7 +42,7 @@ _VARIABLES: Final[dict[str, tuple[Any, str]]] = {
         'delivered: {"view":1,"messages":["b",0,1,1]}, not "unchanged"',
     ),
 }
-"""What an event may say has changed and has not, and what is said of it."""
+"""Variables that an event wrongly records as changed, and the complaint about each."""
 
 
 def _surplus(prefix: str, who: Any, action: str, names: str) -> dict[str, Plant]:

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `mapping/sequencer_sent.py`: what an event sent."""
+"""Faults planted for the rules of `bindings/sequencer/sent.py`: the messages of an event."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _sent(**values: Any) -> Change:
 
 
 def _welcome(**values: Any) -> Plant:
-    """What b sends when it lets c in again has these values."""
+    """Plant these values in b's message when it admits c again."""
     ((name, value),) = values.items()
     change = on(B, "InstallView", lambda event: sets(**values)(event.sent[0]), 3)
     told = {
@@ -35,7 +35,7 @@ def _welcome(**values: Any) -> Plant:
 
 
 def _without(number: int) -> Plant:
-    """One of the messages that a sends when it lets d in is not there."""
+    """Leave out one of a's messages when it admits d."""
 
     def change(event: Any) -> None:
         sent = [*event.sent]

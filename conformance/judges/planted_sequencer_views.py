@@ -33,7 +33,7 @@ def _join(words: str, then: str = "", why: str = "", /, **values: Any) -> Plant:
 
 
 def _left(bad: bool) -> Trace:
-    """a leaves, and sends something with it."""
+    """a leaves, and its event records a message."""
     story = Story()
     left = story.do(A, "Leave")
     if bad:

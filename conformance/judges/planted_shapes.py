@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `shapes.py`: values that do not have the wanted type."""
+"""Faults planted for the rules of `bindings/conversion.py`: values of a wrong type."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Colour(enum.Enum):
 
 
 class _Thing:
-    """No record, and nothing else that has a shape of its own."""
+    """A class that is no record and has no other shape of its own."""
 
 
 def _told(make: Callable[[], Any]) -> Ask:
@@ -36,7 +36,7 @@ def _told(make: Callable[[], Any]) -> Ask:
 
 
 def _shape(words: str, wanted: Any, good: Any, bad: Any, **more: Any) -> Plant:
-    """A value that has the type, and one that has not."""
+    """Plant a value that has the type, and one that does not."""
     return Plant(
         good=_told(lambda: shaped(good, wanted)),
         bad=_told(lambda: shaped(bad, wanted)),

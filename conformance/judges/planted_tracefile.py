@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `traces/tracefile.py`: lines and headers that cannot be used."""
+"""Faults planted for the rules of `trace/tracefile.py`: lines and headers that cannot be used."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def _nonsense(folder: Path) -> None:
 
 
 def _long_line(folder: Path) -> Told:
-    """A line longer than any record, at the end of a file."""
+    """Add a line longer than any record at the end of a file."""
     longest = tracefile.MAX_LINE
     tracefile.MAX_LINE = _LONGEST
 
@@ -65,7 +65,7 @@ def _long_line(folder: Path) -> Told:
 
 
 def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
-    """A path under which there is no trace."""
+    """Plant a path without a trace."""
 
     def told(path: Path) -> Told:
         try:
@@ -82,7 +82,7 @@ def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
 
 
 def _read(of: Callable[[Path], Path]) -> Callable[[Path], Told]:
-    """What the reader says of a file."""
+    """Return the reader's complaints about a file."""
 
     def told(folder: Path) -> Told:
         problems: list[Problem] = []
@@ -104,7 +104,7 @@ def _cut_line(folder: Path) -> None:
 
 
 def _parquet(words: str, spoil: Callable[[Path], Any]) -> Plant:
-    """A file in the other format, and what happened to it."""
+    """Plant a Parquet file, and damage it."""
 
     def written(folder: Path) -> Path:
         write_parquet(folder / "a.parquet", trace_of(1)[A])
@@ -118,7 +118,7 @@ def _parquet(words: str, spoil: Callable[[Path], Any]) -> Plant:
 
 
 def _other_column(name: str, value: Any) -> Callable[[Path], Any]:
-    """Each row has that value in that column."""
+    """Give each row that value in that column."""
 
     def spoil(path: Path) -> None:
         rows = pq.read_table(path)

@@ -1,4 +1,4 @@
-"""Planted inputs: an input that one rule alone complains of, and the words in which it does."""
+"""Planted inputs: an input of which one rule alone complains, and the words of the complaint."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .muting import muted
 from .rules import PACKAGE, Rule, Source
 
 Told: TypeAlias = list[str]
-"""All that a checker complains of, each in a sentence; of a good input, nothing."""
+"""All complaints of a checker, a sentence each; none about a good input."""
 Ask: TypeAlias = Callable[[Path], Told]
-"""Write an input into that folder, which is empty, and let it be judged."""
+"""Writes an input into that empty folder and judges it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,23 +27,23 @@ class Plant:
     """An input that breaks one rule."""
 
     good: Ask
-    """The input as it was: nobody complains."""
+    """The input before the fault: nobody complains."""
     bad: Ask
     """The input with the fault."""
     words: str
-    """What somebody says of it as long as the rule is there, and nobody without it."""
+    """The complaint, made as long as the rule is there and never without it."""
     verdict: str = ""
-    """What the run's verdict is then, where there is one."""
+    """The run's verdict then, if there is one."""
     then: str = ""
-    """What somebody else says of it without the rule; empty if it then holds."""
+    """The complaint of another rule when this one is muted; empty if the input then passes."""
     breaks: type[Exception] | None = None
-    """What is raised without the rule, where the checker relies on it to go on."""
+    """The exception raised without the rule, if the checker relies on it to continue."""
     why: str = ""
-    """Why others complain too, or why the checker cannot go on."""
+    """Why others complain too, or why the checker cannot continue."""
 
 
 Planted: TypeAlias = Mapping[str, Plant]
-"""By the rule's key."""
+"""Planted inputs, by the rule's key."""
 
 
 def planted_for(source: Source) -> Planted:
@@ -53,15 +53,15 @@ def planted_for(source: Source) -> Planted:
 
 
 def redundant_of(source: Source) -> dict[str, str]:
-    """Return the rules of that module that nobody could miss, and why."""
+    """Return the rules of that module that no input could miss, and why."""
     module = import_module(f"{PACKAGE}.judges.{source.planted}")
     return dict(getattr(module, "REDUNDANT", {}).get(source.module, {}))
 
 
 def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
-    """Why the planted input does not show that the rule is there; empty if it does.
+    """Return why the planted input does not show that the rule is there; "" if it does.
 
-    `ask` lets an input be judged; a good one may be asked for more than once.
+    `ask` judges an input; a good one may be asked for more than once.
     """
     if told := ask(plant.good):
         return f"somebody complains of the good input: {told}"
@@ -90,7 +90,7 @@ def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
 
 
 def sentences(verdicts: Iterable[RunVerdict]) -> Told:
-    """What was found out about runs; a run that holds is not spoken of."""
+    """Return the findings about runs; a run that holds has none."""
     told = []
     for verdict in verdicts:
         if verdict.verdict != HOLDS:
@@ -101,7 +101,7 @@ def sentences(verdicts: Iterable[RunVerdict]) -> Told:
 
 
 def sentence(finding: Finding) -> str:
-    """A finding with all that it says."""
+    """Return a finding with all its details."""
     who = f"{finding.node}.{finding.incarnation} event {finding.index} {finding.action}".strip()
     text = f"{finding.verdict} {finding.part}, {who}: {finding.reason}"
     for conjunct in finding.conjuncts:

@@ -1,7 +1,7 @@
 """Faults in the recorded events of a good ring, each in the records of one member.
 
-The ring is `ringgen.record_ring`'s. What a fault does is in its name; the judges see what was
-recorded, whether or not it is what the model does.
+The ring is that of `trace/ring/generator.py`. The name of a fault says what it does; the judges see
+the records, whether or not the model allows them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Records: TypeAlias = list[dict[str, Any]]
 
 
 def checked(folder: Path) -> RunVerdict:
-    """What the traces of one run say."""
+    """Return the verdict on the traces of one run."""
     (verdict,) = check_others(sorted_out(trace_files([folder])))
     return verdict
 
@@ -49,7 +49,7 @@ def doing(lines: Records, action: str) -> list[dict[str, Any]]:
 
 
 def longer(lines: Records, first: int, last: int) -> tuple[int, int]:
-    """It does not let go in those of its hungry turns; return from and to which event it has it."""
+    """Keep the token in those hungry turns; return its first and last event with it."""
     ends = [each for each in doing(lines, "EatingTimeout") if each["changed"]["token_state"]]
     for each in ends[first:last]:
         del each["changed"]["token_state"], each["changed"]["last_token"]
@@ -61,13 +61,13 @@ def other_view(lines: Records) -> None:
 
 
 def rewrites_history(lines: Records) -> None:
-    """All have the same first view; in a later event of its, it becomes another one."""
+    """All have the same first view; in a later event of this member, it becomes another one."""
     views = list(changing(lines, "global_view"))
     views[-1]["changed"]["global_view"][0].reverse()
 
 
 def rewrites_and_restores(lines: Records) -> None:
-    """The same for one event only."""
+    """The first view becomes another one for one event only."""
     views = list(changing(lines, "global_view"))
     at = lines.index(views[-1])
     known = views[-1]["changed"]["global_view"]
@@ -76,7 +76,7 @@ def rewrites_and_restores(lines: Records) -> None:
 
 
 def other_number(lines: Records) -> None:
-    """It says that it had the token at a number at which another one had it."""
+    """It records the token at a number at which another member had it."""
     first, second = telling(lines, "Eats")[3:5]
     second["changed"]["last_token"][3] = first["changed"]["last_token"][3] - 1
 
@@ -86,7 +86,7 @@ def never_lets_go(lines: Records) -> None:
 
 
 def dies_with_the_lock(lines: Records) -> None:
-    """It crashes, and has not let go since long before others had the lock."""
+    """It crashes without having let go of the lock since long before others had it."""
     (crash,) = doing(lines, "Crash")
     ends = [each for each in doing(lines, "EatingTimeout") if each["changed"]["token_state"]]
     longer(lines, 3, sum(each["index"] < crash["index"] for each in ends))
@@ -101,7 +101,7 @@ def lets_go_late(lines: Records) -> None:
 
 
 def reserves_too_much(lines: Records) -> None:
-    """It is no model's event, and of no promise's concern."""
+    """It records an event that the model does not have and that no promise concerns."""
     next(changing(lines, "reserved"))["changed"]["reserved"] = 7
 
 
@@ -123,7 +123,7 @@ def never_eats(lines: Records) -> None:
 
 
 def commits_early(lines: Records) -> None:
-    """It has the view with c's next life before that one has had the token."""
+    """It has the view with c's next life before that life has had the token."""
     early, between, last = list(changing(lines, "global_view"))[-3:]
     for each in (early, between):
         each["changed"]["global_view"] = last["changed"]["global_view"]
@@ -136,7 +136,7 @@ def has_a_hole(lines: Records) -> None:
 
 
 def fills_a_hole_late(lines: Records) -> None:
-    """It has the fourth view without the third, and then the third as well."""
+    """It has the fourth view without the third, and later the third as well."""
     for each in changing(lines, "global_view"):
         if len(each["changed"]["global_view"]) in (3, 4):
             each["changed"]["global_view"][2] = []
@@ -157,7 +157,7 @@ def delivers_nothing_real(lines: Records) -> None:
 
 
 def delivers_too_soon(lines: Records) -> None:
-    """It has a message in its first turn, when nobody had sent it."""
+    """It has a message in its first turn, before anybody sent it."""
     late = telling(lines, "Deliver")[0]
     first = telling(lines, "Eats")[0]
     first["told"], late["told"] = [late["told"][0], *first["told"]], late["told"][1:]

@@ -1,4 +1,4 @@
-"""The traces of a ring's good life, to plant faults in, and what the judges say of them."""
+"""The traces of a good run of a ring, to plant faults in, and the judges' findings about them."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ def traces(folder: Path, member: str = "", fault: Fault | None = None) -> None:
 
 
 def sentence(promise: Promise) -> str:
-    """A promise with all that it says."""
+    """Return a promise with all its details."""
     return f"{promise.name}: {promise.verdict}: {promise.reason or promise.witness}"
 
 
 def unkept(folder: Path) -> Told:
-    """The promises that do not hold by the traces in that folder."""
+    """Return the promises that do not hold by the traces in that folder."""
     return [sentence(each) for each in checked(folder).promises if each.verdict != HOLDS]
 
 
 def broken(folder: Path) -> Told:
-    """Those that are violated: of a trace that is not the model's none holds."""
+    """Return the violated promises; of a trace that is not the model's, none holds."""
     return [sentence(each) for each in checked(folder).promises if each.verdict == VIOLATED]
 
 
 def good(folder: Path) -> Told:
-    """The ring as it was."""
+    """Judge the ring without a fault."""
     traces(folder)
     return unkept(folder)

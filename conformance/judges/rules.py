@@ -1,9 +1,9 @@
-"""The rules of a checker, found in its source, each with a way to take it out.
+"""The rules of a checker, found in its source, each with a way to mute it.
 
-A *site* is a statement that states a complaint: it calls one of the names by which its module does
-so, or, in a function named for it, returns something or sets `reason`. A site is one rule; where
-the condition right around it is `a or b`, each part is one, and so is each pair of compared tuples.
-A rule's key does not depend on its line.
+A *site* is a statement that states a complaint: it calls one of the names by which its module
+complains, or, in a function named for it, returns something or sets `reason`. A site is one rule.
+If the condition directly around it is `a or b`, each part is a rule, and so is each pair of
+compared tuples. A rule's key does not depend on its line.
 """
 
 from __future__ import annotations
@@ -25,35 +25,35 @@ class Source:
     """A checker's module, and how it states a complaint."""
 
     module: str
-    """Its name within `conformance`, such as "trace.network"."""
+    """The module's name within `conformance`, such as "trace.network"."""
     planted: str
-    """The module of this package that has an input for each rule."""
+    """The module of this package with an input for each rule."""
     complaints: frozenset[str] = frozenset()
-    """What is called to complain: a name, or the last two such as "reasons.append"."""
+    """The functions called to complain: a name, or the last two such as "reasons.append"."""
     builders: frozenset[str] = frozenset()
-    """Functions that only put a complaint into words: who calls them complains."""
+    """Functions that only put a complaint into words: their callers complain."""
     predicates: frozenset[str] = frozenset()
-    """Functions that answer False for what is wrong."""
+    """Functions that answer False to a wrong input."""
     witnesses: frozenset[str] = frozenset()
-    """Functions in which whatever is returned or yielded, but for nothing, is a complaint."""
+    """Functions in which everything returned or yielded, except for nothing, is a complaint."""
     reasons: frozenset[str] = frozenset()
     """Functions in which setting `reason` to some words is a complaint."""
     tables: frozenset[str] = frozenset()
-    """Attributes in which setting an entry, or adding some, is a complaint."""
+    """Attributes in which setting or adding entries is a complaint."""
     flags: frozenset[str] = frozenset()
     """Names that are set to whether there is something to complain of."""
 
     asides: frozenset[str] = frozenset()
-    """Functions that say something in words without complaining."""
+    """Functions that produce sentences that are not complaints."""
 
     @property
     def name(self) -> str:
-        """The module's full name."""
+        """Return the module's full name."""
         return f"{PACKAGE}.{self.module}"
 
     @property
     def path(self) -> Path:
-        """Its file."""
+        """Return the module's file."""
         spec = find_spec(self.name)
         assert spec is not None
         assert spec.origin is not None
@@ -61,22 +61,22 @@ class Source:
 
     @property
     def file(self) -> str:
-        """Its file as people call it."""
+        """Return the file's path within the project."""
         return f"conformance/{self.module.replace('.', '/')}.py"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One thing that a checker can complain of."""
+    """One possible complaint of a checker."""
 
     source: Source
     function: str
     text: str
-    """The words of the complaint, or the condition under which there is one."""
+    """The words of the complaint, or its condition."""
 
     @property
     def key(self) -> str:
-        """What it is called among the rules of its module."""
+        """Return the rule's key among the rules of its module."""
         return f"{self.function}: {self.text}"
 
     def __str__(self) -> str:
@@ -85,7 +85,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A rule in a syntax tree, and what takes it out of that tree."""
+    """A rule in a syntax tree, and a way to take it out of that tree."""
 
     function: str
     text: str
@@ -125,10 +125,10 @@ def _functions(node: ast.AST, inside: str) -> Iterator[tuple[str, Function]]:
 
 
 def unheard(source: Source) -> list[str]:
-    """Return the sentences in the module that are in no rule: complaints that nobody found.
+    """Return the sentences in the module that belong to no rule: complaints that were not found.
 
-    A sentence has three words or more. What the functions that put complaints into words say is
-    their callers' affair, and what a rule's statement is set up with is the rule's.
+    A sentence has three words or more. The words of builders belong to their callers, and the
+    initial values of a rule's statement to the rule.
     """
     tree = ast.parse(source.path.read_text(encoding="utf-8"))
     found = []

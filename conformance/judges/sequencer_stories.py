@@ -1,4 +1,4 @@
-"""Runs of SEQUENCER in which one thing goes wrong, and nothing afterwards depends on it."""
+"""Runs of SEQUENCER with one fault, on which nothing afterwards depends."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .sequencer_story import A, B, C, D, Story, event, told_until
 
 
 def late_forward(bad: bool) -> Trace:
-    """b takes what c sent in its first life after it has taken what c sent in its second."""
+    """b receives what c sent in its first life after what c sent in its second."""
     story = told_until(4)
     if bad:
         story.do(B, "ReceiveForward", C)
@@ -18,7 +18,7 @@ def late_forward(bad: bool) -> Trace:
 
 
 def for_another(bad: bool) -> Trace:
-    """d takes a FORWARD that is for b."""
+    """d receives a FORWARD that is for b."""
     story = told_until(4)
     if bad:
         taken = story.do(B, "ReceiveForward", C)
@@ -29,7 +29,7 @@ def for_another(bad: bool) -> Trace:
 
 
 def skipped_forward(bad: bool) -> Trace:
-    """a takes b's second FORWARD, and never its first."""
+    """a receives b's second FORWARD, and never its first."""
     story = Story()
     story.do(B, "Send", 1)
     story.do(B, "Send", 1)
@@ -52,7 +52,7 @@ def skipped_data(bad: bool) -> Trace:
 
 
 def early_in_silence(bad: bool) -> Trace:
-    """a keeps a FORWARD for the next view, and does not say so."""
+    """a keeps a FORWARD for the next view without recording it."""
     story = Story()
     story.do(B, "Send", 1)
     story.do(A, "ReceiveForward", B)
@@ -65,7 +65,7 @@ def early_in_silence(bad: bool) -> Trace:
 
 
 def kept_to_itself(bad: bool) -> Trace:
-    """a does not pass on what b sends."""
+    """a does not pass on b's message."""
     story = Story()
     story.do(B, "Send", 1)
     passed = story.do(A, "ReceiveForward", B)
@@ -75,7 +75,7 @@ def kept_to_itself(bad: bool) -> Trace:
 
 
 def not_sent(bad: bool) -> Trace:
-    """b says that it sends, and hands nothing to the network."""
+    """b records that it sends, and hands nothing to the network."""
     story = Story()
     said = story.do(B, "Send", 1)
     if bad:
@@ -84,7 +84,7 @@ def not_sent(bad: bool) -> Trace:
 
 
 def after_the_end(trace: Trace) -> None:
-    """a takes a FORWARD when it has stopped."""
+    """a receives a FORWARD after it has stopped."""
     (taken,) = copy({A: [event(trace, A, "ReceiveForward", 3)]})[A]
     assert isinstance(taken, Event)
     taken.received = ("FORWARD", "d", 0, "a", 0, 3)
@@ -95,7 +95,7 @@ def after_the_end(trace: Trace) -> None:
 
 
 def read_too_late(bad: bool) -> Trace:
-    """c reads what a multicast in the view before; when a lost its role nobody had read it."""
+    """c reads a's multicast in the view before; when a lost its role nobody had read it."""
     story = Story(synchronous=True)
     story.do(A, "Send", 1)
     story.install(2, A, B, C, of=(B, C, A))

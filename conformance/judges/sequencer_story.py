@@ -1,7 +1,8 @@
 """A short good run of SEQUENCER in which everything happens, to plant faults in.
 
-a, b and c found the group and a numbers their messages. b's third message goes out a second time,
-since b changes its view before it has got it back; d joins. a leaves, c crashes and comes back.
+a, b and c found the group, and a numbers their messages. b sends its third message a second time,
+because its view changes before it has received the message; d joins. a leaves, c crashes and comes
+back.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ VIEWS = {2: (A, B, C, D), 3: (B, C, D), 4: (B, D), 5: (B, D, C1)}
 
 
 class Story:
-    """A script of which each step is at hand as a record, to be changed."""
+    """A script whose steps are at hand as records, to be changed."""
 
     def __init__(self, synchronous: bool = False) -> None:
         self.script = Script("abc", synchronous=synchronous)
@@ -35,27 +36,27 @@ class Story:
         self.world.arrive(D)
 
     def do(self, who: Address, action: str, choice: Any = None) -> Event:
-        """Take a step; every message has contents of its own."""
+        """Take a step; every message has its own contents."""
         return self.script.step(who, action, choice, 100 + len(self.script.events))
 
     def all_receive(self, coordinator: Address, *readers: Address) -> None:
-        """Let everybody read that stream to its end."""
+        """Let the readers read that stream to its end."""
         for who in readers:
             while self.world.next_data(who, coordinator) is not None:
                 self.do(who, "ReceiveData", coordinator)
 
     def install(self, view: int, *members: Address, of: tuple[Address, ...] = ()) -> None:
-        """Let them install a view."""
+        """Let these members install a view."""
         for who in members:
             self.do(who, "InstallView", (view, of or VIEWS[view]))
 
     def files(self) -> Trace:
-        """The run so far as files that end well."""
+        """Return the run so far as files with footers."""
         return copy(self.script.files())
 
 
 def told_until(chapter: int) -> Story:
-    """The run up to the end of that chapter, 1 to 4."""
+    """Return the run up to the end of that chapter, 1 to 4."""
     story = Story()
     do = story.do
     do(A, "Send", 2)
@@ -102,7 +103,7 @@ def told_until(chapter: int) -> Story:
 
 @cache
 def trace_of(chapter: int) -> Trace:
-    """The good run's files, not to be changed."""
+    """Return the good run's files, which must not be changed."""
     return told_until(chapter).files()
 
 
@@ -111,7 +112,7 @@ Spoil = Callable[[Path], Any]
 
 
 def judged(folder: Path, trace: Trace, spoil: Spoil | None = None) -> Told:
-    """What the checker says of a trace, and of its files if something happened to them."""
+    """Return the checker's complaints about a trace, and about its files if they were spoiled."""
     write_trace(folder, trace)
     if spoil is not None:
         spoil(folder)
@@ -120,7 +121,7 @@ def judged(folder: Path, trace: Trace, spoil: Spoil | None = None) -> Told:
 
 @cache
 def good(chapter: int = 4) -> Ask:
-    """The good run."""
+    """Judge the good run."""
     return lambda folder: judged(folder, trace_of(chapter))
 
 
@@ -133,7 +134,7 @@ def plant(
     verdict: str = VIOLATED,
     **more: Any,
 ) -> Plant:
-    """A fault in the records of the good run, or in the files that they are written to."""
+    """Plant a fault in the records of the good run, or in its files."""
 
     def bad(folder: Path) -> Told:
         trace = copy(trace_of(chapter))
@@ -145,19 +146,19 @@ def plant(
 
 
 def unsure(words: str, change: Change | None = None, **more: Any) -> Plant:
-    """The same, of a fault with which nobody can tell whether the run was good."""
+    """Plant a fault after which nobody can tell whether the run was good."""
     return plant(words, change, verdict=INCONCLUSIVE, **more)
 
 
 def event(trace: Trace, who: Address, action: str, number: int = 0) -> Event:
-    """One of the events of that kind, the first if nothing else is said."""
+    """Return one of the events of that kind, by default the first."""
     return [e for e in trace[who] if isinstance(e, Event) and e.action == action][number]
 
 
 def story_plant(
     words: str, make: Callable[[bool], Trace], *, verdict: str = VIOLATED, **more: Any
 ) -> Plant:
-    """A run of its own, with the fault in it or not."""
+    """Plant a run of its own, with the fault or without."""
     return Plant(
         good=lambda folder: judged(folder, make(False)),
         bad=lambda folder: judged(folder, make(True)),
@@ -175,7 +176,7 @@ def on(
     *,
     last: bool = False,
 ) -> Change:
-    """A change of one event; behind the `last` one the file ends."""
+    """Change one event; with `last`, the file ends after it."""
 
     def changed(trace: Trace) -> None:
         found = event(trace, who, action, number)
@@ -187,7 +188,7 @@ def on(
 
 
 def cut_behind(records: list[Record], found: Event) -> None:
-    """Let a file end, and well, with that event."""
+    """Let a file end, with a footer, at that event."""
     del records[records.index(found) + 1 :]
     records.append(
         Footer(run=found.run, node=found.node, incarnation=found.incarnation, index=found.index)
@@ -195,7 +196,7 @@ def cut_behind(records: list[Record], found: Event) -> None:
 
 
 def sets(**values: Any) -> Callable[[Any], None]:
-    """A change that gives new values; `args__view` is `view` of `args`."""
+    """Return a change that sets new values; `args__view` is `view` of `args`."""
 
     def change(record: Any) -> None:
         for name, value in values.items():

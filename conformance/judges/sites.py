@@ -1,4 +1,4 @@
-"""Where a function states a complaint, part by part, and how each part is taken out of its tree."""
+"""The sites in a function that state a complaint, part by part, and how to take each part out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST = 90
 
 
 class Complaining(Protocol):
-    """The names by which a module complains; `rules.Source` says what each of them is."""
+    """The names by which a module complains; `rules.Source` explains each of them."""
 
     @property
     def complaints(self) -> frozenset[str]: ...
@@ -55,14 +55,14 @@ class _Site:
 
 
 class Finder:
-    """The rules of one function, those of functions inside it left out."""
+    """The rules of one function, without those of functions inside it."""
 
     def __init__(self, source: Complaining, function: Function) -> None:
         self.source, self.function = source, function
         self.predicate = function.name in source.predicates
 
     def rules(self) -> Iterator[tuple[str, Mute]]:
-        """Yield each rule's text and how to take it out."""
+        """Yield each rule's text and a way to take it out."""
         told: set[int] = set()
         for site in list(_simple(self.function.body, None)):
             if not self._complains(site.statement):
@@ -76,7 +76,7 @@ class Finder:
                 yield from self._statement(site)
 
     def unheard(self) -> Iterator[str]:
-        """Yield the sentences of statements that do not complain, nor set up one that does."""
+        """Yield the sentences of statements that neither complain nor set up a complaint."""
         sites = list(_simple(self.function.body, None))
         heard = {id(site.statement) for site in sites if self._complains(site.statement)}
         blocks = {id(site.block) for site in sites if id(site.statement) in heard}
@@ -113,11 +113,11 @@ class Finder:
         return any(isinstance(node, ast.Call) and self._is_complaint(node) for node in nodes)
 
     def _assigns(self, target: ast.expr, value: ast.AST | None) -> bool:
-        """Whether setting that is a complaint: a verdict, an entry of a table, a flag."""
+        """Tell whether setting the target is a complaint: a verdict, a table's entry, a flag."""
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Attribute):
             return target.value.attr in self.source.tables
         if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            # What they are set to in the beginning is nothing to complain of.
+            # Initial values are no complaint.
             set_up = all(isinstance(each, ast.Constant) for each in value.elts)
             return self._assigns(target.elts[0], value) and not set_up
         if not isinstance(target, ast.Name):
@@ -136,7 +136,7 @@ class Finder:
         return list(self._operands(guard.test, put, wanted=False))
 
     def _operands(self, test: ast.expr, put: Put, *, wanted: bool) -> Iterator[tuple[str, Mute]]:
-        """The parts of a condition of which each alone makes it true, or for `wanted`, false."""
+        """Return the parts of a condition that alone make it true, or for `wanted`, false."""
         joint = ast.And if wanted else ast.Or
         if isinstance(test, ast.BoolOp) and isinstance(test.op, joint):
             for place, value in enumerate(test.values):
@@ -163,7 +163,7 @@ class Finder:
         yield f"{'not ' * wanted}{ast.unparse(test)}", lambda: put(ast.Constant(wanted))
 
     def _ends_with(self, statement: ast.Assign) -> bool:
-        """Whether a reason is told as soon as it is set, with no question whether there is one."""
+        """Tell whether a reason is reported as soon as it is set, unconditionally."""
         asked = any(
             isinstance(node, ast.If) and ast.unparse(node.test) == "reason"
             for node in ast.walk(self.function)
@@ -171,7 +171,7 @@ class Finder:
         return self.function.name in self.source.reasons and sets_reason(statement) and not asked
 
     def _pairs(self, test: ast.expr) -> list[tuple[str, Mute]]:
-        """The pairs of two tuples that are compared as a whole."""
+        """Return the pairs of two tuples that are compared as a whole."""
         if not (isinstance(test, ast.Compare) and isinstance(test.ops[0], ast.NotEq)):
             return []
         left, right = self._tuple(test.left), self._tuple(test.comparators[0])
@@ -190,7 +190,7 @@ class Finder:
         ]
 
     def _tuple(self, value: ast.expr) -> ast.Tuple | None:
-        """The tuple that is written there, or that the name there was set to."""
+        """Return the tuple written there, or assigned to the name there."""
         if isinstance(value, ast.Tuple):
             return value
         made: list[ast.expr] = []
@@ -206,7 +206,7 @@ class Finder:
         return made[0] if len(made) == 1 and isinstance(made[0], ast.Tuple) else None
 
     def _statement(self, site: _Site) -> Iterator[tuple[str, Mute]]:
-        """The rule, or rules, that the statement is as a whole."""
+        """Yield the rule, or rules, that the statement is as a whole."""
         statement = site.statement
         value = getattr(statement, "value", None)
         if self.predicate and isinstance(statement, ast.Return):
@@ -241,7 +241,7 @@ class Finder:
 
 
 def _simple(block: list[ast.stmt], guard: ast.If | None) -> Iterator[_Site]:
-    """Every simple statement, with the condition right around it."""
+    """Yield every simple statement, with the condition directly around it."""
     for place, statement in enumerate(block):
         if isinstance(statement, _SIMPLE):
             yield _Site(block, place, guard)
@@ -265,7 +265,7 @@ def _simple(block: list[ast.stmt], guard: ast.If | None) -> Iterator[_Site]:
 
 
 def _words(site: _Site) -> str:
-    """The words of the complaint: those in the statement, or the reason given right before."""
+    """Return the words of the complaint: those in the statement, or the reason set right before."""
     for node in inside(site.statement):
         text = literal(node)
         if text and " " in text.strip():

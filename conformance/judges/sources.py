@@ -1,4 +1,4 @@
-"""Which modules judge traces and logs, and by which names they complain."""
+"""The modules that judge traces and logs, and the names by which they complain."""
 
 from __future__ import annotations
 

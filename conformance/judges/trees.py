@@ -1,4 +1,4 @@
-"""What is asked of syntax trees, and how a part of one is exchanged for another."""
+"""Questions about syntax trees, and the exchange of one part of a tree for another."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Put: TypeAlias = Callable[[ast.expr], None]
 
 
 def documents(statement: ast.stmt) -> bool:
-    """Whether the statement is a text that documents something."""
+    """Tell whether the statement is a docstring."""
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
 
 
 def inside(statement: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a statement, but for those of a lambda; a text counts as a whole."""
+    """Yield the nodes of a statement, without those of a lambda; a text counts as a whole."""
     yield statement
     for child in ast.iter_child_nodes(statement):
         if isinstance(statement, ast.JoinedStr) and isinstance(child, ast.Constant):
@@ -28,7 +28,7 @@ def inside(statement: ast.AST) -> Iterator[ast.AST]:
 
 
 def into(values: list[ast.expr], place: int) -> Put:
-    """Return what puts another value into that place of a list."""
+    """Return the function that puts another value into that place of a list."""
 
     def put(made: ast.expr) -> None:
         values[place] = made
@@ -37,7 +37,7 @@ def into(values: list[ast.expr], place: int) -> Put:
 
 
 def left_out(values: list[ast.expr], place: int) -> Mute:
-    """Return what leaves out the value in that place of a list."""
+    """Return the function that leaves out the value in that place of a list."""
 
     def mute() -> None:
         values[place] = ast.Constant(None)
@@ -46,7 +46,7 @@ def left_out(values: list[ast.expr], place: int) -> Mute:
 
 
 def value_of(statement: ast.Return | ast.Assign) -> Put:
-    """Return what gives the statement another value."""
+    """Return the function that gives the statement another value."""
 
     def put(made: ast.expr) -> None:
         statement.value = made
@@ -55,7 +55,7 @@ def value_of(statement: ast.Return | ast.Assign) -> Put:
 
 
 def operand_of(node: ast.UnaryOp) -> Put:
-    """Return what gives `not` another operand."""
+    """Return the function that gives `not` another operand."""
 
     def put(made: ast.expr) -> None:
         node.operand = made
@@ -64,14 +64,14 @@ def operand_of(node: ast.UnaryOp) -> Put:
 
 
 def nothing(value: ast.expr) -> ast.expr:
-    """What there is instead of a complaint of that kind."""
+    """Return the value that stands for no complaint of that kind."""
     if isinstance(value, ast.ListComp):
         return ast.List([], ast.Load())
     return ast.Constant("" if literal(value) is not None else None)
 
 
 def sets_reason(statement: ast.stmt) -> bool:
-    """Whether the statement sets `reason` to some words, or returns some."""
+    """Tell whether the statement sets `reason` to some words, or returns some."""
     if isinstance(statement, ast.Return):
         return bool(statement.value and literal(statement.value))
     return (
@@ -82,7 +82,7 @@ def sets_reason(statement: ast.stmt) -> bool:
 
 
 def literal(node: ast.AST) -> str | None:
-    """The text that is written there; what is filled in is left open."""
+    """Return the text written there, with its placeholders left open."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value
     if isinstance(node, ast.JoinedStr):

@@ -51,5 +51,5 @@ def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
 
 
 def _picture(path: Path) -> str:
-    """The drawing of a counterexample, or nothing where there is none."""
+    """Return the drawing of a counterexample, "" if there is none."""
     return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,4 +1,4 @@
-"""The two renderings that every run has: JUnit XML for machines, one plain page for people."""
+"""The two reports of every run: JUnit XML for machines, one plain page for people."""
 
 import re
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ def _seconds(result: Result) -> float:
 
 
 def junit_xml(outcome: Outcome) -> str:
-    """The outcome as JUnit XML: a surprise is a failure, an inconclusive result an error."""
+    """Return the outcome as JUnit XML: a surprise is a failure, an inconclusive result an error."""
     surprises = [result for result in outcome.results if not result.as_expected]
     undecided = [result for result in surprises if result.verdict == INCONCLUSIVE]
     suite = ElementTree.Element(
@@ -65,14 +65,14 @@ def junit_xml(outcome: Outcome) -> str:
 
 
 def mark_of(result: Result) -> tuple[str, str]:
-    """A sign and a style class: as expected, undecided, or a surprise."""
+    """Return a sign and a style class: as expected, undecided, or a surprise."""
     if result.as_expected:
         return "✓", "ok"
     return ("?", "open") if result.verdict == INCONCLUSIVE else ("✗", "bad")
 
 
 def figures_line(result: Result) -> str:
-    """The figures in one line: "distinct states 120, depth 9", "judged over 3 members"."""
+    """Return the figures in one line: "distinct states 120, depth 9", "judged over 3 members"."""
     words = [
         f"{name.replace('_', ' ')} {round(value, 2) if isinstance(value, float) else value}"
         for name, value in result.figures.items()
@@ -85,13 +85,13 @@ def figures_line(result: Result) -> str:
 
 
 def judged_over(counts: Mapping[str, int]) -> str:
-    """Over whom and what a promise was judged, in words."""
+    """Return in words over what a promise was judged."""
     some = [f"{count:,} {name if count != 1 else name[:-1]}" for name, count in counts.items()]
     return f"judged over {' · '.join(some)}" if any(counts.values()) else "judged over nobody"
 
 
 def report_html(outcome: Outcome, started: datetime) -> str:
-    """One page that needs no network: verdict, results, details, and how to get them again."""
+    """Return a page that needs no network: verdict, results, details, and how to reproduce them."""
     rows = []
     for result in outcome.results:
         sign, style = mark_of(result)

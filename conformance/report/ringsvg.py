@@ -1,6 +1,6 @@
 """A token ring as SVG: the nodes on a circle, their views on top, their history at their side.
 
-Every node keeps its place, whatever the order of the ring: the arrows are the token's way.
+Every node keeps its place, whatever the order of the ring: the arrows show the token's way.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ STYLE: Final = """
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of a node's history: its text, its style classes, and what to say of it."""
+    """One line of a node's history: its text, its style classes, and its tooltip."""
 
     text: str
     style: str = ""
@@ -88,10 +88,10 @@ def _ways(
 
 
 def _arrow(start: tuple[float, float], end: tuple[float, float], bend: int) -> list[str]:
-    """An arrow from circle to circle: along the ring's own circle, or straight across."""
+    """Return an arrow from circle to circle: along the ring's own circle, or straight across."""
     (x1, y1), (x2, y2) = start, end
     long = hypot(x2 - x1, y2 - y1) or 1.0
-    # The direction in which the way leaves and arrives; on a circle it turns by the angle between.
+    # The direction at both ends; on a circle it turns by the angle between them.
     turn = 0.0 if bend == 0 else _half_angle(long) * bend
     dx, dy = (x2 - x1) / long, (y2 - y1) / long
     out = dx * cos(turn) + dy * sin(turn), dy * cos(turn) - dx * sin(turn)
@@ -113,7 +113,7 @@ def _arrow(start: tuple[float, float], end: tuple[float, float], bend: int) -> l
 
 
 def _half_angle(chord: float) -> float:
-    """Half the angle under which a chord of the ring's circle is seen from its centre."""
+    """Return half the angle that a chord of the ring's circle subtends at its centre."""
     return asin(min(1.0, chord / 2 / _RADIUS))
 
 

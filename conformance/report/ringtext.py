@@ -1,7 +1,7 @@
-"""A token ring drawn in characters: its members in a circle, what is said of each on top and below.
+"""A token ring in characters: its members in a circle, with texts above and below each.
 
-The ring goes round a rectangle, clockwise: along the upper row, down, back along the lower row.
-Figures and the live picture are both drawn by this.
+The ring goes round a rectangle, clockwise: along the upper row, down, back along the lower row. It
+draws both the figures and the live picture.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Final
 GAP: Final = 3
 """Blanks between a member's text and the next member."""
 INDENT: Final = 6
-"""Where a member's text begins; its line to the next one down runs left of it."""
+"""The column where a member's text begins; its line to the next one down runs left of it."""
 _LINE: Final = 2
 
 
@@ -23,16 +23,16 @@ class Place:
     top: str = ""
     side: tuple[str, ...] = ()
     sign: str = " "
-    """One character before the name, such as "●" for who holds the token."""
+    """One character before the name, such as "●" for the holder of the token."""
 
     @property
     def node(self) -> str:
-        """The member as it is drawn."""
+        """Return the member as it is drawn."""
         return f"({self.sign}{self.name} )"
 
     @property
     def width(self) -> int:
-        """Characters that it needs."""
+        """Return the number of characters that it needs."""
         texts = max(map(len, (self.top, *self.side)), default=0)
         return max(len(self.node), INDENT + texts)
 
@@ -69,7 +69,7 @@ def ring_lines(places: Sequence[Place]) -> list[str]:
 
 
 def _starts(upper: Sequence[Place], lower: Sequence[Place]) -> list[int]:
-    """The column of each place; those above each other begin in the same one."""
+    """Return the column of each place; places above each other begin in the same one."""
     starts = [0]
     for at, place in enumerate(upper):
         under = lower[at].width if at < len(lower) else 0
@@ -89,7 +89,7 @@ def _row(canvas: list[list[str]], row: Sequence[Place], starts: list[int], y: in
 def _passes(
     canvas: list[list[str]], row: Sequence[Place], starts: list[int], y: int, line: str, head: str
 ) -> None:
-    """The arrows along a row."""
+    """Draw the arrows along a row."""
     for at, place in enumerate(row[:-1]):
         begin, end = starts[at] + len(place.node), starts[at + 1]
         body = line * (end - begin - 1)
@@ -99,7 +99,7 @@ def _passes(
 def _vertical(
     canvas: list[list[str]], x: int, begin: int, end: int, head: str, *, first: bool = False
 ) -> None:
-    """A line down a column, its arrow head at the first row or at the last."""
+    """Draw a line down a column, with its arrow head at the first row or at the last."""
     for y in range(begin, end):
         at_head = y == (begin if first else end - 1)
         _put(canvas, y, x, head if at_head else "│")

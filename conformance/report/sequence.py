@@ -1,6 +1,6 @@
-"""What happened among some members, as a list of events, and its picture in plain text.
+"""A sequence of events among some members, and its picture in plain text.
 
-Nothing here knows a protocol: counterexamples and field traces are both told in these events.
+Nothing here knows a protocol: counterexamples and field traces both become such events.
 `sequencesvg` draws the same for browsers.
 """
 
@@ -13,14 +13,14 @@ LANE: Final = 8
 
 ABSENT_AFTER: Final = frozenset({"crash", "leave"})
 PRESENT_AFTER: Final = frozenset({"join"})
-"""The marks after which a member is gone, or there."""
+"""The marks after which a member is present."""
 
 _DOTS: Final = {"crash": "✖", "leave": "■", "view": "◆", "join": "◇", "restart": "○", "drop": "⊘"}
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message; the same `id` where it is sent and where it is received. `to` "" is everybody."""
+    """A message; `id` is the same where it is sent and received. `to` "" means everybody."""
 
     id: Hashable
     label: str
@@ -41,7 +41,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One step of one member; of nobody in particular if `node` is ""."""
+    """One step of one member; of no particular member if `node` is ""."""
 
     number: int
     node: str
@@ -56,7 +56,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Diagram:
-    """A story: who, what, and how it ends."""
+    """A story: its members, its events, and its ending."""
 
     title: str
     members: tuple[str, ...]
@@ -75,7 +75,7 @@ def senders(diagram: Diagram) -> dict[Hashable, Event]:
 
 
 def as_text(diagram: Diagram) -> str:
-    """Return the picture: a line per member, a row per event, what it is to the right."""
+    """Return the picture: a line per member, a row per event, its description to the right."""
     members = diagram.members
     sent = senders(diagram)
     absent = set(diagram.absent)
@@ -116,7 +116,7 @@ def _call(event: Event) -> str:
 
 
 def _head(member: str) -> str:
-    """The member's name, its middle right above its line."""
+    """Return the member's name, with its middle right above its line."""
     name = member[: LANE - 1]
     return f"{'':{LANE // 2 - len(name) // 2}}{name}".ljust(LANE)
 
@@ -133,7 +133,7 @@ def _lanes(members: tuple[str, ...], absent: set[str]) -> list[str]:
 
 
 def _arrow(lanes: list[str], source: int, target: int) -> None:
-    """Draw from one line to another, over those between."""
+    """Draw from one line to another, across those between."""
     step = 1 if target > source else -1
     lanes[source] = "├" if step == 1 else "┤"
     for place in range(source + step, target, step):

@@ -120,7 +120,7 @@ def _arrow(start: tuple[int, int], end: tuple[int, int], label: str) -> list[str
 
 
 def _lost(diagram: Diagram, event: Event, message: Message, row: int) -> list[str]:
-    """A message that nobody received in this story: a stub towards where it was going."""
+    """Return a stub towards the receiver, for a message that nobody received in this story."""
     x, y = _x(diagram, event.node), _y(row)
     ahead = message.to not in diagram.members or _x(diagram, message.to) >= x
     side = 1 if ahead else -1

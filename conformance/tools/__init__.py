@@ -1,1 +1,1 @@
-"""Java, child processes and threads: what the verbs run on."""
+"""Java, child processes and threads: the tools on which the verbs run."""

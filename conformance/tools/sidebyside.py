@@ -1,10 +1,10 @@
 """Work done side by side in threads, and a Ctrl-C that is never lost.
 
-Law of this file: while threads work, Ctrl-C is a message to the main thread, not an exception that
-Python raises wherever it happens to be. For Python loses those: a signal that comes just before
-the thread goes to sleep on a lock does not wake it (a loaded machine makes that moment long), one
-that comes in a finalizer is dropped, and one between the taking of a lock and the `with` that
-gives it back leaves it taken, so that a worker waits for ever.
+The law of this file: while threads work, Ctrl-C is a message to the main thread, not an exception
+that Python raises at an arbitrary place. Python can lose such exceptions: a signal just before the
+thread goes to sleep on a lock does not wake it (on a loaded machine that moment is long), one in a
+finalizer is dropped, and one between taking a lock and entering the `with` that releases it leaves
+the lock taken, so that a worker waits for ever.
 """
 
 import signal
@@ -28,10 +28,10 @@ def side_by_side(
     each: Callable[[Found], None],
     stop: Callable[[], None],
 ) -> None:
-    """Do the work in so many threads, begun in its order; `each` gets every result as it comes.
+    """Do the work in so many threads, in its order; `each` gets every result as it comes.
 
-    Whatever ends this early, Ctrl-C or what the work or `each` raises, calls `stop`, which must
-    make the work that has begun end soon, and is raised when all threads have ended.
+    An early end, by Ctrl-C or by an error of the work or of `each`, calls `stop`, which must make
+    the work that has begun end soon. The error is raised when all threads have ended.
     """
     done: SimpleQueue[Future[Found] | None] = SimpleQueue()
     pool = ThreadPoolExecutor(jobs)
@@ -54,7 +54,7 @@ def _next(done: SimpleQueue[Future[Found] | None]) -> Future[Found]:
     while True:
         try:
             future = done.get(timeout=_NAP)
-        except Empty:  # awake for a moment, in which Python runs the handlers of signals
+        except Empty:  # awake for a moment, in which Python runs signal handlers
             continue
         if future is None:
             raise KeyboardInterrupt
@@ -65,9 +65,9 @@ def _next(done: SimpleQueue[Future[Found] | None]) -> Future[Found]:
 def _told_of_interruptions(tell: Callable[[], None]) -> Iterator[None]:
     """Call `tell`, which must not wait for a lock, instead of raising KeyboardInterrupt.
 
-    What is ignored stays so, and a polite kill that would end Python at once too.
+    Signals that are ignored, or that end Python at once, keep their action.
     """
-    if threading.current_thread() is not threading.main_thread():  # which alone hears of signals
+    if threading.current_thread() is not threading.main_thread():  # it alone receives signals
         yield
         return
     heard = (signal.SIGINT, signal.SIGTERM)

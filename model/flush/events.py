@@ -1,6 +1,7 @@
-"""What goes into a member's handlers of FLUSH, and what comes out of them.
+"""The inputs and outputs of a member's FLUSH.
 
-One input per action. Outputs are messages, each with the member that it is for, and indications.
+There is one input per action. Outputs are messages, each with the member it is for, and
+indications.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ Table: TypeAlias = tuple[tuple[Address, int], ...]
 
 
 class Fid(NamedTuple):
-    """A flush: attempt `attempt` of that requester, begun when it was in view `view`."""
+    """A flush: attempt `attempt` of that requester, begun in its view `view`."""
 
     view: int
     requester: Address
@@ -23,7 +24,7 @@ class Fid(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """The stream of `sender` is wanted up to `at`; `holder` has it."""
+    """A stream to complete: that of `sender` up to `at`, which `holder` has."""
 
     sender: Address
     at: int
@@ -34,13 +35,13 @@ class Fetch(NamedTuple):
 
 
 class Suspend(NamedTuple):
-    """A flush of these members is wanted."""
+    """The layer above wants a flush of these members."""
 
     participants: tuple[Address, ...]
 
 
 class ReceiveStart(NamedTuple):
-    """START_FLUSH."""
+    """START_FLUSH arrives."""
 
     sender: Address
     fid: Fid
@@ -54,7 +55,7 @@ class BlockOk(NamedTuple):
 
 
 class ReceiveFlushOk(NamedTuple):
-    """FLUSH_OK, of the changed design; `digest` is the receiver's own."""
+    """FLUSH_OK of the changed design arrives; `digest` is the receiver's own."""
 
     sender: Address
     fid: Fid
@@ -63,7 +64,7 @@ class ReceiveFlushOk(NamedTuple):
 
 
 class ReceiveCompleted(NamedTuple):
-    """FLUSH_COMPLETED."""
+    """FLUSH_COMPLETED arrives."""
 
     sender: Address
     fid: Fid
@@ -71,7 +72,7 @@ class ReceiveCompleted(NamedTuple):
 
 
 class ReceiveReconcile(NamedTuple):
-    """RECONCILE."""
+    """RECONCILE arrives."""
 
     sender: Address
     fid: Fid
@@ -79,57 +80,57 @@ class ReceiveReconcile(NamedTuple):
 
 
 class Reconciled(NamedTuple):
-    """All that was to be fetched has arrived."""
+    """Everything that was to be fetched has arrived."""
 
 
 class ReceiveReconciled(NamedTuple):
-    """RECONCILED."""
+    """RECONCILED arrives."""
 
     sender: Address
     fid: Fid
 
 
 class Resume(NamedTuple):
-    """The view is installed by all, or the state transferred."""
+    """All have installed the view, or the state has been transferred."""
 
 
 class ReceiveStop(NamedTuple):
-    """STOP_FLUSH."""
+    """STOP_FLUSH arrives."""
 
     sender: Address
     fid: Fid
 
 
 class Suspect(NamedTuple):
-    """A member is taken for crashed."""
+    """A member is suspected to have crashed."""
 
     member: Address
 
 
 class InstallView(NamedTuple):
-    """The next view."""
+    """The member installs the next view."""
 
     view: int
     members: tuple[Address, ...]
 
 
 class PassLatch(NamedTuple):
-    """A multicast gets past the latch and has no number yet."""
+    """A multicast passes the latch and has no seqno yet."""
 
 
 class Multicast(NamedTuple):
-    """A multicast is numbered."""
+    """A multicast gets its seqno."""
 
 
 class ReceiveMulticast(NamedTuple):
-    """Multicast number `position` of that member's stream is taken."""
+    """The member consumes multicast number `position` of that sender's stream."""
 
     sender: Address
     position: int
 
 
 class OpenLatch(NamedTuple):
-    """The policy: blocked for too long."""
+    """The policy opens the latch because the member was blocked for too long."""
 
 
 INPUTS: Mapping[str, type] = {
@@ -166,7 +167,7 @@ class StartFlush(NamedTuple):
 
 
 class FlushOk(NamedTuple):
-    """FLUSH_OK, of the changed design; its sender had multicast `at` messages."""
+    """FLUSH_OK of the changed design; its sender had multicast `at` messages."""
 
     to: Address
     fid: Fid
@@ -204,32 +205,32 @@ class StopFlush(NamedTuple):
 
 
 class Block(NamedTuple):
-    """block() is to be called."""
+    """Call the application's block()."""
 
 
 class TakeDigest(NamedTuple):
-    """The application is blocked already: take the digest."""
+    """Take the digest: the application is blocked already."""
 
 
 class Unblock(NamedTuple):
-    """unblock() is to be called."""
+    """Call the application's unblock()."""
 
 
 class Suspended(NamedTuple):
-    """Suspend returns: these are blocked and have received the same."""
+    """Suspend returns: these members are blocked and have received the same multicasts."""
 
     fid: Fid
     participants: tuple[Address, ...]
 
 
 class Freeze(NamedTuple):
-    """Nothing more of these streams but what is fetched."""
+    """Take no more of these streams, apart from what is fetched."""
 
     gone: tuple[Address, ...]
 
 
 class FetchStreams(NamedTuple):
-    """Get what is missing of these."""
+    """Fetch what is missing of these streams."""
 
     fetches: tuple[Fetch, ...]
 
@@ -251,4 +252,4 @@ ARRIVES: Mapping[str, str] = {
     "ReconcileOk": "ReceiveReconciled",
     "StopFlush": "ReceiveStop",
 }
-"""By which action each message arrives."""
+"""The action by which each message arrives."""

@@ -1,9 +1,9 @@
 """FLUSH: the twin of `spec/Flush.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes first
-and is named conjunct by conjunct in the spec's words; then comes what the spec's action does to
-this member. What it sends and tells the layers around it are outputs. The streams and how much of
-them has arrived are the network's (`flush_system.py`): they come in as digests and positions.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first,
+conjunct by conjunct in the spec's words, followed by the effect of the spec's action on this
+member. Messages and calls of the neighbouring layers are outputs. The streams, and how much of them
+has arrived, belong to the network (`system.py`); handlers see them as digests and positions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Rules:
 
 @state
 class Local(NamedTuple):
-    """What one member knows. `members` are those of its view, in order."""
+    """A member's local state. `members` are those of its view, in order."""
 
     me: Address
     view: int = 0
@@ -62,7 +62,7 @@ class Local(NamedTuple):
     attempts: int = 0
 
 
-# Guards of what only the specification has: the changed design, and numbering after the latch.
+# Guards that only the specification needs: the changed design, and numbering after the latch.
 _CHANGED = 'Design = "changed"'
 _APART = "~NumberAtLatch /\\ ~latch[n]"
 _PASSED = "passed[n] > 0"
@@ -73,7 +73,7 @@ Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 
 def receive_start(rules: Rules, me: Local, event: ev.ReceiveStart) -> Answer:
-    """START_FLUSH: block() is called (R1); who is left out is gone."""
+    """START_FLUSH: call block() (R1); members that are left out are gone."""
     sender, fid, participants = event
     stranger = rules.from_members and sender not in me.members
     if sender in me.suspects or me.me not in participants or stranger:
@@ -101,7 +101,7 @@ def receive_start(rules: Rules, me: Local, event: ev.ReceiveStart) -> Answer:
 
 
 def block_ok(rules: Rules, me: Local, event: ev.BlockOk) -> Answer:
-    """block() has returned: the latch closes and the answer leaves, in one step."""
+    """block() has returned: close the latch and answer, in one step."""
     guard = (me.blocked == "calling", 'blocked[n] = "calling"', {"blocked": me.blocked})
     if refused := refusal(guard):
         return refused
@@ -118,7 +118,7 @@ def block_ok(rules: Rules, me: Local, event: ev.BlockOk) -> Answer:
 
 
 def receive_flush_ok(rules: Rules, me: Local, event: ev.ReceiveFlushOk) -> Answer:
-    """FLUSH_OK (R4): when all are in, the latch closes."""
+    """FLUSH_OK (R4): close the latch once all answers are in."""
     sender, fid = event.sender, event.fid
     if refused := refusal((rules.design == "changed", _CHANGED, {"Design": rules.design})):
         return refused
@@ -136,14 +136,14 @@ def receive_flush_ok(rules: Rules, me: Local, event: ev.ReceiveFlushOk) -> Answe
 
 
 def receive_reconcile(rules: Rules, me: Local, event: ev.ReceiveReconcile) -> Answer:
-    """RECONCILE: this member lacks something."""
+    """RECONCILE: fetch what this member lacks."""
     if me.blocked != "yes" or not _is_of(rules, event.fid, me.flush):
         return Accepted(me)
     return Accepted(me._replace(fetching=event.fetches), (ev.FetchStreams(event.fetches),))
 
 
 def reconciled(_rules: Rules, me: Local, _event: ev.Reconciled) -> Answer:
-    """All that was to be fetched has arrived."""
+    """Everything that was to be fetched has arrived."""
     if refused := refusal((bool(me.fetching), "fetching[n] # {}", {"fetching": ()})):
         return refused
     assert me.flush is not None
@@ -152,14 +152,14 @@ def reconciled(_rules: Rules, me: Local, _event: ev.Reconciled) -> Answer:
 
 
 def receive_stop(rules: Rules, me: Local, event: ev.ReceiveStop) -> Answer:
-    """STOP_FLUSH (R1)."""
+    """STOP_FLUSH (R1): the flush is over."""
     if me.blocked != "yes" or not _is_of(rules, event.fid, me.flush):
         return Accepted(me)
     return Accepted(_unblocked(me), (ev.Unblock(),))
 
 
 def open_latch(rules: Rules, me: Local, _event: ev.OpenLatch) -> Answer:
-    """The policy: blocked for too long."""
+    """Open the latch by policy, after being blocked for too long."""
     may = rules.may_open_latch and me.blocked == "yes"
     values: Mapping[str, Value] = {"MayOpenLatch": rules.may_open_latch, "blocked": me.blocked}
     refused = refusal((may, 'MayOpenLatch /\\ blocked[n] = "yes"', {**values}))
@@ -176,7 +176,7 @@ def _unblocked(me: Local) -> Local:
 
 
 def suspend(_rules: Rules, me: Local, event: ev.Suspend) -> Answer:
-    """A flush is wanted."""
+    """The layer above wants a flush."""
     participants = event.participants
     refused = refusal(
         (me.asked is None, "asked[n] = NoFlush", {"asked": _told(me.asked)}),
@@ -196,7 +196,7 @@ def _without_answers(me: Local) -> Local:
 
 
 def receive_completed(rules: Rules, me: Local, event: ev.ReceiveCompleted) -> Answer:
-    """FLUSH_COMPLETED (R1)."""
+    """FLUSH_COMPLETED (R1): a participant is blocked, and this is its digest."""
     expected = _expected(rules, me, event.sender, event.fid)
     if not expected or len(me.completed) == len(me.participants):
         return Accepted(me)
@@ -236,7 +236,7 @@ def _finish(me: Local) -> Answer:
 
 
 def resume(_rules: Rules, me: Local, _event: ev.Resume) -> Answer:
-    """The layer above is done."""
+    """The layer above is done: end the flush."""
     if refused := refusal((me.suspended, "suspended[n]", {"suspended": me.suspended})):
         return refused
     assert me.asked is not None
@@ -248,7 +248,7 @@ def resume(_rules: Rules, me: Local, _event: ev.Resume) -> Answer:
 
 
 def suspect(rules: Rules, me: Local, event: ev.Suspect) -> Answer:
-    """A member is gone. If its answer is wanted: from the beginning, without it."""
+    """A member is gone. If its answer is needed, start the flush again without it."""
     member = event.member
     me = me._replace(suspects=me.suspects | {member})
     if me.asked is None or member not in me.participants:
@@ -268,7 +268,7 @@ def suspect(rules: Rules, me: Local, event: ev.Suspect) -> Answer:
 
 
 def install_view(_rules: Rules, me: Local, event: ev.InstallView) -> Answer:
-    """The next view is installed."""
+    """Install the next view."""
     number, members = event
     refused = refusal(
         (number == me.view + 1, "v = view[n] + 1", {"v": number, "view": me.view}),
@@ -285,7 +285,7 @@ def install_view(_rules: Rules, me: Local, event: ev.InstallView) -> Answer:
 
 
 def pass_latch(rules: Rules, me: Local, _event: ev.PassLatch) -> Answer:
-    """A multicast gets past the latch; its number comes later."""
+    """A multicast passes the latch; it gets its seqno later."""
     may = not rules.number_at_latch and not me.latch
     return refusal((may, _APART, {"latch": me.latch})) or Accepted(
         me._replace(passed=me.passed + 1)
@@ -293,7 +293,7 @@ def pass_latch(rules: Rules, me: Local, _event: ev.PassLatch) -> Answer:
 
 
 def multicast(rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
-    """A multicast is numbered."""
+    """Give a multicast its seqno."""
     if rules.number_at_latch:
         return refusal((not me.latch, "~latch[n]", {"latch": me.latch})) or Accepted(me)
     refused = refusal((me.passed > 0, _PASSED, {"passed": me.passed}))
@@ -301,7 +301,7 @@ def multicast(rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
 
 
 def receive_multicast(_rules: Rules, me: Local, event: ev.ReceiveMulticast) -> Answer:
-    """The next multicast of a stream is taken."""
+    """Consume the next multicast of a stream."""
     sender, position = event
     wanted = any(f.sender == sender and position <= f.at for f in me.fetching)
     refused = refusal(
@@ -317,10 +317,10 @@ def receive_multicast(_rules: Rules, me: Local, event: ev.ReceiveMulticast) -> A
 def fetches_of(
     participants: Sequence[Address], digests: Mapping[Address, Table]
 ) -> tuple[Fetch, ...]:
-    """For each stream of which not all have the same: the most, and who has it.
+    """Return, for each stream that not all have equally, the highest position and who has it.
 
-    The sender itself if it takes part, else the first in order. Who does not read a stream lacks
-    nothing of it.
+    The holder is the sender itself if it takes part, else the first in order. A member that does
+    not read a stream lacks nothing of it.
     """
     tables = {p: dict(digests[p]) for p in participants}
     found = []
@@ -334,7 +334,7 @@ def fetches_of(
 
 
 def lacks(digest: Table, fetches: Sequence[Fetch]) -> bool:
-    """Whether a member with that digest has to fetch some of these."""
+    """Tell whether a member with that digest has to fetch some of these."""
     table = dict(digest)
     return any(table.get(fetch.sender, fetch.at) < fetch.at for fetch in fetches)
 

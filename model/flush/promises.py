@@ -1,4 +1,4 @@
-"""What FLUSH promises: the twin of the invariants at the end of `spec/Flush.tla`.
+"""The promises of FLUSH: the twin of the invariants at the end of `spec/Flush.tla`.
 
 Each is a predicate on a state of the whole system.
 """
@@ -11,7 +11,7 @@ from .state import State
 
 
 def _survivors(state: State, view: int) -> list[int]:
-    """Who was in that view and has gone on to the next one."""
+    """Return the members of that view that have gone on to the next one."""
     return [i for i, me in enumerate(state.locals) if state.up[i] and view < me.view]
 
 
@@ -30,7 +30,7 @@ def virtual_synchrony(state: State) -> bool:
 
 
 def _received(state: State) -> Iterator[tuple[int, int]]:
-    """Of everything received by who is running: the view it was sent in, and received in."""
+    """Yield the view of sending and of receipt of each multicast that a running member received."""
     for n, me in enumerate(state.locals):
         if not state.up[n]:
             continue
@@ -46,7 +46,7 @@ def same_view(state: State) -> bool:
 
 
 def nothing_lost(state: State) -> bool:
-    """No multicast of a member that survives a view is lost."""
+    """No multicast of a member that survives its view is lost."""
     for view in range(1, len(state.views) + 1):
         survivors = _survivors(state, view)
         for p in survivors:
@@ -57,7 +57,7 @@ def nothing_lost(state: State) -> bool:
 
 
 def latched_until_installed(state: State) -> bool:
-    """From the decision of a view until it is installed nobody multicasts."""
+    """Nobody multicasts between the decision of a view and its installation."""
     return all(
         me.latch or me.view == len(state.views)
         for me, up in zip(state.locals, state.up, strict=True)
@@ -74,7 +74,7 @@ def blocks_alternate(state: State) -> bool:
 
 
 def still(state: State) -> bool:
-    """While a view is being changed all who take part are still, and have received the same."""
+    """During a view change all participants are still and have received the same multicasts."""
     index = {me.me: i for i, me in enumerate(state.locals)}
     for r, requester in enumerate(state.locals):
         if not state.up[r] or not requester.suspended:
@@ -92,7 +92,7 @@ def still(state: State) -> bool:
 
 
 def one_requester(state: State) -> bool:
-    """One running member at a time has a flush under way."""
+    """At most one running member has a flush under way."""
     return sum(me.asked is not None for me in state.locals) <= 1
 
 

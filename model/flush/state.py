@@ -1,4 +1,4 @@
-"""The state of a whole FLUSH system, and how it reads in the variables of the spec.
+"""The state of a whole FLUSH system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Flush.tla` and the CONSTANTS of `spec/MCFlush.tla`.
 """
@@ -42,8 +42,10 @@ class Constants:
 
 
 class Post(NamedTuple):
-    """A message under way: its output's name ("Unicast" for one of the application), and its
-    fields but for the receiver. Messages of two kinds with equal fields differ in it.
+    """A message under way: its kind, and its fields without the receiver.
+
+    The kind is the name of the output ("Unicast" for a message of the application). It keeps apart
+    messages of two kinds with equal fields.
     """
 
     kind: str
@@ -51,9 +53,9 @@ class Post(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`.
+    """The global state; nodes stand at their index in `Constants.nodes`.
 
-    `stream` has the view of each multicast; `views` the members of each view.
+    `stream` holds the view of each multicast, `views` the members of each view.
     """
 
     up: tuple[bool, ...]

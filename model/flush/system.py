@@ -1,4 +1,4 @@
-"""The whole FLUSH system: the members of `flush.py`, composed.
+"""The whole FLUSH system: the members of `handlers.py`, composed.
 
 The twin of `Next` in `spec/Flush.tla` and of the bounds in `spec/MCFlush.tla`: UNICAST's channels,
 NAKACK's streams, the membership, and how often the environment may act.
@@ -22,7 +22,7 @@ from .state import Constants, Post, State, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> FlushSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return FlushSystem(constants_of(values))
 
 
@@ -41,7 +41,7 @@ class FlushSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return INVARIANTS
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -53,7 +53,7 @@ class FlushSystem(Composed[State, Local]):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """All are members of the first view, and nobody is blocked."""
+        """Yield the state in which all are members of the first view and nobody is blocked."""
         c = self.constants
         members = tuple(Address(n, 0) for n in c.nodes if n in c.founders)
         empty = tuple(() for _ in c.nodes)
@@ -71,7 +71,7 @@ class FlushSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in about the order of `MCNext`."""
+        """Yield every enabled action, roughly in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             if not state.up[i]:
                 continue
@@ -160,7 +160,7 @@ class FlushSystem(Composed[State, Local]):
     def carried(
         self, state: State, node: str, local: Local, outputs: tuple[Any, ...]
     ) -> State | None:
-        """The member has changed; its messages are under way, its application has been called."""
+        """Return the state with the member's new local state and its outputs carried out."""
         i = self.index[node]
         state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
@@ -198,7 +198,7 @@ class FlushSystem(Composed[State, Local]):
         return me.me == first or (me.members[1:2] == (me.me,) and first in me.suspects)
 
     def _due(self, state: State, i: int) -> bool:
-        """It leads, and somebody in its view is gone."""
+        """Tell whether the node leads and somebody in its view is gone."""
         me = state.locals[i]
         return state.up[i] and bool(me.suspects.intersection(me.members)) and self._leads(me)
 

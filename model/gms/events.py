@@ -1,7 +1,7 @@
-"""What goes into a member of GMS and what comes out of it: the words of `spec/Gms.tla`.
+"""The inputs and outputs of a member of GMS, in the words of `spec/Gms.tla`.
 
-An input is a node action of the spec; an output is a message to the network (with `to`), or an
-indication: to FLUSH above (Suspend, Prepared, Resume), to the layers around (Install, Out).
+An input is a node action of the spec. An output is a message to the network (with `to`) or an
+indication: to FLUSH above (Suspend, Prepared, Resume) or to the layers around (Install, Out).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from raincheck.model.machine.runs import Address
 
 
 class ViewId(NamedTuple):
-    """A view's number, and the leader that decided it."""
+    """A view's identifier: its number and the leader that decided it."""
 
     counter: int
     coordinator: Address
 
 
 class View(NamedTuple):
-    """A membership: the members, oldest first, and those of them that joined with it."""
+    """A view: the members, oldest first, and those of them that joined with it."""
 
     id: ViewId
     members: tuple[Address, ...]
@@ -27,7 +27,7 @@ class View(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """PREPARED: the view that a participant has installed, and those it holds ready after it."""
+    """PREPARED: the view that a participant has installed, and later ones that it holds ready."""
 
     member: Address
     view: View
@@ -50,19 +50,19 @@ class ReceiveLeave(NamedTuple):
 
 
 class Suspect(NamedTuple):
-    """A member is taken for crashed."""
+    """A member is suspected to have crashed."""
 
     member: Address
 
 
 class Trust(NamedTuple):
-    """It is heard again."""
+    """A suspected member is heard again."""
 
     member: Address
 
 
 class RequestTransfer(NamedTuple):
-    """A state transfer wants its turn."""
+    """A state transfer asks for its turn."""
 
 
 class BeginChange(NamedTuple):
@@ -78,7 +78,7 @@ class ReceivePrepare(NamedTuple):
 
 
 class Suspended(NamedTuple):
-    """FLUSH has suspended the participants; the leader's own answer is not among these."""
+    """FLUSH has suspended the participants; the leader's own answer is not among `answers`."""
 
     answers: tuple[Answer, ...]
 
@@ -98,7 +98,7 @@ class ReceiveViewAck(NamedTuple):
 
 
 class InstallView(NamedTuple):
-    """All survivors hold the view."""
+    """All survivors hold the view ready."""
 
 
 class ReceiveInstall(NamedTuple):
@@ -131,7 +131,7 @@ class Leave(NamedTuple):
 
 
 class ReceiveAlive(NamedTuple):
-    """A process that is not in the view gives a sign of life."""
+    """A process outside the view gives a sign of life."""
 
     sender: Address
 
@@ -144,7 +144,7 @@ class ReceiveExcluded(NamedTuple):
 
 
 class Crash(NamedTuple):
-    """The process ends without a word."""
+    """The process crashes."""
 
 
 class Restart(NamedTuple):
@@ -169,11 +169,11 @@ class Prepared(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """To FLUSH: let everybody go on."""
+    """To FLUSH: let all members go on."""
 
 
 class Install(NamedTuple):
-    """The view is installed, in all layers."""
+    """Install the view in all layers."""
 
     view: View
 

@@ -1,9 +1,9 @@
 """GMS: the twin of `spec/Gms.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes
-first, conjunct by conjunct in the spec's words; then comes what the spec's action does to this
-member. What it sends and hands to FLUSH are outputs: the network and FLUSH (`gms_system.py`, or a
-recorded trace) decide what becomes of them. Rules R1 to R8 are quoted in the spec.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first,
+conjunct by conjunct in the spec's words, followed by the effect of the spec's action on this
+member. Messages and requests to FLUSH are outputs; the network and FLUSH (`system.py`, or a
+recorded trace) decide what becomes of them. The spec quotes the rules R1 to R8.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ NONE: Addresses = frozenset()
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The repairs that are switched on; the names are the spec's constants."""
+    """The repairs that are switched on, under the names of the spec's constants."""
 
     flush: bool = True
     pending: str = "queue"
@@ -74,7 +74,7 @@ class Rules:
 
 @state
 class Local(NamedTuple):
-    """What one member knows. `view`, `promised` and `proposal` are None where there is none."""
+    """A member's local state. `view`, `promised` and `proposal` are None where there is none."""
 
     node: str
     status: str
@@ -122,7 +122,7 @@ def members_of(me: Local) -> tuple[Address, ...]:
 
 
 def leader(me: Local) -> Address | None:
-    """Return who leads the next change, as far as this member knows (R8)."""
+    """Return the leader of the next change, as far as this member knows (R8)."""
     out = me.suspects | me.gone
     return next((m for m in members_of(me) if m not in out), None)
 
@@ -162,7 +162,7 @@ def receive_leave(_rules: Rules, me: Local, event: ReceiveLeave) -> Answered:
 
 
 def suspect(rules: Rules, me: Local, event: Suspect) -> Answered:
-    """A member is taken for crashed; while this one leads a change, for good."""
+    """A member is suspected; while this member leads a change, for good."""
     known = event.member in members_of(me) and event.member != address(rules, me)
     refused = refusal(
         _running(me), (known, "a \\in Members(view[n]) \\ {Address(n)}", {"a": event.member})
@@ -181,7 +181,7 @@ def trust(_rules: Rules, me: Local, event: Trust) -> Answered:
 
 
 def request_transfer(_rules: Rules, me: Local, _event: RequestTransfer) -> Answered:
-    """A state transfer wants its turn in the leader's queue."""
+    """A state transfer asks for its turn in the leader's queue."""
     refused = refusal(_running(me))
     return refused or Accepted(me._replace(transfer=True))
 
@@ -190,7 +190,7 @@ def request_transfer(_rules: Rules, me: Local, _event: RequestTransfer) -> Answe
 
 
 def begin_change(rules: Rules, me: Local, _event: BeginChange) -> Answered:
-    """The first member that is not gone begins (R6, R7, R8)."""
+    """Begin a change, as the first member that is not gone (R6, R7, R8)."""
     first, mine = leader(me), address(rules, me)
     refused = refusal(
         _running(me),
@@ -209,7 +209,7 @@ def begin_change(rules: Rules, me: Local, _event: BeginChange) -> Answered:
 
 
 def suspended(rules: Rules, me: Local, event: Suspended) -> Answered:
-    """FLUSH has suspended all survivors: propose again what not all have, or decide (R6)."""
+    """FLUSH has suspended all survivors: propose again a view that not all have, or decide (R6)."""
     refused = refusal(_running(me), _in_phase(me, "flushing"))
     if refused:
         return refused
@@ -238,7 +238,7 @@ def receive_view_ack(_rules: Rules, me: Local, event: ReceiveViewAck) -> Answere
 
 
 def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
-    """All survivors hold the view: install it, let them do so, and answer the joiners."""
+    """All survivors hold the view ready: install it, send INSTALL, and answer the joiners."""
     refused = refusal(
         _running(me),
         _in_phase(me, "installing"),
@@ -265,7 +265,7 @@ def install_view(rules: Rules, me: Local, _event: InstallView) -> Answered:
 
 
 def finish(rules: Rules, me: Local, _event: Finish) -> Answered:
-    """The view is installed by all, the state transferred: FLUSH resumes (R6)."""
+    """All have installed the view and the state is transferred: let FLUSH resume (R6)."""
     refused = refusal(_running(me), _in_phase(me, "finishing"), _nobody_waited_for(me))
     if refused:
         return refused
@@ -277,7 +277,7 @@ def finish(rules: Rules, me: Local, _event: Finish) -> Answered:
 
 
 def receive_prepare(rules: Rules, me: Local, event: ReceivePrepare) -> Answered:
-    """PREPARE: only this leader's views are taken from now on, and who is left out is gone."""
+    """PREPARE: accept views of this leader only from now on; members that are left out are gone."""
     sender, counter, participants = event
     if me.status == "joining":
         if not rules.readmit:
@@ -299,7 +299,7 @@ def receive_prepare(rules: Rules, me: Local, event: ReceivePrepare) -> Answered:
 
 
 def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered:
-    """NEW_VIEW: hold the view ready. As the text has it, install it at once."""
+    """NEW_VIEW: hold the view ready, or install it at once, as in the text."""
     refused = refusal(_running(me))
     if refused:
         return refused
@@ -318,7 +318,7 @@ def receive_new_view(rules: Rules, me: Local, event: ReceiveNewView) -> Answered
 
 
 def receive_install(rules: Rules, me: Local, event: ReceiveInstall) -> Answered:
-    """INSTALL: all survivors hold the view. That it is installed is acknowledged too."""
+    """INSTALL: all survivors hold the view ready. Installing it is acknowledged too."""
     refused = refusal(_running(me))
     if refused:
         return refused
@@ -333,7 +333,7 @@ def receive_install(rules: Rules, me: Local, event: ReceiveInstall) -> Answered:
 
 
 def receive_join_rsp(rules: Rules, me: Local, event: ReceiveJoinRsp) -> Answered:
-    """JOIN_RSP: the joiner is a member."""
+    """JOIN_RSP: the joiner becomes a member."""
     view = event.view
     waits = me.status == "joining" and view.id.counter > me.declined
     if not waits or address(rules, me) not in view.joiners:
@@ -343,7 +343,7 @@ def receive_join_rsp(rules: Rules, me: Local, event: ReceiveJoinRsp) -> Answered
 
 
 def receive_not_joined(_rules: Rules, me: Local, event: ReceiveNotJoined) -> Answered:
-    """NOT_JOINED: a member of the view is taken out, and admitted again."""
+    """NOT_JOINED: take a member out of the view, and admit it again."""
     refused = refusal(_running(me))
     if refused:
         return refused
@@ -357,7 +357,7 @@ def receive_not_joined(_rules: Rules, me: Local, event: ReceiveNotJoined) -> Ans
 
 
 def leave(rules: Rules, me: Local, _event: Leave) -> Answered:
-    """The member has stopped, and says so."""
+    """The member has stopped and announces that it leaves."""
     refused = refusal(_running(me), _in_phase(me, "idle"))
     if refused:
         return refused
@@ -366,7 +366,7 @@ def leave(rules: Rules, me: Local, _event: Leave) -> Answered:
 
 
 def receive_alive(_rules: Rules, me: Local, event: ReceiveAlive) -> Answered:
-    """Somebody who is not in the view lives."""
+    """A process outside the view is alive."""
     refused = refusal(_running(me))
     if refused:
         return refused
@@ -376,7 +376,7 @@ def receive_alive(_rules: Rules, me: Local, event: ReceiveAlive) -> Answered:
 
 
 def receive_excluded(rules: Rules, me: Local, event: ReceiveExcluded) -> Answered:
-    """EXCLUDED: the member is out, if that view prevails over its own."""
+    """EXCLUDED: the member is out if that view prevails over its own."""
     refused = refusal(_running(me))
     if refused:
         return refused
@@ -387,7 +387,7 @@ def receive_excluded(rules: Rules, me: Local, event: ReceiveExcluded) -> Answere
 
 
 def crash(_rules: Rules, me: Local, _event: Crash) -> Answered:
-    """The process ends without a word."""
+    """The process crashes."""
     refused = refusal(
         (
             me.status in ("joining", "member"),
@@ -419,14 +419,14 @@ def _view_of(me: Local) -> View:
 
 
 def _queued(queue: Addresses, a: Address) -> Addresses:
-    """Of each node the latest life is admitted."""
+    """Return the queue with the address; of each node it keeps only the latest life."""
     if any(x.node == a.node and x.incarnation > a.incarnation for x in queue):
         return queue
     return frozenset(x for x in queue if x.node != a.node) | {a}
 
 
 def _replaced(me: Local) -> Addresses:
-    """Members of whose node a later life asks to be admitted."""
+    """Return the members whose node asks to be admitted with a later life."""
     return frozenset(
         m
         for m in members_of(me)
@@ -435,7 +435,7 @@ def _replaced(me: Local) -> Addresses:
 
 
 def _without(me: Local, members: Iterable[Address]) -> Local:
-    """These members are gone for good: nobody waits for them any more."""
+    """Return the state in which these members are gone for good and nobody waits for them."""
     out = frozenset(members)
     return me._replace(gone=me.gone | out, suspects=me.suspects - out, waiting=me.waiting - out)
 
@@ -462,7 +462,7 @@ def _seniority(view: View, proposed: View) -> int:
 
 
 def _next_view(rules: Rules, me: Local, view: View) -> View | None:
-    """Return V2 = M - S - L + J, or None if that is no other view."""
+    """Return V2 = M - S - L + J, or None if it has the same members."""
     base = me.held[-1] if rules.pending in ("updated", "list") and me.held else view
     new = sorted(me.joining - frozenset(base.members) if rules.idempotent_join else me.joining)
     joiners = tuple(new) if rules.pending == "queue" else tuple(new[:1])
@@ -473,7 +473,7 @@ def _next_view(rules: Rules, me: Local, view: View) -> View | None:
 
 
 def _propose(rules: Rules, me: Local, view: View, survivors: Iterable[Address]) -> Answered:
-    """NEW_VIEW goes to the survivors."""
+    """Propose the view: NEW_VIEW goes to the survivors."""
     mine = address(rules, me)
     others = [m for m in survivors if m != mine]
     outputs: list[Output] = [SendNewView(m, view) for m in others]
@@ -489,7 +489,7 @@ def _propose(rules: Rules, me: Local, view: View, survivors: Iterable[Address]) 
 
 
 def _prevails(sender: Address, theirs: View, mine: View) -> bool:
-    """Tell whether a view without me is the one that goes on."""
+    """Tell whether a view without this member is the one that goes on."""
     if sender in mine.members and theirs.id.counter != mine.id.counter:
         return theirs.id.counter > mine.id.counter
     if len(theirs.members) != len(mine.members):

@@ -1,4 +1,4 @@
-"""What GMS promises: the twins of the invariants in `spec/Gms.tla`, in its order."""
+"""The promises of GMS: the twins of the invariants in `spec/Gms.tla`, in its order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _members(state: State) -> Iterator[tuple[int, Local, View]]:
 
 
 def single_sequence_of_views(state: State) -> bool:
-    """No number is given to two views, and none is left out."""
+    """No number belongs to two views, and none is left out."""
     by_number = {view.id.counter: view for _, view in state.steps}
     return all(by_number[view.id.counter] == view for _, view in state.steps) and all(
         before is None or _number(view) == _number(before) + 1 for before, view in state.steps
@@ -33,13 +33,13 @@ def single_sequence_of_views(state: State) -> bool:
 
 
 def survivors_agree(state: State) -> bool:
-    """Those who are members now have one view of each number."""
+    """The present members agree on the view of each number."""
     found: dict[int, View] = {}
     return all(found.setdefault(view.id.counter, view) == view for _, _, view in _members(state))
 
 
 def one_history_per_side(state: State) -> bool:
-    """A view's name is one membership, and who installs it comes from the same view."""
+    """A view's identifier names one membership, and all who install it come from the same view."""
     views: dict[object, View] = {}
     befores: dict[object, View] = {}
     return all(
@@ -60,7 +60,7 @@ def monotone(state: State) -> bool:
 
 
 def joiners_are_new(state: State) -> bool:
-    """A joiner is whom the view before lacks."""
+    """The joiners of a view are not in the view before."""
     return all(
         before is None or set(view.joiners) == set(view.members) - set(before.members)
         for before, view in state.steps
@@ -74,7 +74,7 @@ def _cut(state: State, c: int, view: View) -> int:
 
 
 def _starts(state: State, address: Callable[[Local], Address]) -> Iterator[tuple[int, int]]:
-    """Where each joiner has started to read a member's stream, and where the cut is."""
+    """Return where each joiner began to read a member's stream, and where the cut is."""
     index = {me.node: i for i, me in enumerate(state.locals)}
     for i, me, _ in _members(state):
         start = state.start[i]
@@ -88,7 +88,7 @@ def _starts(state: State, address: Callable[[Local], Address]) -> Iterator[tuple
 
 
 def same_before(state: State) -> bool:
-    """Members of one view have consumed the same of what was sent in the views before it."""
+    """Members of one view have consumed the same multicasts of the views before it."""
     index = {me.node: i for i, me in enumerate(state.locals)}
     for p, _, view in _members(state):
         for q, _, other in _members(state):

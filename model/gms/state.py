@@ -1,4 +1,4 @@
-"""The state of a whole GMS system, and how it reads in the variables of the spec.
+"""The state of a whole GMS system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Gms.tla` and the CONSTANTS of `spec/MCGms.tla`.
 """
@@ -55,7 +55,7 @@ Content: TypeAlias = (
 
 
 class Message(NamedTuple):
-    """What is under way in a channel; `digest` is that of a JOIN_RSP."""
+    """A message under way in a channel; `digest` is that of a JOIN_RSP."""
 
     sender: Address
     content: Content
@@ -97,7 +97,7 @@ class Constants:
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     channel: tuple[tuple[tuple[Message, ...], ...], ...]

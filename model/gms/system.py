@@ -1,8 +1,8 @@
-"""The whole GMS system: the members of `gms.py`, composed, and FLUSH around them.
+"""The whole GMS system: the members of `handlers.py`, composed, and FLUSH around them.
 
-The twin of `Next` in `spec/Gms.tla` and of the bounds in `spec/MCGms.tla`: channels, what FLUSH
-does in between, multicasts, and how often the environment may act. Moves carry the names of the
-spec's actions.
+The twin of `Next` in `spec/Gms.tla` and of the bounds in `spec/MCGms.tla`: channels, the steps of
+FLUSH, multicasts, and how often the environment may act. Moves carry the names of the spec's
+actions.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ from .state import Constants, Content, Entry, Message, Prepare, State, Stop, con
 
 
 def machine(values: Mapping[str, Value]) -> GmsSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return GmsSystem(constants_of(values))
 
 
@@ -80,7 +80,7 @@ class GmsSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return self._invariants
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -92,7 +92,7 @@ class GmsSystem(Composed[State, Local]):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """The founders are members of the first view; everybody else asks to join."""
+        """Yield the state in which the founders form the first view and all others ask to join."""
         c = self.constants
         members = tuple(Address(n, 0) for n in c.nodes if n in c.founders)
         first = View(ViewId(1, members[0]), members)
@@ -114,7 +114,7 @@ class GmsSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in the order of `MCNext`."""
+        """Yield every enabled action, in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             yield from self._lead(state, i)
             yield from self._lives(state, i)
@@ -169,7 +169,7 @@ class GmsSystem(Composed[State, Local]):
             yield move._replace(target=target)
 
     def _flushed(self, state: State, participants: frozenset[Address]) -> bool:
-        """What FLUSH promises: the participants have the same multicasts of their view."""
+        """Tell whether FLUSH's promise holds: equal multicasts of their view."""
         places = [self.index[a.node] for a in participants]
         for p in places:
             view = state.locals[p].view
@@ -207,7 +207,7 @@ class GmsSystem(Composed[State, Local]):
                 yield move._replace(target=target)
 
     def _forgotten(self, state: State, i: int) -> bool:
-        """Nobody is still reading the stream of the node's former life."""
+        """Tell whether nobody still reads the stream of the node's former life."""
         mine, length = self._address(state.locals[i]), len(state.stream[i])
         return not any(
             isinstance(m.content, SendJoinRsp) for row in state.channel for ms in row for m in ms
@@ -252,7 +252,7 @@ class GmsSystem(Composed[State, Local]):
                 yield move._replace(target=self._received(move, i, j, message))
 
     def _in_band(self, state: State, i: int, j: int, message: Message) -> bool:
-        """Whether NEW_VIEW is what comes next in its sender's stream, if it is a multicast."""
+        """Tell whether NEW_VIEW comes next in its sender's stream, if it is a multicast."""
         content = message.content
         if not isinstance(content, SendNewView) or not self.constants.view_in_band:
             return True
@@ -260,7 +260,7 @@ class GmsSystem(Composed[State, Local]):
         return bool(rest) and rest[0].news == content.view.id.counter
 
     def _received(self, move: Move[State], i: int, j: int, message: Message) -> State:
-        """What the layers around do when a message has been handled."""
+        """Return the move with the effects on the layers around of a message that was handled."""
         state, content = move.target, message.content
         for output in move.outputs:
             if isinstance(output, Prepared) and isinstance(content, Prepare):
@@ -356,7 +356,7 @@ class GmsSystem(Composed[State, Local]):
                 yield "Deliver", state._replace(position=placed(state.position, i, s, at + 1))
 
     def _reads_on(self, state: State, me: Local, s: int, at: int) -> bool:
-        """Of a sender that is gone a suspended member takes only what another one has."""
+        """Tell whether the member reads on; of a dead sender, only what another member has."""
         name = self.nodes[s]
         there = any(a.node == name and self._is_member(state, a) for a in node.members_of(me))
         return there or any(
@@ -367,7 +367,7 @@ class GmsSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ the network
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
-        """The state once the node has changed and the layers around have its outputs."""
+        """Return the state with the node's new local state and its outputs in the layers around."""
         i = self.index[node]
         old = state.locals[i]
         state = state._replace(locals=with_(state.locals, i, local))
@@ -398,7 +398,7 @@ class GmsSystem(Composed[State, Local]):
     def _post(
         self, state: State, i: int, to: Address, content: Content, sender: Address | None = None
     ) -> State:
-        """Send a message; to a process that is gone it is lost."""
+        """Send a message; if the receiver is gone, the message is lost."""
         if not self._is_alive(state, to):
             return state
         digest: tuple[int, ...] = ()
@@ -437,7 +437,7 @@ class GmsSystem(Composed[State, Local]):
 
 
 def _event(message: Message) -> Any:
-    """The input that a message is for its receiver; None for what FLUSH takes."""
+    """Return the input that a message is for its receiver, or None if FLUSH takes it."""
     sender, content = message.sender, message.content
     match content:
         case Prepare(counter, participants):

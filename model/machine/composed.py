@@ -1,9 +1,8 @@
-"""Systems of node-local handlers: which node handles which input, and what the network does then.
+"""Systems composed of node-local handlers and a network.
 
 The law of this file: every step of a composed system is a `Move`. Either one node handles one
-input (then nothing of the other nodes changes), or the environment acts and no node handles
-anything. This is what lets the same step be made by the real code, and a trace be checked node
-by node.
+input, and nothing of the other nodes changes, or the environment acts and no node handles anything.
+Therefore the real code can make the same step, and a trace can be checked node by node.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ Handler: TypeAlias = Callable[[Any, Any, Any], Accepted[Any, Any] | Refused]
 
 
 class Move(NamedTuple, Generic[S]):
-    """A step, and who made it: `node` handled `event` and put `outputs` out.
+    """A step and its origin: `node` handled `event` and emitted `outputs`.
 
-    `node` and `event` are None where the environment acts (a message is lost, a process crashes
-    or returns). Such a step may also set nodes' local states, as a restart does.
+    `node` and `event` are None where the environment acts (a message is lost, a process crashes or
+    returns). Such a step may also set nodes' local states, as a restart does.
     """
 
     action: str
@@ -38,7 +37,7 @@ class Move(NamedTuple, Generic[S]):
 
 
 class Composed(ABC, Generic[S, L]):
-    """A machine for the explorer, made of local states and a network. Subclasses say how.
+    """A machine for the explorer, made of local states and a network; the base of all systems.
 
     A subclass sets `name`, `handlers` (the model's HANDLERS), and in its `__init__` `rules` and
     `nodes`; it defines the abstract methods. `steps` follows from `moves`.
@@ -47,14 +46,14 @@ class Composed(ABC, Generic[S, L]):
     name: ClassVar[str]
     handlers: ClassVar[Mapping[str, Handler]]
     batch: ClassVar[int] = 1
-    """Most messages that lockstep brings a node at once."""
+    """The largest number of messages that lockstep brings to a node at once."""
     rules: Any
     nodes: tuple[str, ...]
 
     @property
     @abstractmethod
     def invariants(self) -> Mapping[str, Callable[[S], bool]]:
-        """The spec's invariants by their names in the spec."""
+        """Return the spec's invariants by their names in the spec."""
 
     @abstractmethod
     def initial(self) -> Iterable[S]:
@@ -74,19 +73,20 @@ class Composed(ABC, Generic[S, L]):
 
     @abstractmethod
     def carried(self, state: S, node: str, local: L, outputs: tuple[Any, ...]) -> S | None:
-        """Return the state in which the node is in `local` and the network has its outputs.
+        """Return the state in which the node is in `local` and the network has taken its outputs.
 
-        None where the network cannot take them, so that the step is not enabled.
+        Return None if the network cannot take them; then the step is not enabled.
         """
 
     def arriving(self, state: S, node: str) -> tuple[Any, ...]:  # noqa: ARG002
-        """Return inputs that the network has for the node now, but which its guards may refuse."""
+        """Return inputs that the network has for the node now; its guards may refuse them."""
         return ()
 
     def together(self, move: Move[S], size: int) -> Move[S]:  # noqa: ARG002
-        """Return the move with up to `size` messages at once, of which the move's is the first.
+        """Return the move with up to `size` messages at once, the first of which is the move's.
 
-        A batch leads where its messages lead one by one. Where `batch` is 1 it is the move itself.
+        A batch leads to the same state as its messages one by one. If `batch` is 1, the move is
+        returned unchanged.
         """
         return move
 
@@ -99,7 +99,7 @@ class Composed(ABC, Generic[S, L]):
         return {}
 
     def steps(self, state: S) -> Iterator[Step[S]]:
-        """Yield the moves as the explorer and the mirror check read them."""
+        """Yield the moves in the form that the explorer and the mirror check read."""
         for move in self.moves(state):
             yield Step(move.action, move.args, move.target)
 
@@ -108,8 +108,8 @@ class Composed(ABC, Generic[S, L]):
     ) -> Iterator[Move[S]]:
         """Yield the move in which the node handles the event, or nothing if it is not enabled.
 
-        The action is the event's type name. `state` is the one before, but without the message
-        that the event consumes. `args` are the spec's action's arguments; by default the node's
+        The action is the event's type name. `state` is the state before, without the message that
+        the event consumes. `args` are the arguments of the spec's action, by default the node's
         name and then the event's fields.
         """
         action = type(event).__name__
@@ -123,7 +123,7 @@ class Composed(ABC, Generic[S, L]):
 
 
 def handlers_of(inputs: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Handler]:
-    """Return the handlers of these inputs: ReceiveYes has the function `receive_yes`."""
+    """Return the handlers of these inputs; that of ReceiveYes is the function `receive_yes`."""
     return {name: namespace[_snake(name)] for name in inputs}
 
 

@@ -1,8 +1,8 @@
-"""Nodes that send each other datagrams: each may be lost, overtaken, and come more than once.
+"""Systems of nodes that exchange datagrams, which may be lost, overtaken or duplicated.
 
-All of a specification of this shape follows from its handlers, its Local and what a node may do of
+Such a specification follows from its handlers, its Local and the inputs that come from a node
 itself. Its variables are the fields of Local, each a function of the nodes, and `sent`, the set of
-the datagrams of which none is ever taken out: so one may arrive often, late, or never.
+all datagrams. Nothing is ever taken out of `sent`, so a datagram may arrive often, late, or never.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .values import order
 
 
 class Datagram(NamedTuple):
-    """A message, which has a field `to`, on its way from a node.
+    """A message under way from a node; the message has a field `to`.
 
-    `kind` is its type's name: tuples of two types are equal if their fields are.
+    `kind` is the name of its type: tuples of two types are equal if their fields are.
     """
 
     source: str
@@ -29,19 +29,19 @@ class Datagram(NamedTuple):
 
 
 class Datagrams(NamedTuple):
-    """The nodes' local states, in the order of `nodes`, and all that was ever sent."""
+    """The nodes' local states, in the order of `nodes`, and everything that was ever sent."""
 
     locals: tuple[Any, ...]
     sent: frozenset[Datagram] = frozenset()
 
 
 class DatagramSystem(Composed[Datagrams, Any]):
-    """A system of such nodes. Subclasses set `rules` and `nodes`, and say the rest below.
+    """A system of such nodes. Subclasses set `rules` and `nodes` and define the abstract methods.
 
     A message "Vote" with the fields `to` and `yes` arrives by the input "ReceiveVote" with the
-    fields `sender` and `yes`. In the spec it is the record [type |-> "Vote", source |-> n,
-    to |-> m, yes |-> …]. Fields of Local that begin with a node's constants are named in `fixed`:
-    they are no variables.
+    fields `sender` and `yes`. In the spec it is the record [type |-> "Vote", source |-> n, to |->
+    m, yes |-> …]. Fields of Local that hold a node's constants are named in `fixed` and are no
+    variables.
     """
 
     inputs: ClassVar[Mapping[str, type[Any]]]
@@ -56,7 +56,7 @@ class DatagramSystem(Composed[Datagrams, Any]):
         """Return the inputs that may come from a node's own application or clock."""
 
     def initial(self) -> Iterator[Datagrams]:
-        """Yield the one state in which nothing was sent."""
+        """Yield the one state in which nothing has been sent."""
         yield Datagrams(tuple(map(self.beginning, self.nodes)))
 
     def local(self, state: Datagrams, node: str) -> Any:
@@ -75,7 +75,7 @@ class DatagramSystem(Composed[Datagrams, Any]):
         return found | {"sent": frozenset(map(_record, state.sent))}
 
     def moves(self, state: Datagrams) -> Iterator[Move[Datagrams]]:
-        """Yield what each node may do of itself, and each datagram's arrival."""
+        """Yield each node's own inputs and the arrival of each datagram."""
         for node, me in zip(self.nodes, state.locals, strict=True):
             for event in self.spontaneous(me):
                 yield from self.act(state, node, event)
@@ -88,7 +88,7 @@ class DatagramSystem(Composed[Datagrams, Any]):
     def carried(
         self, state: Datagrams, node: str, local: Any, outputs: tuple[Any, ...]
     ) -> Datagrams:
-        """Return the state with the node's new local state, and its datagrams among the others."""
+        """Return the state with the node's new local state, and its datagrams added to `sent`."""
         at = self.nodes.index(node)
         row = (*state.locals[:at], local, *state.locals[at + 1 :])
         messages = (each for each in outputs if "to" in each._fields)
@@ -97,7 +97,7 @@ class DatagramSystem(Composed[Datagrams, Any]):
 
 
 def variable(name: str) -> str:
-    """Return a field's name as specifications write a variable: last_vote is lastVote."""
+    """Return a field's name in the style of specifications: last_vote is lastVote."""
     return name[:1] + camel(name)[1:]
 
 

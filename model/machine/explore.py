@@ -1,6 +1,6 @@
-"""Exploring a machine: every reachable state breadth first, or a random walk.
+"""Exploration of a machine: every reachable state breadth first, or a random walk.
 
-Breadth first means that a counterexample is a shortest one, as with TLC.
+Breadth first search finds a shortest counterexample, as TLC does.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _EVERY: Final = 1000  # states between two calls of the progress callback
 
 
 class Progress(NamedTuple):
-    """How far an exploration is."""
+    """The progress of an exploration."""
 
     states: int
     waiting: int
@@ -38,7 +38,7 @@ class Violation(Generic[S]):
 
 @dataclass(frozen=True, slots=True)
 class Exploration(Generic[S]):
-    """What was found. The graph has every reachable state and edge only if it is `complete`."""
+    """The result of an exploration. The graph is whole only if it is `complete`."""
 
     graph: Graph[S]
     depth: int  # the number of levels, counted as TLC does: the initial states are level 1
@@ -55,7 +55,7 @@ def explore(
 ) -> Exploration[S]:
     """Explore breadth first, until the first violation or until more states than `limit`.
 
-    `invariants` are the machine's unless given; pass {} to see the whole graph regardless.
+    `invariants` default to the machine's; pass {} to see the whole graph regardless.
     """
     checks = (machine.invariants if invariants is None else invariants).items()
     numbers: dict[S, int] = {}
@@ -107,8 +107,8 @@ def explore(
 def walk(machine: Machine[S], random: Random, length: int) -> Path[S]:
     """Return a random walk of at most `length` steps; it ends early where nothing is enabled.
 
-    First an action is drawn and then one of its steps: drawn at once, an action with many
-    arguments would crowd out the rare ones. The same random state gives the same walk.
+    An action is drawn first and then one of its steps. Drawn at once, an action with many arguments
+    would crowd out the rare ones. The same random state gives the same walk.
     """
     start = state = random.choice(list(machine.initial()))
     taken: list[Step[S]] = []

@@ -1,4 +1,4 @@
-"""A state graph, kept compactly: a million labelled edges are three arrays, not objects.
+"""A compact state graph: a million labelled edges are three arrays, not objects.
 
 States are numbers 0..n-1 in the order of discovery; `states[i]` is the value of state i.
 """
@@ -24,7 +24,7 @@ NUMBER: Final = "i"
 
 
 class Label(NamedTuple):
-    """What an edge is called: the action, and its arguments where they are known."""
+    """The label of an edge: the action, and its arguments where they are known."""
 
     action: str
     args: tuple[Value, ...] = ()
@@ -32,19 +32,19 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Path(Generic[S]):
-    """A behaviour's beginning: the initial state, and the steps taken from it."""
+    """The beginning of a behaviour: the initial state, and the steps from there."""
 
     start: S
     steps: tuple[Step[S], ...] = ()
 
     @property
     def end(self) -> S:
-        """The last state."""
+        """Return the last state."""
         return self.steps[-1].target if self.steps else self.start
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """The names of the actions taken."""
+        """Return the names of the actions on the path."""
         return tuple(step.action for step in self.steps)
 
 
@@ -80,7 +80,7 @@ class Graph(Generic[S]):
 
     @property
     def edge_count(self) -> int:
-        """How many edges there are, stuttering ones included."""
+        """Return the number of edges, stuttering ones included."""
         return len(self._targets)
 
     def out(self, state: int) -> Iterator[tuple[int, int]]:
@@ -111,10 +111,10 @@ class Graph(Generic[S]):
         sources: Iterable[int] | None = None,
         within: Callable[[int], bool] | None = None,
     ) -> tuple[int, list[tuple[int, int]]] | None:
-        """Return a shortest path to a goal: its first state, then (label number, state) each.
+        """Return a shortest path to a goal: its first state, then (label number, state) per step.
 
-        The path starts at one of the sources (by default the initial states) and enters only
-        states that are `within`. None: there is no such path.
+        The path starts at one of the sources (by default the initial states) and enters only states
+        that are `within`. Return None if there is no such path.
         """
         came: dict[int, tuple[int, int] | None] = {}
         queue: deque[int] = deque()
@@ -141,7 +141,7 @@ class Graph(Generic[S]):
         return Path(self.states[start], self.as_steps(steps))
 
     def as_steps(self, steps: Iterable[tuple[int, int]]) -> tuple[Step[S], ...]:
-        """Return the steps of a path that is given as (label number, state) each."""
+        """Return the steps of a path that is given as (label number, state) pairs."""
         return tuple(Step(*self.labels[label], self.states[state]) for label, state in steps)
 
     def depths(self) -> array[int]:
@@ -164,7 +164,7 @@ class Graph(Generic[S]):
 
     def to_networkx(self) -> MultiDiGraph[int]:
         """Return the graph for networkx: nodes carry `state` and `initial`, edges their label."""
-        # networkx takes half a second to import; most users of this module never need it.
+        # networkx takes half a second to import, and most users of this module never need it.
         from networkx import MultiDiGraph
 
         made: MultiDiGraph[int] = MultiDiGraph()

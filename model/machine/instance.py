@@ -1,4 +1,4 @@
-"""The constants of a case, as a model reads them: each becomes the field of a dataclass."""
+"""Reading the constants of a case into a model's dataclass, one field per constant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ATOMS: Final = (bool, int, str)
 
 
 def camel(name: str) -> str:
-    """Return a field's name as specifications write it: max_sent is MaxSent."""
+    """Return a field's name in the style of specifications: max_sent is MaxSent."""
     return "".join(word.capitalize() for word in name.split("_"))
 
 
@@ -24,12 +24,12 @@ def constants_of(
     names: Mapping[str, str] | None = None,
     **given: Any,
 ) -> T:
-    """Return the dataclass whose fields are the constants, each by its type.
+    """Return the dataclass whose fields are the constants, each converted to its type.
 
     A field `max_sent: int` is the constant MaxSent, unless `names` has another name for it. Texts,
-    numbers and truth values are taken as they are; a set of nodes is a frozenset of texts, or a
-    tuple of them in order; a dataclass within takes its own constants. `given` are fields that
-    are no constants. Raises ValueError naming the constant that is missing or of a wrong kind.
+    numbers and truth values are taken as they are. A set of nodes becomes a frozenset of texts, or
+    a sorted tuple; a nested dataclass takes its own constants. `given` are fields that are no
+    constants. Raise ValueError naming the constant that is missing or of a wrong kind.
     """
     made = dict(given)
     for name, wanted in _fields_of(kind).items():

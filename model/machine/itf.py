@@ -1,7 +1,8 @@
 """Values and traces in Apalache's ITF JSON [1].
 
-ITF tells sequences from tuples and records from functions, TLA+ does not: both are read, lists
-and, where the keys allow, records are written. For every value v: from_itf(to_itf(v)) == v.
+ITF distinguishes sequences from tuples and records from functions; TLA+ does not. Both forms are
+read; lists and, where the keys allow, records are written. For every value v: from_itf(to_itf(v))
+== v.
 
 [1] https://apalache-mc.org/docs/adr/015adr-trace.html
 """
@@ -15,7 +16,7 @@ from .values import Fcn, ModelValue, Value, function, in_order
 
 Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
 
-# Beyond this a reader in JavaScript would round: ITF then asks for a string.
+# A reader in JavaScript would round larger numbers, so ITF asks for a string.
 _EXACT: Final = 2**53 - 1
 
 
@@ -41,7 +42,7 @@ def to_itf(value: Value) -> Json:
 
 
 def from_itf(json: Json) -> Value:
-    """Return the value that the ITF JSON stands for; raise ValueError if it stands for none."""
+    """Return the value that the ITF JSON denotes; raise ValueError if it denotes none."""
     match json:
         case bool() | int() | str():
             return json

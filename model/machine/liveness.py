@@ -1,9 +1,9 @@
 """`P ~> Q` under weak fairness, decided on a complete state graph.
 
-A counterexample is a lasso: from a reachable state with P and without Q on, Q never holds, and
-the loop treats each weakly fair action fairly: it is taken in the loop, or not enabled somewhere
-in it. For weak fairness alone a strongly connected component without Q is as fair as its fairest
-loop, so it is enough to look at whole components.
+A counterexample is a lasso. From a reachable state with P and without Q on, Q never holds, and
+every weakly fair action is either taken in the loop or not enabled in some state of it. For weak
+fairness alone, a strongly connected component without Q is as fair as its fairest loop, so it is
+enough to look at whole components.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ S = TypeVar("S", bound=Hashable)
 
 @dataclass(frozen=True, slots=True)
 class Lasso(Generic[S]):
-    """A path, and the loop that starts and ends at its end; an empty loop stutters for ever."""
+    """A path, and a loop that starts and ends at its end; an empty loop stutters for ever."""
 
     path: Path[S]
     loop: tuple[Step[S], ...]
@@ -109,12 +109,15 @@ def _classes(
 def _fair(
     graph: Graph[S], members: list[int], classes: list[frozenset[int]]
 ) -> list[tuple[int, int, int] | int] | None:
-    """Return per fair action a state that disables it or an edge that takes it; None: unfair."""
+    """Return, per fair action, a state that disables it or an edge that takes it.
+
+    Return None if the component is unfair.
+    """
     inside = set(members)
     witnesses: list[tuple[int, int, int] | int] = []
     for labels in classes:
         for state in members:
-            # A step that changes nothing does not count: WF_vars(A) speaks of <<A>>_vars.
+            # A step that changes nothing does not count: WF_vars(A) is about <<A>>_vars.
             enabled = [
                 (state, label, target)
                 for label, target in graph.out(state)

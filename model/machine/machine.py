@@ -1,9 +1,9 @@
-"""What a model is: a machine whose states are values, stepped by named actions.
+"""The interface of a model: a machine whose states are values, stepped by named actions.
 
-The law of every model: a state is one immutable, hashable value for the whole system, made of
-the nodes' local states and the network. Handlers are node-local: they see one node's local
-state and one input, and answer `Accepted` or `Refused`. The machine composes them.
-Nothing here reads a clock, draws a random number or does I/O.
+The law of every model: a state is one immutable, hashable value for the whole system, made of the
+nodes' local states and the network. Handlers are node-local: they see one node's local state and
+one input, and answer `Accepted` or `Refused`. The machine composes them. Nothing here reads a
+clock, draws a random number or does I/O.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def state(kind: Any) -> Any:
 
 
 class Step(NamedTuple, Generic[S]):
-    """One enabled action with its arguments, and the state it leads to."""
+    """One enabled action with its arguments, and the state that it leads to."""
 
     action: str
     args: tuple[Value, ...]
@@ -59,15 +59,15 @@ class Step(NamedTuple, Generic[S]):
 
 
 class Machine(Protocol[S]):
-    """A model: initial states, next steps, and how its states read as the spec's variables."""
+    """A model: initial states, next steps, and how states translate into the spec's variables."""
 
     @property
     def name(self) -> str:
-        """The protocol's name."""
+        """Return the protocol's name."""
 
     @property
     def invariants(self) -> Mapping[str, Callable[[S], bool]]:
-        """The spec's invariants by their names in the spec."""
+        """Return the spec's invariants by their names in the spec."""
 
     def initial(self) -> Iterable[S]:
         """Return the initial states."""
@@ -95,7 +95,7 @@ class Accepted(NamedTuple, Generic[L, O]):  # a tuple: trace checking makes one 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """The handler's guard is false: each of its conjuncts that is false, in the guard's order."""
+    """The handler's guard is false: `conjuncts` are its false conjuncts, in the guard's order."""
 
     conjuncts: tuple[Conjunct, ...]
 
@@ -106,7 +106,7 @@ Answer: TypeAlias = Accepted[L, O] | Refused
 def refusal(*guard: tuple[bool, str, Mapping[str, Value]]) -> Refused | None:
     """Return the refusal that names the guard's false conjuncts, or None if all hold.
 
-    Each conjunct is (does it hold, its text, the values that decide it).
+    Each conjunct is (whether it holds, its text, the values that decide it).
     """
     for holds, _, _ in guard:
         if not holds:

@@ -1,6 +1,6 @@
-"""What the layers below promise, as values: the twin of spec/Network.tla.
+"""The promises of the layers below, as values: the twin of spec/Network.tla.
 
-A unicast channel is the tuple of messages sent and not yet received; a multicast stream is the
+A unicast channel is the tuple of messages sent and not yet received. A multicast stream is the
 tuple of everything a node ever multicast, and each receiver has a position in it. Places and
 positions count from 1, as in the spec. A datagram link is the frozenset of datagrams under way, or
 their tuple where the network does not reorder. Every function is pure and returns a new value.
@@ -43,7 +43,7 @@ def take(channel: tuple[M, ...], place: int = 1) -> tuple[M, tuple[M, ...]]:
 def unread(stream: tuple[M, ...], position: int) -> M | None:
     """Return the message that a receiver at the position gets next, None if it has them all.
 
-    This is what NAKACK promises: in order, gap-free, no duplicate.
+    This is NAKACK's promise: in order, without gaps and duplicates.
     """
     if position < 0:
         raise IndexError(f"position {position} is before the start of a stream")
@@ -59,14 +59,14 @@ def empty_link(reorder: bool) -> Link[H]:
 
 
 def put(link: Link[H], datagrams: Iterable[H]) -> Link[H]:
-    """Return the link once the datagrams have been sent; what is under way already is no more."""
+    """Return the link with the datagrams added; those already under way are not added again."""
     if isinstance(link, frozenset):
         return link.union(datagrams)
     return link + tuple(d for d in datagrams if d not in link)
 
 
 def arriving(link: Link[H]) -> Link[H]:
-    """Return what may arrive next: anything, or the first if the link does not reorder."""
+    """Return the datagrams that may arrive next: any, or the first if the link does not reorder."""
     return link if isinstance(link, frozenset) else link[:1]
 
 
@@ -78,7 +78,7 @@ def dropped(link: Link[H], datagram: H) -> Link[H]:
 
 
 def after_arrival(link: Link[H], datagram: H, duplicate: bool) -> tuple[Link[H], ...]:
-    """Return the links that there may be once the datagram has arrived."""
+    """Return the possible links after the datagram has arrived."""
     left = dropped(link, datagram)
     return (left, link) if duplicate else (left,)
 

@@ -11,22 +11,22 @@ T = TypeVar("T")
 
 
 def with_(row: tuple[T, ...], i: int, value: T) -> tuple[T, ...]:
-    """The row with another value at i."""
+    """Return the row with another value at i."""
     return (*row[:i], value, *row[i + 1 :])
 
 
 def placed(table: tuple[tuple[T, ...], ...], i: int, j: int, value: T) -> tuple[tuple[T, ...], ...]:
-    """The table with another value at i, j."""
+    """Return the table with another value at i, j."""
     return with_(table, i, with_(table[i], j, value))
 
 
 @lru_cache(maxsize=200_000)
 def by_node(names: tuple[str, ...], row: tuple[Value, ...]) -> Value:
-    """The row as TLA+'s function of the nodes. Of truth values use `flags`."""
+    """Return the row as TLA+'s function of the nodes. For truth values use `flags`."""
     return function(zip(names, row, strict=True))
 
 
 @cache
 def flags(names: tuple[str, ...], row: tuple[bool, ...]) -> Value:
-    """The same for truth values: a cache takes False for 0, and TLA+ does not."""
+    """Return `by_node` of a row of truth values: a cache takes False for 0, TLA+ does not."""
     return function(zip(names, row, strict=True))

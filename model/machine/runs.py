@@ -1,7 +1,7 @@
-"""Runs of messages and sets of seqnos, so that a batch costs what a single message costs.
+"""Runs of messages and sets of seqnos, so that a batch costs as much as a single message.
 
 Messages of one sender have consecutive seqnos; everything above NAKACK moves *runs* of them. A
-single message is the run of size 1, which is what the specifications speak about.
+single message, the subject of the specifications, is the run of size 1.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class Address(NamedTuple):
 class Run(NamedTuple):
     """Messages `first` .. `first + size - 1` of one sender.
 
-    `payload` numbers the first one among all that its application ever sent, over all its lives;
-    it tells apart messages whose tags are equal.
+    `payload` numbers the first of them among all messages of its application, over all its lives.
+    It distinguishes messages whose tags are equal.
     """
 
     sender: Address
@@ -30,7 +30,7 @@ class Run(NamedTuple):
 
     @property
     def last(self) -> int:
-        """The seqno of the last message."""
+        """Return the seqno of the last message."""
         return self.first + self.size - 1
 
     def part(self, first: int, last: int) -> Run:
@@ -49,7 +49,7 @@ Intervals: TypeAlias = tuple[tuple[int, int], ...]
 
 
 def with_interval(seqnos: Intervals, low: int, high: int) -> Intervals:
-    """Return the set with `low` .. `high` added; they must lie above all that it holds."""
+    """Return the set with `low` .. `high` added; they must lie above all its seqnos."""
     if seqnos:
         first, last = seqnos[-1]
         if last >= low:
@@ -60,7 +60,7 @@ def with_interval(seqnos: Intervals, low: int, high: int) -> Intervals:
 
 
 def without_interval(seqnos: Intervals, low: int, high: int) -> Intervals:
-    """Return the set without `low` .. `high`, whichever of them it holds."""
+    """Return the set without those of `low` .. `high` that it holds."""
     if not seqnos:
         return seqnos
     first, last = seqnos[0]

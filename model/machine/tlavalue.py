@@ -1,4 +1,4 @@
-"""TLA+ values as text: what TLC prints, read and written.
+"""TLA+ values as text: a reader and a writer of TLC's syntax.
 
 `parse` reads every form that TLC prints, with any white space and line breaks between tokens;
 `format` writes a form that TLC reads back. For every value v: parse(format(v)) == v.
@@ -93,7 +93,7 @@ def format(value: Value) -> str:
 
 
 class Reader:
-    """Parses texts of which most repeat, as in a dump of many states: each is parsed once."""
+    """A parser for texts that mostly repeat, as in a dump of many states: each is parsed once."""
 
     __slots__ = ("_seen",)
 
@@ -182,7 +182,7 @@ class _Scan:
         return found
 
     def record(self) -> Value:
-        """Read the fields; TLC prints a function of strings so too, whatever the strings are."""
+        """Read the fields; TLC prints any function of strings in this form too."""
         fields: dict[Value, Value] = {}
         while True:
             name = _FIELD.match(self.text, self.at)

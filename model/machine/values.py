@@ -1,13 +1,13 @@
-"""The values of TLA+ as immutable Python values, and `Fcn`, the one kind Python lacks.
+"""The values of TLA+ as immutable Python values, and `Fcn`, the one kind that Python lacks.
 
-TLA+            Python
-TRUE, 3, "a"    bool, int, str
-a model value   ModelValue
-<<1, 2>>        tuple
-{1, 2}          frozenset
-a function      Fcn, unless its domain is empty or 1..n: then it *is* a tuple, as in TLA+
+    TLA+            Python
+    TRUE, 3, "a"    bool, int, str
+    a model value   ModelValue
+    <<1, 2>>        tuple
+    {1, 2}          frozenset
+    a function      Fcn, unless its domain is empty or 1..n: then it *is* a tuple, as in TLA+
 
-Python holds True equal to 1, TLA+ does not: where that matters, ask `identical`.
+For Python True equals 1, for TLA+ it does not: where that matters, use `identical`.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _ORDERED: Final = frozenset({int, str})
 class Fcn(Mapping["Value", "Value"]):
     """A TLA+ function or record: immutable, hashable, iterated in the order of its keys.
 
-    Make one with `function` (which returns a tuple where TLA+ says so) or `record`.
+    Make one with `function` (which returns a tuple where TLA+ does) or `record`.
     """
 
     __slots__ = ("_hash", "_map")
@@ -132,7 +132,7 @@ class Fcn(Mapping["Value", "Value"]):
         return f"Fcn({self._map!r})"
 
     def __reduce__(self) -> tuple[object, ...]:
-        # The cached hash must not travel: strings hash differently in another process.
+        # Strings hash differently in another process, so the cached hash is left out.
         return Fcn, (self._map,)
 
     def set(self, key: Value, value: Value) -> Fcn:
@@ -195,12 +195,12 @@ def items(value: Value) -> dict[Value, Value]:
 
 
 def identical(left: Value, right: Value) -> bool:
-    """Tell whether TLA+ too holds these equal: as `==`, but TRUE differs from 1."""
+    """Tell whether TLA+ too considers these equal: as `==`, but TRUE differs from 1."""
     return left is right or (left == right and _of_one_kind(left, right))
 
 
 def _of_one_kind(left: Value, right: Value) -> bool:
-    """Tell whether two values that Python holds equal are the same in TLA+ too."""
+    """Tell whether two values that are equal in Python are the same in TLA+ too."""
     if left.__class__ is not right.__class__:
         return False
     if isinstance(left, tuple):

@@ -1,4 +1,4 @@
-"""What goes into and comes out of a member's NAKACK: inputs by action, datagrams, deliveries."""
+"""The inputs and outputs of a member's NAKACK: actions, datagrams, deliveries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from raincheck.model.machine.runs import Address
 
-# ---------------------------------------------------------------------- what comes out
+# ---------------------------------------------------------------------- outputs
 
 
 class Data(NamedTuple):
@@ -19,7 +19,7 @@ class Data(NamedTuple):
 
 
 class Nak(NamedTuple):
-    """Please send these multicasts of `source`."""
+    """A request to send these multicasts of `source` again."""
 
     to: Address
     source: Address
@@ -27,7 +27,11 @@ class Nak(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """My stream goes up to `highest`; of yours I have delivered so much. `asking`: answer."""
+    """A sign of life.
+
+    The sender's stream goes up to `highest`, and it has delivered `delivered` multicasts of the
+    receiver; `asking` requests an answer.
+    """
 
     to: Address
     highest: int
@@ -46,7 +50,7 @@ class Delivered(NamedTuple):
 Datagram: TypeAlias = Data | Nak | Alive
 Output: TypeAlias = Data | Nak | Alive | Delivered
 
-# ---------------------------------------------------------------------- what goes in
+# ---------------------------------------------------------------------- inputs
 
 
 class Multicast(NamedTuple):
@@ -54,11 +58,11 @@ class Multicast(NamedTuple):
 
 
 class Announce(NamedTuple):
-    """The timer of multicasts that are not acknowledged has fired."""
+    """The timer of unacknowledged multicasts fires."""
 
 
 class ReceiveData(NamedTuple):
-    """A multicast arrives, from its source or from whoever has it."""
+    """A multicast arrives, from its source or from another member that has it."""
 
     sender: Address
     source: Address
@@ -76,14 +80,14 @@ class ReceiveAlive(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """The timer of a gap in the stream of `source` has fired; `to` is asked (N2)."""
+    """The timer of a gap in the stream of `source` fires; `to` is asked (N2)."""
 
     source: Address
     to: Address
 
 
 class ReceiveNak(NamedTuple):
-    """Somebody asks for multicasts (N2)."""
+    """A request for multicasts arrives (N2)."""
 
     sender: Address
     source: Address
@@ -97,7 +101,7 @@ class Deliver(NamedTuple):
 
 
 class Acknowledge(NamedTuple):
-    """An acknowledgement that is owed leaves."""
+    """The member sends an acknowledgement that it owes."""
 
     source: Address
 
@@ -147,4 +151,4 @@ class Join(NamedTuple):
 
 
 class Crash(NamedTuple):
-    """The process ends without a word."""
+    """The process crashes."""

@@ -1,7 +1,7 @@
-"""NAKACK as a real process has it: what `spec/Nakack.tla` leaves out and its traces show.
+"""NAKACK as real processes run it: the parts that `spec/Nakack.tla` omits and traces show.
 
-Signs of life leave also as the failure detection's heartbeats, which announce nothing and ask for
-nothing; and a NAK names so many gaps at most.
+Signs of life also leave as heartbeats of the failure detection, which announce nothing and ask for
+nothing, and a NAK names a bounded number of gaps.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .handlers import Rules as SpecRules
 
 @dataclass(frozen=True, slots=True)
 class Rules(SpecRules):
-    """The spec's, and the bounds of the class."""
+    """The rules of the spec, and the bounds of the class."""
 
     gaps: int = 32
 
@@ -34,7 +34,7 @@ class Beat(NamedTuple):
 
 
 def beat(_rules: Rules, me: Local, event: Beat) -> Answer:
-    """What `Acknowledge` sends, to whoever watches, and still owed afterwards."""
+    """Send what `Acknowledge` sends to all in `to`; the acknowledgement remains owed."""
     known, sent = dict(me.stream), me.sent
     signs = tuple(
         [on.Alive(to, sent, False, known[to].delivered if to in known else 0) for to in event.to]
@@ -43,7 +43,7 @@ def beat(_rules: Rules, me: Local, event: Beat) -> Answer:
 
 
 def ask(rules: Rules, me: Local, event: on.Ask) -> Answer:
-    """As the spec has it, with so many gaps at most (N2)."""
+    """Ask as in the spec, with a bounded number of gaps (N2)."""
     answer = model.ask(rules, me, event)
     if not isinstance(answer, Accepted):
         return answer
@@ -54,14 +54,14 @@ def ask(rules: Rules, me: Local, event: on.Ask) -> Answer:
 
 
 def numbers(stream: Stream, owed: bool) -> list[Any]:
-    """Return a stream as a trace has it; of what is kept, how many."""
+    """Return a stream as a trace has it; of the kept multicasts, only their number."""
     holder = list(stream.holder) if stream.holder is not None else None
     kept = len(stream.held)
     return [stream.delivered, stream.arrived(), kept, stream.heard, holder, stream.frozen, owed]
 
 
 def parts(before: Local, after: Local) -> dict[str, Any]:
-    """Return what changed, as a trace has it: of each stream that changed, its numbers."""
+    """Return the changes as a trace has them: the numbers of each stream that changed."""
     found: dict[str, Any] = {}
     for name in ("status", "view", "members", "sent"):
         value = getattr(after, name)

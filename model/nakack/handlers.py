@@ -1,9 +1,9 @@
 """NAKACK: the twin of `spec/Nakack.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes
-first, conjunct by conjunct in the spec's words; what it sends and passes up are outputs. What
-the layers around guarantee (that a view is flushed, that what is stable was delivered) is not a
-handler's business: `nakack_system.py` sees to it. Rules N1 to N8 are quoted in the spec.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first,
+conjunct by conjunct in the spec's words; messages and deliveries are outputs. The guarantees of the
+layers around (that a view is flushed, that stable messages were delivered) are not a handler's
+business: `system.py` upholds them. The spec quotes the rules N1 to N8.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Rules:
 
 @state
 class Stream(NamedTuple):
-    """A member's stream as another has it; the fields are the spec's. `holder`: None is nobody."""
+    """A member's stream as another has it, with the spec's fields; `holder` None is nobody."""
 
     delivered: int = 0
     held: tuple[tuple[int, int], ...] = ()
@@ -71,7 +71,7 @@ class Stream(NamedTuple):
         return at
 
     def missing(self) -> tuple[int, ...]:
-        """Return what is missing of it, as far as is known."""
+        """Return the known seqnos that are missing."""
         above = range(self.arrived() + 1, self.heard + 1)
         here = {k for k, _ in self.held} if above else ()
         return tuple(k for k in above if k not in here)
@@ -95,7 +95,7 @@ Streams: TypeAlias = tuple[tuple[Address, Stream], ...]
 
 @state
 class Local(NamedTuple):
-    """What one member knows. `members` are those of its view, in the order of addresses."""
+    """A member's local state. `members` are those of its view, in the order of addresses."""
 
     node: str
     incarnation: int = 0
@@ -133,7 +133,7 @@ def founder(node: str, members: tuple[Address, ...]) -> Local:
 
 
 def stream_of(streams: Streams, source: Address) -> Stream | None:
-    """Return the stream of that member, None where there is none."""
+    """Return the stream of that member, None if there is none."""
     for who, stream in streams:
         if who == source:
             return stream
@@ -141,7 +141,7 @@ def stream_of(streams: Streams, source: Address) -> Stream | None:
 
 
 def lowest(me: Local) -> int:
-    """Return up to where all others have acknowledged."""
+    """Return the seqno up to which all others have acknowledged."""
     return min([at for _, at in me.acked], default=me.sent)
 
 
@@ -164,7 +164,7 @@ def _owing(me: Local, source: Address) -> Local:
 
 
 def _hear(rules: Rules, stream: Stream, k: int) -> Stream:
-    """The stream goes up to k, as somebody says."""
+    """Return the stream, knowing from another member that it goes up to k."""
     if k <= stream.heard:
         return stream
     within = stream.delivered + 2 * rules.window
@@ -223,7 +223,7 @@ def multicast(rules: Rules, me: Local, _event: on.Multicast) -> Answer:
 
 
 def announce(rules: Rules, me: Local, _event: on.Announce) -> Answer:
-    """A multicast has not been acknowledged by all: say how far the stream goes."""
+    """A multicast is not acknowledged by all: announce how far the stream goes."""
     lagging = [m for m, at in me.acked if at < me.sent]
     refused = refusal(
         _runs(me),
@@ -264,7 +264,7 @@ def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
 
 
 def receive_alive(rules: Rules, me: Local, event: on.ReceiveAlive) -> Answer:
-    """A sign of life: something may be missing, or an acknowledgement be wanted; and one."""
+    """A sign of life may reveal a gap or ask for an acknowledgement; it also acknowledges."""
     refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
@@ -301,7 +301,7 @@ def ask(rules: Rules, me: Local, event: on.Ask) -> Answer:
 
 
 def receive_nak(_rules: Rules, me: Local, event: on.ReceiveNak) -> Answer:
-    """Somebody asks for multicasts: send again what is kept of them (N2)."""
+    """Somebody asks for multicasts: send those again that are kept (N2)."""
     refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
@@ -343,7 +343,7 @@ def deliver(rules: Rules, me: Local, event: on.Deliver) -> Answer:
 
 
 def acknowledge(_rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
-    """Acknowledge what has been delivered of a stream."""
+    """Acknowledge the delivered part of a stream."""
     source = event.source
     enabled = running(me) and source in me.owed
     refused = (
@@ -357,11 +357,11 @@ def acknowledge(_rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
     return Accepted(me, (_alive(me, source, False),))
 
 
-# ---------------------------------------------------------------------- what the layers around say
+# ---------------------------------------------------------------------- indications
 
 
 def heard_of(rules: Rules, me: Local, event: on.HeardOf) -> Answer:
-    """STABLE: somebody has received more of a stream than is here (N3)."""
+    """STABLE: another member has received more of a stream than this one (N3)."""
     holder, source, at = event
     stream = stream_of(me.stream, source) or Stream()
     refused = refusal(
@@ -384,7 +384,7 @@ def heard_of(rules: Rules, me: Local, event: on.HeardOf) -> Answer:
 
 
 def purge(rules: Rules, me: Local, event: on.Purge) -> Answer:
-    """STABLE: forget what is stable, and all of those who are gone (N4)."""
+    """STABLE: forget stable multicasts, and everything of members that are gone (N4)."""
     source, at = event
     stream = stream_of(me.stream, source)
     held = stream.held if stream is not None else ()
@@ -425,7 +425,7 @@ def freeze(rules: Rules, me: Local, event: on.Freeze) -> Answer:
 
 
 def fetch(_rules: Rules, me: Local, event: on.Fetch) -> Answer:
-    """FLUSH: a stream up to a cut belongs to this view, and somebody has it."""
+    """FLUSH: a stream up to a cut belongs to this view, and `holder` has it."""
     source, at, holder = event
     stream = stream_of(me.stream, source) or Stream()
     refused = refusal(
@@ -472,7 +472,7 @@ def install_view(rules: Rules, me: Local, event: on.InstallView) -> Answer:
 
 
 def join(rules: Rules, me: Local, event: on.Join) -> Answer:
-    """A joiner has its JOIN_RSP: it begins behind the digest (N5)."""
+    """A joiner has its JOIN_RSP: its reading begins behind the digest (N5)."""
     number, members, digest = event
     refused = refusal((me.status == "joining", 'status[n] = "joining"', {"status": me.status}))
     if refused:
@@ -496,7 +496,7 @@ def _first(rules: Rules, at: int) -> int:
 
 
 def crash(_rules: Rules, me: Local, _event: on.Crash) -> Answer:
-    """The process ends without a word."""
+    """The process crashes."""
     return refusal(_runs(me)) or Accepted(Local(me.node, me.incarnation, "crashed"))
 
 

@@ -1,4 +1,4 @@
-"""What NAKACK promises: the twin of the properties at the end of `spec/Nakack.tla`."""
+"""The promises of NAKACK: the twin of the properties at the end of `spec/Nakack.tla`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Check = Callable[[State], bool]
 
 
 def contiguous(state: State) -> bool:
-    """What is delivered of a sender is its stream from where the member joined (N1, N5)."""
+    """The deliveries of a sender are its stream from where the member joined (N1, N5)."""
     return all(
         entry[0] == _begin(state, n, s) + i
         for n, s, log in _logs(state)
@@ -41,7 +41,7 @@ def no_creation(state: State) -> bool:
 
 
 def agreement(state: State) -> bool:
-    """Whoever has gone on from a view has delivered the same multicasts in it."""
+    """All members that go on from a view have delivered the same multicasts in it."""
     for v in range(1, len(state.views)):
         members = state.views[v - 1].members
         stayed = [
@@ -58,7 +58,9 @@ def agreement(state: State) -> bool:
 
 
 def recoverable(state: State) -> bool:
-    """What some member has delivered, or a live sender sent, somebody keeps for who lacks it."""
+    """A multicast that a member delivered, or a live sender sent, is kept by somebody for the
+    others.
+    """
     for me in _running(state):
         for them in _running(state):
             if them.view < me.view or _address(me) not in them.members:
@@ -73,7 +75,7 @@ def recoverable(state: State) -> bool:
 
 
 def no_futile_ask(state: State) -> bool:
-    """Of a stream whose sender is gone nobody asks for what nobody has."""
+    """Nobody asks for multicasts of a dead sender that no member has."""
     return all(
         _held(state, source, k)
         for me in _running(state)
@@ -84,7 +86,7 @@ def no_futile_ask(state: State) -> bool:
 
 
 def bounded(window: int, retain: int) -> Check:
-    """Return: acknowledgements are true, and the window and the bound of what is kept are kept."""
+    """Return the check that acknowledgements are true and window and `retain` are respected."""
 
     def holds(state: State) -> bool:
         running = {_address(me): me for me in _running(state)}
@@ -104,7 +106,7 @@ def bounded(window: int, retain: int) -> Check:
 
 
 def all_delivered(state: State) -> bool:
-    """Every live member has what a live sender sent, and what any other live one delivered."""
+    """Every live member has what a live sender sent, and what any other live member delivered."""
     running = [(i, me) for i, me in enumerate(state.locals) if node.running(me)]
     for i, me in running:
         for j, them in running:
@@ -150,13 +152,13 @@ def _logs(state: State) -> Iterator[tuple[Address, Address, tuple[Entry, ...]]]:
 
 
 def _begin(state: State, n: Address, s: Address) -> int:
-    """Where n began to read the stream of s."""
+    """Return where n began to read the stream of s."""
     joined = next((view for view in state.views if n in view.joiners), None)
     return dict(joined.cut).get(s, 0) if joined is not None else 0
 
 
 def _known(me: Local, them: Local, source: Address, state: State) -> int:
-    """How much of a stream `them` knows of, as far as it belongs to the view of `me`."""
+    """Return how much of a stream `them` knows of, as far as it belongs to the view of `me`."""
     if _address(them) == source:
         most = them.sent
     else:

@@ -1,4 +1,4 @@
-"""The state of a whole NAKACK system, and how it reads in the variables of the spec.
+"""The state of a whole NAKACK system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Nakack.tla` and the CONSTANTS of `spec/MCNakack.tla`.
 """
@@ -18,7 +18,7 @@ from .events import Alive, Data, Datagram
 from .handlers import Local, Rules, Stream, Streams
 
 Entry: TypeAlias = tuple[int, int, int]
-"""A delivery: its seqno, the view in which it was sent, and that in which it was delivered."""
+"""A delivery: the seqno, the view of sending, and the view of delivery."""
 
 Link: TypeAlias = frozenset[Datagram]
 
@@ -45,7 +45,7 @@ class Constants:
 
 
 class View(NamedTuple):
-    """A view that was decided: how much of each stream is the old view's, and who has it."""
+    """A decided view: how much of each stream belongs to the old view, and who has it."""
 
     members: tuple[Address, ...]
     joiners: tuple[Address, ...] = ()
@@ -54,7 +54,7 @@ class View(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     log: tuple[tuple[tuple[Entry, ...], ...], ...]
@@ -110,7 +110,7 @@ def _stream(stream: Stream) -> Value:
 
 @lru_cache(maxsize=100_000)
 def _log(entries: tuple[Entry, ...]) -> Value:
-    # `in` is a word of Python's, so not an argument of `record`.
+    # `in` is a keyword of Python, so it cannot be an argument of `record`.
     return tuple(
         function([("seqno", seqno), ("sentIn", sent_in), ("in", within)])
         for seqno, sent_in, within in entries

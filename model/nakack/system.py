@@ -1,7 +1,7 @@
-"""A whole NAKACK system: the members of `nakack.py`, datagrams, and the layers around.
+"""A whole NAKACK system: the members of `handlers.py`, datagrams, and the layers around.
 
 The twin of `Next` in `spec/Nakack.tla` and of the bounds in `spec/MCNakack.tla`. Steps carry the
-names of the spec's actions. What FLUSH, the membership and STABLE promise is seen to here.
+names of the spec's actions. The promises of FLUSH, the membership and STABLE are upheld here.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .promises import all_delivered, invariants
 from .state import Constants, Link, State, View, constants_of, variables
 
 ENVIRONMENT = {"Multicast", "Purge", "Crash", "Lose"}
-"""What nobody has to do; everything else is done in the end (the spec's Progress)."""
+"""The actions that nobody has to take; all others are taken in the end (the spec's Progress)."""
 
 
 def machine(values: Mapping[str, Value]) -> NakackSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return NakackSystem(constants_of(values))
 
 
@@ -48,12 +48,12 @@ class NakackSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         known = invariants(self.rules.window, self.rules.retain)
         return {**known, "NothingStuck": self.nothing_stuck}
 
     def nothing_stuck(self, state: State) -> bool:
-        """When nothing is left to be done, all has been delivered that can be."""
+        """When nothing is left to do, everything that can be delivered has been delivered."""
         return all_delivered(state) or any(
             move.action not in ENVIRONMENT and move.target != state for move in self.moves(state)
         )
@@ -67,7 +67,7 @@ class NakackSystem(Composed[State, Local]):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """The founders are members of the first view; everybody else asks to join."""
+        """Yield the state in which the founders form the first view and all others ask to join."""
         first = tuple(a for a in self.addresses if a.node in self.constants.founders)
         row: tuple[Link, ...] = tuple(frozenset() for _ in self.nodes)
         yield State(
@@ -84,7 +84,7 @@ class NakackSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in the order of `MCNext`."""
+        """Yield every enabled action, in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             me = state.locals[i]
             if node.running(me):
@@ -117,7 +117,7 @@ class NakackSystem(Composed[State, Local]):
             yield from self.act(gone, name, on.Crash())
 
     def _of(self, state: State, name: str, me: Local, peer: Address) -> Iterator[Move[State]]:
-        """What a member does about the stream of `peer`, or with the help of `peer`."""
+        """Yield a member's actions on the stream of `peer`, or with the help of `peer`."""
         c = self.constants
         yield from self.act(state, name, on.Deliver(peer), (name, peer.node))
         yield from self.act(state, name, on.Acknowledge(peer), (name, peer.node))
@@ -145,7 +145,7 @@ class NakackSystem(Composed[State, Local]):
                     yield from self.act(state, name, on.Purge(peer, at), (name, peer.node, at))
 
     def _safe(self, state: State, me: Local, source: Address, at: int) -> bool:
-        """Whether STABLE may tell this member that the stream is stable up to there."""
+        """Tell whether STABLE may report to this member that the stream is stable up to `at`."""
         if self.constants.safe_purge == "any":
             return True
         for member in me.members:
@@ -189,13 +189,13 @@ class NakackSystem(Composed[State, Local]):
                 yield self.lose(state._replace(link=left), self.nodes[j], self.nodes[i])
 
     def lose(self, left: State, sender: str, to: str) -> Move[State]:
-        """A datagram is lost; `left` is the state without it."""
+        """Return the move in which a datagram is lost; `left` is the state without it."""
         return Move("Lose", (sender, to), left._replace(lost=left.lost + 1))
 
     # ------------------------------------------------------------------ views
 
     def view_change(self, state: State) -> Iterator[Move[State]]:
-        """Who is gone leaves the view, who asks to join enters it, when FLUSH is done."""
+        """Yield the view change once FLUSH is done: dead members leave, joiners enter."""
         c = self.constants
         if len(state.views) >= c.max_views or not self._settled(state):
             return
@@ -252,7 +252,7 @@ class NakackSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ what goes out
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
-        """The state once the member has changed and the network has taken its outputs."""
+        """Return the state with the member's new local state and its outputs in the network."""
         i = self.index[node]
         state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
@@ -269,7 +269,7 @@ class NakackSystem(Composed[State, Local]):
 
 
 def arrival(sender: Address, datagram: Datagram) -> Any:
-    """Return the input that the datagram is for whom it reaches."""
+    """Return the input that the datagram is for its receiver."""
     if isinstance(datagram, Data):
         return on.ReceiveData(sender, *datagram[1:])
     if isinstance(datagram, Nak):

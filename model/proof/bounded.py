@@ -1,7 +1,7 @@
-"""Why an induction step fails: a state, as small as can be, from which it does.
+"""Counterexamples to induction: the smallest state from which a step fails.
 
-The formulas are the same; quantifiers range over a few processes and numbers, so Z3 always
-decides. What it finds is evaluated once more in plain Python before anybody sees it.
+The formulas are the same; quantifiers range over a few processes and numbers, so Z3 always decides.
+A state that it finds is evaluated once more in plain Python before it is reported.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Failure:
 
 
 class Search:
-    """Looks for failures of one theory, the smallest first."""
+    """A search for failures of one theory, the smallest first."""
 
     def __init__(
         self, theory: Theory, assumed: Sequence[Conjunct] | None = None, timeout: int = 20_000
     ) -> None:
-        """`assumed` is what holds before, the whole invariant unless given."""
+        """Search where `assumed` holds before, by default the whole invariant."""
         self.theory = theory
         self.assumed = (*(theory.invariant if assumed is None else assumed), *theory.plausible)
         self.timeout = timeout
@@ -52,7 +52,7 @@ class Search:
         return self._spaces[size]
 
     def enabled(self, transition: Transition) -> bool:
-        """Whether the transition can happen where the invariant holds (it is not vacuous)."""
+        """Tell whether the transition can occur where the invariant holds (it is not vacuous)."""
         nothing = Conjunct("False", "Nothing holds.", (), lambda _: False)
         return any(
             self._space(size).failure(nothing, transition, self.timeout) is not None
@@ -60,7 +60,7 @@ class Search:
         )
 
     def failure(self, conjunct: Conjunct, transition: Transition) -> Failure | None:
-        """A failure of that step; None if there is none of these sizes."""
+        """Return a failure of that step, or None if there is none of these sizes."""
         for size in SIZES:
             found = self._space(size).failure(conjunct, transition, self.timeout)
             if found is not None:
@@ -69,7 +69,7 @@ class Search:
 
 
 def breaks(failure: Failure, assumed: Sequence[Conjunct], before: Tables) -> Tables | None:
-    """The state after, if that step from `before` is a failure too; evaluated, not solved."""
+    """Return the state after if the step from `before` fails too; evaluated, not solved."""
     frame, transition = failure.frame, failure.transition
     s = frame.world(before)
     if transition.guard(s, *failure.parameters) is not True:
@@ -81,7 +81,7 @@ def breaks(failure: Failure, assumed: Sequence[Conjunct], before: Tables) -> Tab
 
 
 def _smaller(failure: Failure, assumed: Sequence[Conjunct]) -> Failure:
-    """The failure without the values that it does not need: Z3 invents many."""
+    """Return the failure without the values that it does not need, because Z3 invents many."""
     before, after = failure.before, failure.after
     shrinking = True
     while shrinking:
@@ -96,7 +96,7 @@ def _smaller(failure: Failure, assumed: Sequence[Conjunct]) -> Failure:
 
 
 class _Space:
-    """Worlds of so many processes and numbers. Processes are numbers too, told apart at once."""
+    """The worlds of so many processes and numbers. Processes are numbers too, distinct at once."""
 
     def __init__(
         self, theory: Theory, assumed: Sequence[Conjunct], processes: int, largest: int
@@ -128,7 +128,7 @@ class _Space:
             self.solver.add(formula)
 
     def _restrict(self) -> None:
-        """Every value is in the domain; numbers stay below the largest, to have a successor."""
+        """Keep every value in the domain, and numbers below the largest, to have a successor."""
         for name, (arguments, result) in {**self.theory.rigid, **self.theory.symbols}.items():
             if result == "bool":
                 continue
@@ -210,7 +210,7 @@ class _Space:
 
 
 class _Domain(dict[str, Sequence[Any]]):
-    """The values of each kind: numbers, and of every other kind as many as there are processes."""
+    """The values of each kind: numbers, and of any other kind as many as there are processes."""
 
     def __init__(self, numbers: Sequence[int], processes: Sequence[int]) -> None:
         super().__init__(bool=(False, True))

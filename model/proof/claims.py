@@ -1,13 +1,13 @@
-"""A protocol's proof: what the module that has it offers to `raincheck prove`.
+"""The interface of a protocol's proof: what its module offers to `raincheck prove`.
 
-One function is needed:
+One function is required:
 
     def theory(basis=None) -> Theory
 
 whose `name` is the protocol's. The module may offer more, by these names:
 
     WITHOUT                          names of assumptions and repairs that can be dropped
-    basis_without(names)             the basis without them, which `theory` then takes
+    basis_without(names)             the basis without them, an argument of `theory`
     told(failure) -> str             a counterexample to induction in the protocol's words
     reachability(failure, basis)     whether the explorer reaches its state before, a phrase
     runs_that_break(conjuncts, basis)  name -> Path of a run of a small instance to a state in
@@ -32,14 +32,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What a protocol offers to the prover."""
+    """A protocol's offer to the prover."""
 
     protocol: str
     module: str
-    """Where it is."""
+    """The name of its module."""
     theory: Callable[..., Theory]
     without: tuple[str, ...]
-    """What can be dropped: assumptions and repairs, by the spec's names."""
+    """The assumptions and repairs that can be dropped, by the spec's names."""
     basis_without: Callable[[Sequence[str]], Any]
     told: Callable[[Failure], str]
     reachability: Callable[[Failure, Any], str]
@@ -47,7 +47,7 @@ class Proof:
 
 
 def proof_in(module: ModuleType) -> Proof:
-    """Return what the module offers; it has `theory`."""
+    """Return the proof that the module offers; the module has `theory`."""
 
     def offered(name: str, otherwise: T) -> T:
         found: T = getattr(module, name, otherwise)

@@ -1,7 +1,7 @@
 """Concrete worlds: a state of the model in the vocabulary of a proof, evaluated in plain Python.
 
-They tie a theory to the model. An edge of the model is admitted if some transition of that
-action, with some parameters, has its guard true before and its updates equal to the state after.
+They tie a theory to the model. An edge of the model is admitted if some transition of that action,
+with some parameters, has a true guard before it and updates equal to the state after it.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ from .induction import Theory, Transition
 from .logic import Bounded, Function, World
 
 Table: TypeAlias = dict[tuple[Any, ...], Any]
-"""A function as the arguments at which its value is not the usual one (0, False or nobody)."""
+"""A function, as the arguments at which its value is not the usual one (0, False or nobody)."""
 
 Tables: TypeAlias = dict[str, Table]
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What is fixed while a bounded instance runs: the theory, the values of each kind, and the
-    functions that never change. `matters` says which values of a symbol mean anything."""
+    """The constant part of a bounded instance.
+
+    It consists of the theory, the values of each kind, and the functions that never change.
+    `matters` tells which values of a symbol have a meaning.
+    """
 
     theory: Theory
     domain: Mapping[str, Sequence[Any]]
@@ -33,18 +36,18 @@ class Frame:
     """The usual value of functions to processes."""
 
     def usual(self, result: str) -> Any:
-        """The value that tables leave out."""
+        """Return the value that tables leave out."""
         return {"bool": False, "process": self.nobody, "node": self.nobody}.get(result, 0)
 
     def world(self, tables: Tables) -> World:
-        """The tables as a world."""
+        """Return the tables as a world."""
         functions = dict(self.rigid)
         for name, (_, result) in self.theory.symbols.items():
             functions[name] = _lookup(tables.get(name, {}), self.usual(result))
         return World(functions, Bounded(self.domain))
 
     def applied(self, tables: Tables, updates: Mapping[str, Function]) -> Tables:
-        """The tables with the updates carried out."""
+        """Return the tables with the updates carried out."""
         after = dict(tables)
         for name, update in updates.items():
             kinds, result = self.theory.symbols[name]
@@ -57,7 +60,7 @@ class Frame:
         return after
 
     def differs(self, found: Tables, wanted: Tables, names: Sequence[str]) -> str | None:
-        """The first symbol, of those named, whose values differ where they matter."""
+        """Return the first of the named symbols whose values differ where they matter, or None."""
         world = self.world(wanted)
         for name in names:
             mine, theirs = found.get(name, {}), wanted.get(name, {})
@@ -71,7 +74,7 @@ class Frame:
     def choices(
         self, transition: Transition, known: Mapping[str, Sequence[Any]]
     ) -> Iterator[tuple[Any, ...]]:
-        """Every choice of the transition's parameters; `known` restricts some."""
+        """Yield every choice of the transition's parameters; `known` restricts some."""
         ranges = [
             known[name]
             if name in known

@@ -1,8 +1,8 @@
-"""A run of a model, and the same run in the theory of its proof.
+"""A run of a model, followed by the theory of its proof.
 
-A theory that remembers every message says more than any state of its model. So it is not single
-edges that are held against it but whole runs: each step is told as the theory's transitions, whose
-guards must be true, and whose updates must lead to what the model's next state shows; and the
+A theory that remembers every message says more than any state of its model. So the theory is
+compared with whole runs instead of single edges: each step is translated into transitions of the
+theory, whose guards must be true and whose updates must agree with the model's next state; and the
 whole invariant must be true there.
 """
 
@@ -24,7 +24,7 @@ Told: TypeAlias = tuple[str, tuple[Any, ...]]
 
 
 class Following(ABC, Generic[S]):
-    """A run of the model, and the same run in the theory; a subclass gives it its `frame`."""
+    """A run of the model, and the same run in the theory; a subclass provides the `frame`."""
 
     frame: Frame
 
@@ -33,22 +33,22 @@ class Following(ABC, Generic[S]):
         self.moves = moves
         self.theory = theory
         self.taken: list[str] = []
-        """The theory's transitions by which it has followed the run."""
+        """The theory's transitions with which it has followed the run."""
 
     @abstractmethod
     def told(self, number: int) -> Iterator[Told]:
-        """The step as transitions of the theory; none where nothing of consequence happens."""
+        """Yield the step as transitions of the theory; nothing if it does not matter there."""
 
     @abstractmethod
     def differs(self, tables: Tables, state: S) -> str | None:
-        """The first symbol of which the state of the model says another thing than the tables."""
+        """Return the first symbol on which the model's state and the tables disagree, or None."""
 
     def ready(self, _number: int, tables: Tables) -> Tables:
-        """The tables, with what the theory leaves open until this step."""
+        """Return the tables with the values that the theory leaves open until this step."""
         return tables
 
     def difference(self) -> str:
-        """Where the theory does not follow the run; nothing if it does."""
+        """Say where the theory does not follow the run; "" if it does."""
         transitions = {each.name: each for each in self.theory.transitions}
         self.taken.clear()
         tables = self.frame.applied({}, self.theory.initial(self.frame.world({}))[1])

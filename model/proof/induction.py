@@ -1,8 +1,8 @@
-"""Proofs by induction: obligations, and Z3 on each of them.
+"""Proofs by induction: the obligations, and Z3's answer to each of them.
 
-An obligation says: the conjunct holds initially; or, an action keeps it, given that the whole
-invariant holds before; or, the invariant implies a property. Z3 looks for an instance in which
-it fails. Only `unsat` counts as proof; anything else leaves the obligation open.
+An obligation is one of three: a conjunct holds initially; an action preserves it, if the whole
+invariant holds before; or the invariant implies a property. Z3 looks for an instance in which it
+fails. Only `unsat` counts as proof; any other answer leaves the obligation open.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Conjunct:
     body: Callable[..., Expr]
     patterns: Patterns | None = None
     apart: Callable[..., Sequence[Expr]] | None = None
-    """Conditions of the state before: where they hold and where they do not is proved apart."""
+    """Conditions on the state before; the cases in which they hold and do not are proved apart."""
 
     def formula(self, s: World) -> Expr:
-        """The statement in that world."""
+        """Return the statement in that world."""
         patterns = self.patterns
         return s.forall(
             self.kinds,
@@ -54,13 +54,13 @@ class Transition:
 
     @property
     def name(self) -> str:
-        """The action, and the branch where there are several."""
+        """Return the action's name, with the branch where there are several."""
         return f"{self.action}: {self.case}" if self.case else self.action
 
 
 @dataclass(frozen=True, slots=True)
 class Property:
-    """What the invariant must imply, under the spec's name."""
+    """A property that the invariant must imply, under the spec's name."""
 
     name: str
     says: str
@@ -69,7 +69,7 @@ class Property:
 
 @dataclass(frozen=True, slots=True)
 class Theory:
-    """A protocol as Z3 sees it."""
+    """A protocol in the form that Z3 reads."""
 
     name: str
     symbols: Mapping[str, tuple[Sequence[str], str]]  # argument kinds and result kind
@@ -80,13 +80,15 @@ class Theory:
     invariant: tuple[Conjunct, ...]
     properties: tuple[Property, ...]
     plausible: tuple[Conjunct, ...] = ()
-    """True of what can be reached, not needed for the proof: keeps counterexamples lifelike."""
+    """True of reachable states but not needed for the proof: keeps counterexamples lifelike."""
     ranges: Mapping[str, int] = field(default_factory=dict)
-    """How many values a symbol has that is a number and stands for a few words, such as a status:
-    bounded instances try 0 up to that."""
+    """How many values a symbol has that is a number and stands for a few words, such as a status.
+
+    Bounded instances try 0 up to that.
+    """
 
     def world(self) -> World:
-        """The arbitrary state that proofs speak about."""
+        """Return the arbitrary state that proofs are about."""
         functions: dict[str, Function] = {}
         for name, (arguments, result) in {**self.rigid, **self.symbols}.items():
             functions[name] = _declared(name, arguments, result)
@@ -102,7 +104,7 @@ def _declared(name: str, arguments: Sequence[str], result: str) -> Function:
 
 
 def parameters(transition: Transition) -> list[Any]:
-    """Constants for the transition's parameters."""
+    """Return constants for the transition's parameters."""
     found: list[Any] = []
     for name, kind in transition.parameters:
         if kind == "set":
@@ -114,18 +116,18 @@ def parameters(transition: Transition) -> list[Any]:
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """Something to prove: the assumptions refute the goal's negation."""
+    """A statement to prove: the assumptions refute the goal's negation."""
 
     kind: str  # "initially", "kept" or "implied"
     claim: str  # the conjunct's or the property's name
-    transition: str  # "" but for "kept"
+    transition: str  # "" unless kind is "kept"
     assumptions: tuple[Any, ...]
     denied: Any  # the negated goal; False where the transition does not touch the claim
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What Z3 said about one obligation with one seed."""
+    """The answer of Z3 to one obligation with one seed."""
 
     obligation: Obligation
     seed: int
@@ -135,7 +137,7 @@ class Attempt:
 
 
 def obligations(theory: Theory) -> list[Obligation]:
-    """All there is to prove."""
+    """Return all obligations of the theory."""
     s = theory.world()
     axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
     assumed = (*axioms, *(each.formula(s) for each in theory.invariant))
@@ -164,18 +166,17 @@ def obligations(theory: Theory) -> list[Obligation]:
 
 
 def _values(conjunct: Conjunct) -> list[Any]:
-    """Nameless values, one for each of the conjunct's variables."""
+    """Return fresh values, one for each of the conjunct's variables."""
     return [z3.Const(f"{kind}!{i}", SORTS[kind]) for i, kind in enumerate(conjunct.kinds)]
 
 
 def _denied(conjunct: Conjunct, s: World) -> Expr:
-    """An instance, of nameless values, in which the conjunct fails."""
+    """Return the negation of the conjunct for fresh values."""
     return Not(conjunct.body(s, *_values(conjunct)))
 
 
 def _cases(conjunct: Conjunct, s: World) -> list[tuple[Expr, ...]]:
-    """Every way in which the conditions that are looked at apart can hold or not; all together
-    they leave nothing out."""
+    """Return every combination of the conditions that are examined apart; they are exhaustive."""
     if conjunct.apart is None:
         return [()]
     conditions = conjunct.apart(s, *_values(conjunct))
@@ -190,9 +191,9 @@ def attempt(obligation: Obligation, seed: int, timeout: int = TIMEOUT) -> Attemp
     solver = z3.SimpleSolver()
     solver.set("timeout", timeout)
     solver.set("random_seed", seed)
-    # Or Z3 would take a Ctrl-C for itself: this one is given up, and the proof goes on.
+    # Z3 would take a Ctrl-C for itself, give up this obligation, and the proof would go on.
     solver.set("ctrl_c", False)
-    # Quantifiers only by their patterns: a proof is found fast or not at all.
+    # Quantifiers are instantiated only by their patterns: a proof is found fast or not at all.
     solver.set("mbqi", False)
     solver.set("auto_config", False)
     solver.add(*obligation.assumptions)

@@ -1,10 +1,10 @@
 """First-order formulas with three readings.
 
 The law of this folder: a guard, an update and an invariant are each written once, as a Python
-function of a `World`. Read in a symbolic world it is a formula of Z3 with quantifiers; in a
-bounded one the quantifiers range over a few values, so that a model is always found or excluded;
-in a concrete one (a state of the model) it is plain Python and the answer is True or False.
-So what is proved is what is tested against the model.
+function of a `World`. In a symbolic world it is a formula of Z3 with quantifiers; in a bounded one
+the quantifiers range over a few values, so that a model is always found or excluded; in a concrete
+one (a state of the model) it is plain Python and the answer is True or False. So the formulas that
+are proved are those that are tested against the model.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ Expr: TypeAlias = Any
 Function: TypeAlias = Callable[..., Expr]
 Updates: TypeAlias = Mapping[str, Function]
 Patterns: TypeAlias = Callable[..., Sequence[Expr]]
-"""Alternatives: each a term, or a tuple of terms that must all be there."""
+"""Alternatives: each a term, or a tuple of terms that must all occur."""
 
 PROCESS = z3.DeclareSort("Process")
 NODE = z3.DeclareSort("Node")
 
 
 class _Sorts(dict[str, Any]):
-    """Z3's sorts by kind; a kind that nobody named is a sort of its own, of nameless values."""
+    """Z3's sorts by kind; any unlisted kind is an uninterpreted sort of its own."""
 
     def __missing__(self, kind: str) -> Any:
         self[kind] = z3.DeclareSort(kind.capitalize())
@@ -40,16 +40,17 @@ SORTS: Mapping[str, Any] = _Sorts(
         "process": PROCESS,
         "node": NODE,
         "bool": z3.BoolSort(),
-        "number": z3.IntSort(),  # of a value: a status, a count
+        "number": z3.IntSort(),  # a value: a status, a count
         "view": z3.IntSort(),
-        "place": z3.IntSort(),  # in a stream
-        "index": z3.IntSort(),  # in what a process has delivered
+        "place": z3.IntSort(),  # a place in a stream
+        "index": z3.IntSort(),  # an index in a process's deliveries
         "seqno": z3.IntSort(),
         "epoch": z3.IntSort(),
     }
 )
-"""Kinds of values. All kinds of numbers are integers; the kind says over what a test ranges. A
-theory may use any other kind: its values can only be told apart."""
+"""The kinds of values. All kinds of numbers are integers; the kind decides over which values a test
+ranges. A theory may use any other kind, whose values can only be compared for equality.
+"""
 
 
 def is_number(kind: str) -> bool:
@@ -58,7 +59,7 @@ def is_number(kind: str) -> bool:
 
 
 def And(*parts: Expr) -> Expr:
-    """The conjunction; Python's own where all parts are."""
+    """Return the conjunction; Python's own if all parts are Python values."""
     left = []
     for part in parts:
         if isinstance(part, bool):
@@ -72,7 +73,7 @@ def And(*parts: Expr) -> Expr:
 
 
 def Or(*parts: Expr) -> Expr:
-    """The disjunction."""
+    """Return the disjunction."""
     left = []
     for part in parts:
         if isinstance(part, bool):
@@ -86,12 +87,12 @@ def Or(*parts: Expr) -> Expr:
 
 
 def Not(part: Expr) -> Expr:
-    """The negation."""
+    """Return the negation."""
     return not part if isinstance(part, bool) else z3.Not(part)
 
 
 def Implies(premise: Expr, conclusion: Expr) -> Expr:
-    """The implication."""
+    """Return the implication."""
     if isinstance(premise, bool):
         return conclusion if premise else True
     if isinstance(conclusion, bool):
@@ -100,27 +101,27 @@ def Implies(premise: Expr, conclusion: Expr) -> Expr:
 
 
 def If(condition: Expr, yes: Expr, no: Expr) -> Expr:
-    """One of two values."""
+    """Return one of two values."""
     if isinstance(condition, bool):
         return yes if condition else no
     return z3.If(condition, yes, no)
 
 
 class Quantify(Protocol):
-    """What a quantifier ranges over."""
+    """The range of a quantifier."""
 
     def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
-        """Whether the body holds of all values."""
+        """Tell whether the body holds of all values."""
 
     def exists(self, kinds: Sequence[str], body: Function) -> Expr:
-        """Whether the body holds of some values."""
+        """Tell whether the body holds of some values."""
 
 
 class Unbounded:
-    """Quantifiers of Z3; patterns say which terms make it look at an instance."""
+    """Quantifiers of Z3; patterns name the terms that make it look at an instance."""
 
     def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
-        """A universal formula; True if the body is."""
+        """Return a universal formula; True if the body is."""
         names = [z3.FreshConst(SORTS[kind], kind) for kind in kinds]
         formula = body(*names)
         if isinstance(formula, bool) or not names:
@@ -133,7 +134,7 @@ class Unbounded:
         return z3.ForAll(names, formula, patterns=found)
 
     def exists(self, kinds: Sequence[str], body: Function) -> Expr:
-        """An existential formula."""
+        """Return an existential formula."""
         names = [z3.FreshConst(SORTS[kind], kind) for kind in kinds]
         formula = body(*names)
         return formula if isinstance(formula, bool) else z3.Exists(names, formula)
@@ -146,11 +147,11 @@ class Bounded:
         self.domain = domain
 
     def values(self, kinds: Iterable[str]) -> Iterable[tuple[Expr, ...]]:
-        """Every combination of values of these kinds."""
+        """Yield every combination of values of these kinds."""
         return product(*(self.domain[kind] for kind in kinds))
 
     def forall(self, kinds: Sequence[str], body: Function, patterns: Patterns | None) -> Expr:
-        """The conjunction of all instances."""
+        """Return the conjunction of all instances."""
         del patterns
         left = []
         for values in self.values(kinds):
@@ -162,7 +163,7 @@ class Bounded:
         return And(*left)
 
     def exists(self, kinds: Sequence[str], body: Function) -> Expr:
-        """The disjunction of all instances."""
+        """Return the disjunction of all instances."""
         left = []
         for values in self.values(kinds):
             part = body(*values)
@@ -181,7 +182,7 @@ class World:
         self.quantify = quantify
 
     def __getattr__(self, name: str) -> Function:
-        """The function of that name."""
+        """Return the function of that name."""
         try:
             return self._functions[name]
         except KeyError:
@@ -190,20 +191,20 @@ class World:
     def forall(
         self, kinds: Sequence[str], body: Function, patterns: Patterns | None = None
     ) -> Expr:
-        """Whether the body holds of all values of these kinds."""
+        """Tell whether the body holds of all values of these kinds."""
         return self.quantify.forall(kinds, body, patterns)
 
     def exists(self, kinds: Sequence[str], body: Function) -> Expr:
-        """Whether the body holds of some values of these kinds."""
+        """Tell whether the body holds of some values of these kinds."""
         return self.quantify.exists(kinds, body)
 
     def after(self, updates: Updates) -> World:
-        """The world in which the updated functions have their new values."""
+        """Return the world in which the updated functions have their new values."""
         return World({**self._functions, **updates}, self.quantify)
 
 
 def merged(first: Updates, *others: Updates) -> dict[str, Function]:
-    """Updates of different functions, together."""
+    """Return the union of updates of different functions."""
     result = dict(first)
     for other in others:
         twice = result.keys() & other.keys()
@@ -214,7 +215,7 @@ def merged(first: Updates, *others: Updates) -> dict[str, Function]:
 
 
 def put(function: Function, *key_value: Expr) -> Function:
-    """The function with another value, the last argument, at one place, the arguments before."""
+    """Return the function with another value, the last argument, at the place given before it."""
     *key, value = key_value
 
     def changed(*at: Expr) -> Expr:

@@ -1,4 +1,4 @@
-"""A counterexample to induction in the own symbols of a theory that has no better words."""
+"""Counterexamples to induction in a theory's own symbols, for theories without better words."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .concrete import Tables
 
 
 def told(failure: Failure) -> str:
-    """The failure: every symbol's unusual values before, the action, and what it changes."""
+    """Describe the failure: every symbol's unusual values before, the action, and its changes."""
     transition, conjunct = failure.transition, failure.conjunct
     arguments = [
         f"{name} = {_value(failure, kind, value)}"

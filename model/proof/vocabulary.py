@@ -19,7 +19,7 @@ class Symbol(NamedTuple):
 
 
 def symbols(lines: str) -> dict[str, Symbol]:
-    """Read the functions of some lines, by name."""
+    """Return the functions that the lines declare, by name."""
     found = {}
     for line in lines.strip().splitlines():
         name, _, signature = line.split("#")[0].partition(":")
@@ -29,6 +29,6 @@ def symbols(lines: str) -> dict[str, Symbol]:
 
 
 def nothing(result: str) -> Function:
-    """The function of that kind of value that is false, or 0, everywhere."""
+    """Return the function that is false, or 0, everywhere, for that kind of value."""
     value: Expr = False if result == "bool" else 0
     return lambda *_: value

@@ -1,6 +1,6 @@
-"""Raincore, the 911s: who starves asks for the token, claims an epoch, or asks to join.
+"""Raincore, the 911s of a starving member: to ask for the token, claim an epoch, or ask to join.
 
-The law of this file is that of `raincore.py`.
+The law of this file is that of `handlers.py`.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from .local import Answer, Local, Rules, electorate, knows, relisted, running, s
 
 
 def starve(rules: Rules, me: Local, phase: str) -> Answer:
-    """It starves from now on, or starves again: a new attempt, and a 911 for it."""
+    """The member starves from now on, or starves again: a new attempt, and a 911 for it."""
     me = starving(me)._replace(attempt=me.attempt + 1, phase=phase)
     return _calls(rules, me if phase == "ask" else _claiming(me))
 
 
 def _claiming(me: Local) -> Local:
-    """It asks for an epoch of its own, later than all that it has heard of."""
+    """Return the member claiming an epoch of its own, later than all that it has heard of."""
     n = 1 + max(me.heard, me.promised.n, me.last_token.epoch.n)
     epoch = Epoch(n, me.me)
     return me._replace(phase="claim", wanted=epoch, promised=epoch)
 
 
 def _calls(rules: Rules, me: Local) -> Answer:
-    """The 911 of this attempt; a joiner, who knows no ring, sends it to its first contact."""
+    """Send the 911 of this attempt; a joiner, who knows no ring, sends it to its first contact."""
     copy, ring = me.last_token, ring_of(rules, me)
     to = next_after(ring, me.me) or me.contacts[0]
     granted = frozenset({me.me} if me.phase == "claim" else ())
@@ -58,8 +58,9 @@ def _calls(rules: Rules, me: Local) -> Answer:
 
 
 def ring_of(rules: Rules, me: Local) -> Nodelist:
-    """The list that its 911 goes round: as the text has it the last view, repaired all that may
-    be needed.
+    """Return the list that the member's 911 goes round.
+
+    In the text it is the last view; repaired, it has all members whose promise may be needed.
     """
     last = () if rules.promises else last_view(me.global_view)
     ring = last or electorate(rules, me.last_token)
@@ -94,7 +95,7 @@ def _next_contact(me: Local) -> Local:
 
 
 def undelivered911(_rules: Rules, me: Local, event: Undelivered911) -> Answer:
-    """Event 5: to the next one; a NO is dropped, and so is what its originator cannot be told."""
+    """Event 5: try the next member; drop a NO, and a 911 whose originator is unreachable."""
     if refused := refusal(running(me)):
         return refused
     call = event.call
@@ -138,7 +139,7 @@ def _is_member(rules: Rules, me: Local, call: Call911) -> bool:
 
 
 def _vetoes(rules: Rules, me: Local, call: Call911) -> bool:
-    """Whether it knows better: it has the token, a later copy of it, or has promised."""
+    """Tell whether the member vetoes: it has the token, a later copy, or has promised otherwise."""
     return (
         (rules.holder_vetoes and me.token_state == "eating")
         or me.last_token.number > call.number
@@ -148,7 +149,7 @@ def _vetoes(rules: Rules, me: Local, call: Call911) -> bool:
 
 
 def _own(rules: Rules, me: Local, call: Call911) -> Answer:
-    """Its own 911 has gone round, or was vetoed."""
+    """The member's own 911 has gone round, or was vetoed."""
     if me.token_state != "starving":
         return Accepted(me)
     if call.status == "no":
@@ -163,7 +164,7 @@ def _own(rules: Rules, me: Local, call: Call911) -> Answer:
 
 
 def _regenerate(rules: Rules, me: Local, call: Call911) -> Answer:
-    """The token is made anew from the copy, with those who granted it."""
+    """Make the token anew from the copy, with the members that granted it."""
     copy = me.last_token
     voters = call.granted if rules.promises else frozenset(copy.nodelist)
     if rules.majority and not has_quorum(copy, voters):

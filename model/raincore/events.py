@@ -1,7 +1,7 @@
-"""What goes into a member's handlers of Raincore, and what comes out of them.
+"""The inputs and outputs of a member's handlers of Raincore.
 
-One input per action; a message that arrives is one field of its input. Outputs are messages, each
-with the member that it is for (`to`, the figures' dest), and indications.
+There is one input per action; a message that arrives is one field of its input. Outputs are
+messages, each with the member it is for (`to`, the figures' dest), and indications.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ NOBODY: Final = Address("", 0)
 
 
 class Epoch(NamedTuple):
-    """Whose token it is: the n-th, claimed by that member. Compared in this order."""
+    """The epoch of a token: the n-th, claimed by that member. Epochs compare in this order."""
 
     n: int
     by: Address
 
 
 ZERO: Final = Epoch(0, NOBODY)
-"""The epoch of the founders' token, and of every token as the text has it."""
+"""The epoch of the founders' token, and of every token in the text."""
 
 Number: TypeAlias = tuple[Epoch, int]
 """The number of a token: its epoch, and within it the sequence number."""
 
 
 class Settled(NamedTuple):
-    """A list that all its members are known to have held, and its index in the history (`at`).
+    """A list known to have been held by all its members, and its index (`at`) in the history.
 
     Index 0 is the founders' configuration, which is no view.
     """
@@ -43,7 +43,7 @@ class Settled(NamedTuple):
 
 
 class Mail(NamedTuple):
-    """A multicast on the token: its place in the order of all, and that it is its sender's k-th."""
+    """A multicast on the token: its ordinal among all, and its number at its sender."""
 
     ordinal: int
     origin: Address
@@ -55,10 +55,11 @@ class Mail(NamedTuple):
 
 @state
 class Token(NamedTuple):
-    """The token (Fig. 6). From `settled` to `seen` the repairs'; the last three are mail's.
+    """The token (Fig. 6).
 
-    `before` was settled before `settled`; `pending` has the lists proposed since `settled`, `seen`
-    who has held this list in this epoch.
+    The fields from `settled` to `seen` belong to the repairs, the last three to mail. `before` was
+    settled before `settled`; `pending` holds the lists proposed since `settled`, `seen` the members
+    that have held this list in this epoch.
     """
 
     to: Address
@@ -77,7 +78,7 @@ class Token(NamedTuple):
 
     @property
     def number(self) -> Number:
-        """Its epoch and sequence number."""
+        """Return the token's epoch and sequence number."""
         return self.epoch, self.seq
 
 
@@ -89,10 +90,10 @@ NO_TOKEN: Final = Token(NOBODY, NOBODY, ZERO, 0, (), 0, NOTHING, NOTHING, (), fr
 
 @state
 class Call911(NamedTuple):
-    """A 911 (Fig. 7). Epoch and seq are of the originator's copy of the token.
+    """A 911 (Fig. 7). `epoch` and `seq` are those of the originator's copy of the token.
 
     `phase` "ask" is the text's 911; "claim" asks for promises to take no token of an epoch before
-    `claim`. `promised`, in a NO: the vetoer's own promise.
+    `claim`. In a NO, `promised` is the vetoer's own promise.
     """
 
     to: Address
@@ -110,7 +111,7 @@ class Call911(NamedTuple):
 
     @property
     def number(self) -> Number:
-        """The number of the originator's copy."""
+        """Return the number of the originator's copy."""
         return self.epoch, self.seq
 
 
@@ -128,39 +129,39 @@ class Initialise(NamedTuple):
 
 
 class ReceiveToken(NamedTuple):
-    """Event 2."""
+    """Event 2: the token arrives."""
 
     token: Token
 
 
 class Receive911(NamedTuple):
-    """Event 3."""
+    """Event 3: a 911 arrives."""
 
     call: Call911
 
 
 class TokenUndelivered(NamedTuple):
-    """Event 4: the Transport Manager gives this token up."""
+    """Event 4: the Transport Manager gives up delivering this token."""
 
     token: Token
 
 
 class Undelivered911(NamedTuple):
-    """Event 5."""
+    """Event 5: the Transport Manager gives up delivering this 911."""
 
     call: Call911
 
 
 class EatingTimeout(NamedTuple):
-    """Event 6."""
+    """Event 6: the eating timer fires."""
 
 
 class HungryTimeout(NamedTuple):
-    """Event 7."""
+    """Event 7: the hungry timer fires."""
 
 
 class StarvingTimeout(NamedTuple):
-    """Event 8."""
+    """Event 8: the starving timer fires."""
 
 
 class TokenDelivered(NamedTuple):
@@ -168,7 +169,7 @@ class TokenDelivered(NamedTuple):
 
 
 class Multicast(NamedTuple):
-    """The application has a message for all."""
+    """The application multicasts a message."""
 
 
 class Leave(NamedTuple):
@@ -176,15 +177,15 @@ class Leave(NamedTuple):
 
 
 class Crash(NamedTuple):
-    """The process stops."""
+    """The process crashes."""
 
 
 class Recover(NamedTuple):
-    """It comes back with its state."""
+    """The process comes back with its state."""
 
 
 class Forget(NamedTuple):
-    """Its state is lost while it is down."""
+    """The state of a crashed process is lost."""
 
 
 INPUTS: Mapping[str, type] = {
@@ -211,21 +212,21 @@ INPUTS: Mapping[str, type] = {
 
 
 class Eats(NamedTuple):
-    """It begins to hold the token; the number is the fence of what it does meanwhile."""
+    """The member begins to hold the token, whose number is the fence of its actions meanwhile."""
 
     epoch: Epoch
     seq: int
 
 
 class Committed(NamedTuple):
-    """That view is at that index of its history (never NULL)."""
+    """The member has that view, which is never NULL, at that index of its history."""
 
     at: int
     nodelist: Nodelist
 
 
 class Deliver(NamedTuple):
-    """The k-th multicast of that member."""
+    """Deliver the k-th multicast of that member."""
 
     origin: Address
     k: int
@@ -240,7 +241,7 @@ class Timer(NamedTuple):
 Output: TypeAlias = Message | Eats | Committed | Deliver | Timer
 
 ARRIVES: Mapping[str, str] = {"Token": "ReceiveToken", "Call911": "Receive911"}
-"""By which action each message arrives."""
+"""The action by which each message arrives."""
 
 FAILS: Mapping[str, str] = {"Token": "TokenUndelivered", "Call911": "Undelivered911"}
-"""By which action each message is reported undelivered."""
+"""The action by which each message is reported undelivered."""

@@ -1,9 +1,8 @@
 """The text's Figures 12, 13 and 14, driven step by step through the model.
 
-A label is what the figures print beside a node: the nodelist of its copy of the token, its view
-state and the number, each time it gets the token, changes it or makes it anew, while it holds it;
-and what it shows when it recovers. The figures begin at number 11; a ring that founds itself with
-number 3 is in agreement just then.
+A figure prints labels beside a node: the nodelist of its copy of the token, its view state and the
+number, each time it gets, changes or makes the token, and when it recovers. The figures begin at
+number 11; a ring that founds itself with number 3 is then just in agreement.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _FOUNDED: Final = 3
 
 
 class Label(NamedTuple):
-    """What a figure prints beside a node."""
+    """A label that a figure prints beside a node."""
 
     node: str
     nodelist: tuple[str, ...]
@@ -40,7 +39,7 @@ class Label(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """The labels in the order in which they happen, and at last each node's globalView.
+    """The labels of a figure in order, and each node's globalView at the end.
 
     A view that is NULL is None.
     """
@@ -69,7 +68,7 @@ _LAST: Final = {12: ("A", 15), 13: ("C", 26), 14: ("A", 38)}
 
 
 class _Play:
-    """A run in which messages arrive at once, and the holder's time ends when none is left."""
+    """A run in which messages arrive at once and the holder's time ends when none is under way."""
 
     def __init__(self, rules: Rules) -> None:
         self.system = RaincoreSystem(
@@ -106,7 +105,7 @@ class _Play:
                 raise RuntimeError(f"{node} never eats with number {seq}")
 
     def does(self, node: str, action: str) -> None:
-        """Let something happen to that node."""
+        """Let the node take that action."""
         found = (m for m in self.system.moves(self.state) if (m.action, m.node) == (action, node))
         self._take(next(found))
 

@@ -1,9 +1,9 @@
 """Raincore: the twin of `spec/Raincore.tla`, one function per handler of a member.
 
 The law of these files: a handler sees one member's local state and one input. Its guard comes
-first and is named conjunct by conjunct in the spec's words; then comes what the spec's action does
-to this member. What it sends and tells the layers around it are outputs. What becomes of a message
-is the network's (`raincore_system.py`).
+first, conjunct by conjunct in the spec's words, followed by the effect of the spec's action on this
+member. Messages and calls of the layers around are outputs; the network (`system.py`) decides what
+becomes of a message.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def first_token(rules: Rules, founders: Nodelist) -> Token:
 
 
 def initialise(rules: Rules, me: Local, event: ev.Initialise) -> Answer:
-    """Event 1: as the text has it, every founder makes a token; repaired, the first one does."""
+    """Event 1: in the text every founder makes a token; repaired, only the first one does."""
     role, founders, contacts = event
     founder = role == "founder"
     refused = refusal(
@@ -71,13 +71,13 @@ def initialise(rules: Rules, me: Local, event: ev.Initialise) -> Answer:
 
 
 def multicast(_rules: Rules, me: Local, _event: ev.Multicast) -> Answer:
-    """It waits for the token."""
+    """The application multicasts; the message waits for the token."""
     refused = refusal(running(me), _stays(me))
     return refused or Accepted(me._replace(outbox=me.outbox + 1))
 
 
 def leave(_rules: Rules, me: Local, _event: ev.Leave) -> Answer:
-    """It leaves when it has the token."""
+    """The application leaves; the member goes once it has the token."""
     refused = refusal(running(me), _stays(me))
     return refused or Accepted(me._replace(leaving=True))
 
@@ -87,12 +87,12 @@ def _stays(me: Local) -> tuple[bool, str, dict[str, Any]]:
 
 
 def crash(_rules: Rules, me: Local, _event: ev.Crash) -> Answer:
-    """The process stops."""
+    """The process crashes."""
     return refusal(running(me)) or Accepted(me._replace(up="down"))
 
 
 def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
-    """It comes back with its state, and starves."""
+    """The process comes back with its state, and starves."""
     refused = refusal(
         (me.up == "down", 'up[n] = "down"', {"up": me.up}),
         (
@@ -105,7 +105,7 @@ def recover(rules: Rules, me: Local, _event: ev.Recover) -> Answer:
 
 
 def forget(_rules: Rules, me: Local, _event: ev.Forget) -> Answer:
-    """Its state is lost while it is down."""
+    """The state of a crashed process is lost."""
     refused = refusal((me.up == "down", 'up[n] = "down"', {"up": me.up}))
     return refused or Accepted(Local(me.me))
 

@@ -1,6 +1,6 @@
-"""Raincore, the holder of the token: it comes, is made anew, changes its list and goes on.
+"""Raincore, the holder of the token: it receives or makes it, changes its list, and passes it on.
 
-The law of this file is that of `raincore.py`.
+The law of this file is that of `handlers.py`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .local import (
 
 
 def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
-    """Event 2: an older token is dropped; else the view state moves on, and it eats."""
+    """Event 2: drop an older token; else the view state moves on, and the member eats."""
     if refused := refusal(running(me)):
         return refused
     t = event.token
@@ -60,7 +60,10 @@ def receive_token(rules: Rules, me: Local, event: ReceiveToken) -> Answer:
 
 
 def takes(rules: Rules, me: Local, t: Token) -> bool:
-    """Whether it is newer than the copy, of no epoch given up; who eats may give up its own."""
+    """Tell whether the token is newer than the copy and of no epoch that the member has given up.
+
+    A member that eats may give up its own token.
+    """
     later = rules.promises and t.epoch > me.last_token.epoch
     return (
         me.me in t.nodelist
@@ -71,7 +74,7 @@ def takes(rules: Rules, me: Local, t: Token) -> bool:
 
 
 def token_undelivered(rules: Rules, me: Local, event: TokenUndelivered) -> Answer:
-    """Event 4: as the text has it, off the list, and to the next. Repaired, it is claimed."""
+    """Event 4: in the text, drop the member from the list and try the next; repaired, claim."""
     if refused := refusal(running(me)):
         return refused
     t = event.token
@@ -98,7 +101,7 @@ def token_undelivered(rules: Rules, me: Local, event: TokenUndelivered) -> Answe
 def _changed(
     rules: Rules, me: Local, t: Token, nodelist: Nodelist, seen: frozenset[Address]
 ) -> tuple[Local, Token]:
-    """The holder changes the list."""
+    """Change the list, as the holder."""
     t = relisted(rules, t, nodelist, seen)
     return knows(in_chaos(me), t.global_view_number), t
 
@@ -110,7 +113,7 @@ def _passed(me: Local, t: Token, to: Address, outputs: tuple[Output, ...]) -> An
 
 
 def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
-    """Event 6: newcomers join behind it, or it leaves; what it multicasts is added; it goes on."""
+    """Event 6: admit newcomers or leave, put the multicasts on the token, and pass it on."""
     eating = me.token_state == "eating"
     refused = (
         None
@@ -139,9 +142,9 @@ def eating_timeout(rules: Rules, me: Local, _event: EatingTimeout) -> Answer:
 
 
 def _wanted_list(rules: Rules, me: Local) -> tuple[Nodelist, bool, bool]:
-    """The list that it passes on, whether it leaves, and whether a quorum allows what it wants.
+    """Return the list to pass on, whether the member leaves, and whether a quorum allows it.
 
-    Who leaves counts among those who go on: it has held the list without it.
+    A leaver counts among those who go on: it has held the list without itself.
     """
     t = me.last_token
     ring = t.nodelist
@@ -157,7 +160,7 @@ def _may_go_on(rules: Rules, t: Token, voters: set[Address]) -> bool:
 
 
 def _posts(me: Local) -> tuple[Local, Token, tuple[Deliver, ...]]:
-    """What it has to multicast is put on the token, and so delivered to itself."""
+    """Put the member's multicasts on the token, and thereby deliver them to itself."""
     t = me.last_token
     if not me.outbox:
         return me, t, ()
@@ -167,7 +170,7 @@ def _posts(me: Local) -> tuple[Local, Token, tuple[Deliver, ...]]:
 
 
 def _alone(rules: Rules, me: Local, t: Token, delivered: tuple[Output, ...]) -> Answer:
-    """It keeps the token. Repaired, each eating timeout is a round of its own."""
+    """Keep the token, alone on the list. Repaired, each eating timeout is a round of its own."""
     told: tuple[Output, ...] = ()
     if rules.failure_claims:
         me, t, told = viewed(rules, me, t)
@@ -175,7 +178,7 @@ def _alone(rules: Rules, me: Local, t: Token, delivered: tuple[Output, ...]) -> 
 
 
 def token_delivered(_rules: Rules, me: Local, _event: TokenDelivered) -> Answer:
-    """A leaver's last token has arrived: it is gone."""
+    """A leaver's last token has arrived: the leaver is gone."""
     refused = refusal(
         running(me),
         (me.token_state == "hungry", 'tokenState[n] = "hungry"', {"tokenState": me.token_state}),

@@ -1,4 +1,4 @@
-"""What Raincore does with nodelists, histories and the token's fields, apart from any member.
+"""Operations on nodelists, histories and the token's fields, apart from any member.
 
 Every function is pure.
 """
@@ -16,16 +16,16 @@ History = tuple[Nodelist, ...]
 
 
 def next_after(nodelist: Nodelist, member: Address) -> Address | None:
-    """Return who follows the member on the ring: itself if it is alone, None if it is not on it."""
+    """Return the member's successor on the ring: itself if alone, None if it is not on the ring."""
     if member not in nodelist:
         return None
     return nodelist[(nodelist.index(member) + 1) % len(nodelist)]
 
 
 def inserted(nodelist: Nodelist, behind: Address, new: Iterable[Address]) -> Nodelist:
-    """Return the list with those that are not on it yet, in their order, behind that member.
+    """Return the list with the new members, in their order, behind that member.
 
-    If that one is not on the list, they come first.
+    If that member is not on the list, they come first.
     """
     place = nodelist.index(behind) + 1 if behind in nodelist else 0
     fresh = tuple(dict.fromkeys(n for n in new if n not in nodelist))
@@ -33,14 +33,14 @@ def inserted(nodelist: Nodelist, behind: Address, new: Iterable[Address]) -> Nod
 
 
 def restricted(nodelist: Nodelist, members: Set[Address]) -> Nodelist:
-    """Return the list with these members only."""
+    """Return the list restricted to these members."""
     return tuple(n for n in nodelist if n in members)
 
 
 def is_quorum(voters: Set[Address], nodelist: Nodelist) -> bool:
-    """Whether they are more than half of the list, or half of it with its head.
+    """Tell whether the voters are more than half of the list, or half of it including its head.
 
-    The head is never a newcomer: a lone member can let somebody in, and lose it again.
+    The head is never a newcomer, so a lone member can let somebody in and lose it again.
     """
     present = sum(n in voters for n in nodelist)
     half = bool(nodelist) and 2 * present == len(nodelist)
@@ -48,7 +48,7 @@ def is_quorum(voters: Set[Address], nodelist: Nodelist) -> bool:
 
 
 def has_quorum(token: Token, voters: Set[Address]) -> bool:
-    """Whether they are a quorum of every list that the next one must intersect."""
+    """Tell whether the voters are a quorum of every list that the next one must intersect."""
     return all(is_quorum(voters, each) for each in (*token.pending, token.settled.nodelist))
 
 
@@ -56,13 +56,13 @@ def has_quorum(token: Token, voters: Set[Address]) -> bool:
 
 
 def placed(history: History, at: int, view: Nodelist) -> History:
-    """Return the history with the view at that index; what it lacks before it is NULL."""
+    """Return the history with the view at that index; gaps before it are NULL."""
     padded = history + ((),) * (at - len(history))
     return (*padded[: at - 1], view, *padded[at:])
 
 
 def view_at(history: History, at: int) -> Nodelist:
-    """Return the view at an index, NULL if nothing is set there."""
+    """Return the view at an index, NULL if there is none."""
     return history[at - 1] if 1 <= at <= len(history) else ()
 
 
@@ -81,9 +81,10 @@ def posted(token: Token, origin: Address, first: int, count: int) -> Token:
 
 
 def acknowledged(token: Token, member: Address, ordinal: int) -> Token:
-    """Return the token once the member has delivered up to that ordinal.
+    """Return the token after the member has delivered up to that ordinal.
 
-    Mail that all have delivered leaves it. Whoever has no entry yet is new, and holds nothing back.
+    Mail leaves the token when all have delivered it. A member without an entry is new and holds
+    nothing back.
     """
     acks = token.acks
     for place, (who, at) in enumerate(acks):

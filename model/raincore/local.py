@@ -1,4 +1,4 @@
-"""What one member of a Raincore ring knows, by which rules it acts, and small changes to both."""
+"""The local state of a member of a Raincore ring, its rules, and small changes to the state."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SEED = Rules(*(False for _ in fields(Rules)))
 
 @state
 class Local(NamedTuple):
-    """What one member knows (Fig. 8). While it eats, the token is its `last_token`."""
+    """A member's local state (Fig. 8). While it eats, the token is its `last_token`."""
 
     me: Address
     up: str = "new"  # "new", "up", "down" or "left"
@@ -63,7 +63,7 @@ Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 
 def running(me: Local) -> tuple[bool, str, dict[str, Value]]:
-    """The guard of every action of a process that runs."""
+    """Return the guard of every action of a running process."""
     return me.up == "up", 'up[n] = "up"', {"up": me.up}
 
 
@@ -71,17 +71,17 @@ def running(me: Local) -> tuple[bool, str, dict[str, Value]]:
 
 
 def committed(me: Local, at: int, view: Nodelist) -> tuple[Local, tuple[Committed, ...]]:
-    """Return the member with the view in its history, and the word of it if it is new there."""
+    """Return the member with the view in its history, and an indication if it is new there."""
     if view_at(me.global_view, at) == view:
         return me, ()
     return me._replace(global_view=placed(me.global_view, at, view)), (Committed(at, view),)
 
 
 def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committed, ...]]:
-    """F8: it may lack the view that was settled before the last one; the token tells.
+    """F8: the member may lack the view settled before the last one; take it from the token.
 
-    Everybody who has held the last one knows of it. Of the last one itself who is the last to
-    hold it could be alone in knowing (F15).
+    Everybody who has held the last view's token knows that view. The last member to hold it could
+    be alone in knowing of the last view itself (F15).
     """
     at, view = token.before
     stayed = me.me in view and me.me in token.settled.nodelist
@@ -90,22 +90,22 @@ def filled(rules: Rules, me: Local, token: Token) -> tuple[Local, tuple[Committe
 
 
 def in_chaos(me: Local) -> Local:
-    """It does not trust the list any more; what it had reserved it gives up."""
+    """The member no longer trusts the list and gives up its reservation."""
     return me._replace(view_state="chaos", reserved=0)
 
 
 def knows(me: Local, number: int) -> Local:
-    """It knows of that index."""
+    """The member knows of that index."""
     return me if number <= me.global_view_number else me._replace(global_view_number=number)
 
 
 def starving(me: Local) -> Local:
-    """It starves; no 911 of it is out."""
+    """The member starves; none of its 911s is out."""
     return in_chaos(me)._replace(token_state="starving", phase="none", wanted=ZERO)
 
 
 class Viewed(NamedTuple):
-    """A member and the token once its view state has moved on, and what that has put out."""
+    """A member and the token once the view state has moved on, and the outputs of that."""
 
     me: Local
     token: Token
@@ -113,10 +113,11 @@ class Viewed(NamedTuple):
 
 
 def viewed(rules: Rules, me: Local, token: Token) -> Viewed:
-    """Move the view state on as the token comes (Fig. 9), and settle the list if it is.
+    """Move the view state on as the token comes (Fig. 9), and settle the list if it is decided.
 
-    Repaired, only when all on the list have held it in this epoch; and who starved lets one visit
-    pass, for the token may be an old one that the others have given up while it was down (F16).
+    Repaired, it is settled only when all on the list have held it in this epoch. A member that
+    starved lets one visit pass: the token may be an old one that the others gave up while it was
+    down (F16).
     """
     copy = me.last_token
     me, missed = filled(rules, me, token)
@@ -153,7 +154,7 @@ def _with_null(me: Local, at: int) -> Local:
 
 
 def settled(rules: Rules, token: Token) -> Token:
-    """All on the list have held it, or somebody commits it: its index is decided."""
+    """Return the token with its list settled: all on it have held it, or a member commits it."""
     if not rules.bound_index:
         return token
     now = Settled(token.global_view_number, token.nodelist)
@@ -168,8 +169,10 @@ def settled(rules: Rules, token: Token) -> Token:
 
 
 def electorate(rules: Rules, token: Token) -> Nodelist:
-    """Return whose promises may count: those on the list, and behind them, if all are asked, the
-    others of the lists that may be settled, for a majority may need one that was left out (F17).
+    """Return the members whose promises may count.
+
+    They are those on the list, and behind them, if all are asked, the others of the lists that may
+    be settled; a majority may need one of these (F17).
     """
     nodelist = token.nodelist
     if rules.asks_all:
@@ -181,14 +184,14 @@ def electorate(rules: Rules, token: Token) -> Nodelist:
 
 
 def remembered(rules: Rules, token: Token) -> Token:
-    """Return the token with the acknowledgements of those only who may come back onto its list."""
+    """Return the token with the acknowledgements of only those who may come back onto its list."""
     members = electorate(rules, token)
     acks = tuple([entry for entry in token.acks if entry[0] in members])
     return token if len(acks) == len(token.acks) else token._replace(acks=acks)
 
 
 def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Address]) -> Token:
-    """Return the token with another list, and who has held it already."""
+    """Return the token with another list, and the members that have already held it."""
     token = token._replace(nodelist=nodelist, seen=seen)
     if rules.bound_index:
         at = token.global_view_number + 1
@@ -200,9 +203,9 @@ def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Add
 
 
 def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ...]]:
-    """Deliver what is new on the token, in order, and acknowledge it.
+    """Deliver the new mail on the token, in order, and acknowledge it.
 
-    A newcomer, of whom the token has no acknowledgement, begins behind all that is on it.
+    A newcomer, of whom the token has no acknowledgement, begins behind all mail on it.
     """
     new: list[tuple[Address, int]] = []
     last = me.last_ordinal

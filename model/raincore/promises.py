@@ -1,4 +1,4 @@
-"""What Raincore promises: the twin of the invariants at the end of `spec/Raincore.tla`.
+"""The promises of Raincore: the twin of the invariants at the end of `spec/Raincore.tla`.
 
 Each is a predicate on a state of the whole ring.
 """
@@ -18,7 +18,7 @@ from .waits import connected, taken
 
 
 def _entries(state: State) -> set[tuple[int, Nodelist]]:
-    """All views committed, with their indices, in all lives."""
+    """Return all committed views with their indices, in all lives."""
     here = {(at, view) for me in state.locals for at, view in enumerate(me.global_view, 1) if view}
     return here | state.past
 
@@ -32,7 +32,7 @@ def _eaters(state: State) -> list[Local]:
 
 
 def consistent_history(state: State) -> bool:
-    """The same view is at the same index at all members and in all their lives."""
+    """All members have the same view at the same index, in all their lives."""
     entries = _entries(state)
     return len({at for at, _ in entries}) == len(entries)
 
@@ -43,17 +43,17 @@ def one_eater(state: State) -> bool:
 
 
 def one_lock(state: State) -> bool:
-    """At most one member eats that trusts its list."""
+    """At most one member that trusts its list eats."""
     return sum(me.view_state != "chaos" for me in _eaters(state)) <= 1
 
 
 def fence_unique(state: State) -> bool:
-    """No number is eaten at by two members."""
+    """No two members eat at the same number."""
     return len({(epoch, seq) for epoch, seq, _ in state.eaten}) == len(state.eaten)
 
 
 def granted(state: State) -> bool:
-    """Who has made a token anew, and still eats it, has the promise of all on its list."""
+    """A member that made a token anew and still eats it has the promise of all on its list."""
     promised = {me.me: me.promised for me in state.locals}
     return all(
         promised[m] >= me.last_token.epoch
@@ -64,13 +64,13 @@ def granted(state: State) -> bool:
 
 
 def one_live_token(rules: Rules, state: State) -> bool:
-    """At most one token is held, or under way to somebody who takes it."""
+    """At most one token is held, or is under way to a member that takes it."""
     coming = sum(isinstance(t, Token) and taken(rules, state, t) for t in state.network)
     return len(_eaters(state)) + coming <= 1
 
 
 def majority_asked(rules: Rules, state: State) -> bool:
-    """Who starves asks all whose promises would do."""
+    """A starving member asks all members whose promises would do."""
     running = _running(state)
     starving = [me for me in running if me.token_state == "starving"] if rules.majority else []
     for me in starving:
@@ -87,13 +87,13 @@ def seven_states(state: State) -> bool:
 
 
 def held_by_all(state: State) -> bool:
-    """No view is committed that has a running member which has never held the token."""
+    """Every running member of a committed view has held the token."""
     never = {me.me for me in _running(state) if me.last_token.seq == 0}
     return all(never.isdisjoint(view) for _, view in _entries(state))
 
 
 def lemma_31(state: State) -> bool:
-    """After a token has come to B from A, A is followed by B until A has the token again."""
+    """After a token has come to B from A, B follows A on the list until A has the token again."""
     running = _running(state)
     locals_ = {me.me: me for me in state.locals}
     tokens = {me.last_token for me in running}
@@ -122,17 +122,17 @@ def _same_list(state: State, view_state: str) -> bool:
 
 
 def lemma_32(state: State) -> bool:
-    """Who has gone to RESERVE, and still eats, has the list of all on it."""
+    """If a member that has gone to RESERVE still eats, all on its list have that list."""
     return _same_list(state, "reserve")
 
 
 def lemma_33(state: State) -> bool:
-    """The same for AGREEMENT."""
+    """If a member that has gone to AGREEMENT still eats, all on its list have that list."""
     return _same_list(state, "agreement")
 
 
 def agreed(state: State) -> bool:
-    """All that run have agreed on the list of all that run."""
+    """All running members have agreed on the list of all running members."""
     running = _running(state)
     lists = {me.last_token.nodelist for me in running}
     return len(lists) <= 1 and all(
@@ -142,9 +142,9 @@ def agreed(state: State) -> bool:
 
 
 def no_holes(state: State) -> bool:
-    """Who is in a view and has the next one that anybody commits has both.
+    """A member of two successive views that has committed the second has committed both.
 
-    And when all agree, whoever is in the last one has it.
+    When all agree, every member of the last view has committed it.
     """
     entries = _entries(state)
     places = sorted({at for at, _ in entries})
@@ -172,7 +172,7 @@ def agreed_order(state: State) -> bool:
 
 
 def integrity(state: State) -> bool:
-    """Nothing is delivered twice, and only what was multicast."""
+    """Nothing is delivered twice, and only multicasts are delivered."""
     said = {me.me: me.said for me in state.locals}
     return all(
         len(set(me.delivered)) == len(me.delivered)
@@ -193,7 +193,7 @@ def fifo(state: State) -> bool:
 
 
 def rounds_3(state: State) -> bool:
-    """Three rounds after the last trouble all agree."""
+    """Three rounds after the last disturbance all agree."""
     return state.calm < 3 * len(_running(state)) or agreed(state)
 
 
@@ -217,6 +217,6 @@ INVARIANTS: Mapping[str, Callable[[State], bool]] = {
 
 
 def invariants(rules: Rules) -> Mapping[str, Callable[[State], bool]]:
-    """Return all of them; two ask what the rules make of the state."""
+    """Return all invariants by name; two depend on the rules."""
     by_rules = {"OneLiveToken": one_live_token, "MajorityAsked": majority_asked}
     return {**INVARIANTS, **{name: partial(each, rules) for name, each in by_rules.items()}}

@@ -1,4 +1,4 @@
-"""The state of a whole Raincore ring, and how it reads in the variables of the spec.
+"""The state of a whole Raincore ring, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Raincore.tla` and the CONSTANTS of `spec/MCRaincore.tla`.
 """
@@ -21,7 +21,7 @@ from .local import Local, Rules
 
 
 class Spent(NamedTuple):
-    """How often something has gone wrong; as a constant, how often it may."""
+    """How often each fault has occurred; as a constant, how often it may."""
 
     crashes: int = 0
     recoveries: int = 0
@@ -58,7 +58,7 @@ class Constants:
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     side: tuple[int, ...]

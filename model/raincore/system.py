@@ -1,7 +1,7 @@
-"""A whole Raincore ring: the members of `raincore.py`, what lies between them, and what fails.
+"""A whole Raincore ring: the members of `handlers.py`, the messages between them, and failures.
 
-The twin of the world's actions in `spec/Raincore.tla` and of the bounds in `spec/MCRaincore.tla`.
-Steps carry the names of the spec's actions.
+The twin of the environment's actions in `spec/Raincore.tla` and of the bounds in
+`spec/MCRaincore.tla`. Steps carry the names of the spec's actions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .waits import arrives, coming, helped, of
 
 
 def machine(values: Mapping[str, Value]) -> RaincoreSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return RaincoreSystem(constants_of(values))
 
 
@@ -47,7 +47,7 @@ class RaincoreSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return invariants(self.rules)
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -59,7 +59,7 @@ class RaincoreSystem(Composed[State, Local]):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """The ring has been formed and its first member eats, or nobody has started."""
+        """Yield the state in which a formed ring's first member eats, or nobody has started."""
         c = self.constants
         fences = frozenset({(ev.ZERO, 1, self.founders[0])} if c.formed and c.keep_fences else ())
         locals_ = tuple(self._start(Address(n, 0)) for n in self.nodes)
@@ -84,7 +84,7 @@ class RaincoreSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in about the order of `MCNext`."""
+        """Yield every enabled action, roughly in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             yield from self._member_moves(state, i, name)
             yield from self._lives(state, i, name)
@@ -189,7 +189,7 @@ class RaincoreSystem(Composed[State, Local]):
         yield from self._bounded(self.act(_disturbed(after), name, event, (name,)))
 
     def _bounded(self, moves: Iterator[Move[State]]) -> Iterator[Move[State]]:
-        """Epochs stay within their bounds."""
+        """Yield the moves whose epochs stay within their bounds."""
         for move in moves:
             if all(me.promised.n <= self.constants.max_epoch for me in move.target.locals):
                 yield move
@@ -223,7 +223,7 @@ class RaincoreSystem(Composed[State, Local]):
                     )
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
-        """The member has changed; its messages are under way."""
+        """Return the state with the member's new local state and its messages under way."""
         sent = [o for o in outputs if isinstance(o, Token | Call911)]
         eaten = state.eaten
         if self.constants.keep_fences:
@@ -251,5 +251,5 @@ def _calling(state: State) -> bool:
 
 @lru_cache(maxsize=100_000)
 def _ordered(messages: frozenset[Message]) -> tuple[Message, ...]:
-    """The messages, always in the same order."""
+    """Return the messages, always in the same order."""
     return tuple(sorted(messages, key=repr))

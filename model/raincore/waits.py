@@ -1,4 +1,4 @@
-"""What is under way in a Raincore ring, and who has a reason to wait for it.
+"""The messages under way in a Raincore ring, and who has a reason to wait for them.
 
 The twin of Arrives, Coming and Helped in `spec/Raincore.tla`.
 """
@@ -23,23 +23,24 @@ def of(state: State, member: Address) -> Local:
 
 
 def connected(state: State, one: Address, other: Address) -> bool:
-    """Whether they are on the same side of the cut."""
+    """Tell whether two members are on the same side of the cut."""
     return state.side[_index(state, one)] == state.side[_index(state, other)]
 
 
 def arrives(state: State, message: Message) -> bool:
-    """Whether a message arrives if nothing else happens."""
+    """Tell whether a message arrives if nothing else happens."""
     return of(state, message.to).up == "up" and connected(state, message.current, message.to)
 
 
 def taken(rules: Rules, state: State, token: Token) -> bool:
-    """Whether a token arrives, and is taken."""
+    """Tell whether a token arrives and is taken."""
     return arrives(state, token) and takes(rules, of(state, token.to), token)
 
 
 def coming(rules: Rules, state: State, me: Address) -> bool:
-    """On its side a token with it on the list is held, or will be taken, or its sender told that
-    it did not arrive.
+    """Tell whether a token with the member on its list is on the member's side.
+
+    It is held there, or will be taken, or its sender will learn that it did not arrive.
     """
     for other in state.locals:
         eats = other.up == "up" and other.token_state == "eating"
@@ -59,10 +60,10 @@ def coming(rules: Rules, state: State, me: Address) -> bool:
 
 
 def helped(rules: Rules, state: State, me: Address) -> bool:
-    """Who starves has no reason to ask again.
+    """Tell whether a starving member has no reason to ask again.
 
-    Its 911 is under way; somebody who does not starve will let it in; the token is with somebody
-    on whose list it is; or others will starve first.
+    Its 911 is under way; or a member that does not starve will let it in; or the token is with a
+    member on whose list it is; or others will starve first.
     """
     if any(isinstance(c, Call911) and c.orig == me for c in state.network | state.reports):
         return True

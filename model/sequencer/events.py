@@ -1,6 +1,6 @@
-"""What a member of SEQUENCER takes in and puts out, by the spec's actions.
+"""The inputs and outputs of a member of SEQUENCER, named as the spec's actions.
 
-An input may be about a run of messages. Outputs are single messages, since the layers below may
+An input may be about a run of messages. Outputs are single messages, because the layers below may
 carry them in other runs than they were sent in.
 """
 
@@ -61,7 +61,7 @@ class Join(NamedTuple):
 
 
 class Resend(NamedTuple):
-    """The next `size` messages of forwardTable go out again."""
+    """The member sends the next `size` messages of forwardTable again."""
 
     size: int = 1
 
@@ -71,13 +71,13 @@ class Leave(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """leave() returns; `drained`: all who wait for the leaver's multicasts have received them."""
+    """leave() returns; `drained`: all that wait for the leaver's multicasts have received them."""
 
     drained: bool
 
 
 class Crash(NamedTuple):
-    """The process ends without a word."""
+    """The process crashes."""
 
 
 class Restart(NamedTuple):
@@ -113,7 +113,7 @@ Output: TypeAlias = Forward | Data | Deliver | SendJoinRsp
 def outputs_of(
     outputs: tuple[node.Output, ...], view: InstallView | None = None, digest: Table = ()
 ) -> tuple[Output, ...]:
-    """Return a handler's outputs message by message; what a view's coordinator answers, by joiner.
+    """Return a handler's outputs message by message, and a view's coordinator's answer per joiner.
 
     The answers come last, each with the coordinator's places in the streams of the view's members.
     """
@@ -145,7 +145,7 @@ def size_of(event: Any) -> int:
 
 
 def longer(move: Move[Any], after: Move[Any]) -> Any:
-    """Return the input of both moves as one, None if their messages are no run together."""
+    """Return the inputs of both moves as one, or None if their messages do not form a run."""
     if (move.node, move.args) != (after.node, after.args):
         return None
     match move.event, after.event:

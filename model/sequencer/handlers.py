@@ -1,12 +1,12 @@
 """SEQUENCER: the twin of `spec/Sequencer.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes
-first and is named conjunct by conjunct in the spec's words; then comes what the spec's action
-does to this member. What it multicasts, forwards, answers and delivers are outputs: the network
-(`sequencer_system.py`, or a recorded trace) decides what becomes of them.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first,
+conjunct by conjunct in the spec's words, followed by the effect of the spec's action on this
+member. Multicasts, forwards, answers and deliveries are outputs; the network (`system.py`, or a
+recorded trace) decides what becomes of them.
 
 Handlers take runs of messages. With size 1 each is the spec's action; a longer run is that many
-steps of the action in a row. Rules R1 to R11 are quoted in the spec.
+steps of the action in a row. The spec quotes the rules R1 to R11.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from raincheck.model.machine.machine import Accepted, Conjunct, Refused, Value, 
 from raincheck.model.machine.runs import Address, Intervals, Run, with_interval, without_interval
 
 Table: TypeAlias = tuple[tuple[Address, int], ...]
-"""receivedTable of one member: the highest seqno per sender, in the order of addresses."""
+"""The receivedTable of one member: the highest seqno per sender, in the order of addresses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ Output: TypeAlias = Forward | Data | Deliver | JoinRsp
 
 @state
 class Local(NamedTuple):
-    """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
+    """A member's local state. `members` are those of its view (the spec's `views[view[n]]`)."""
 
     node: str
     status: str
@@ -90,8 +90,8 @@ Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 RUNNING = ("member", "leaving")
 
-# The handlers below run once per message when traces are checked. A NamedTuple's own constructor
-# and `_replace` take several times as long as `tuple.__new__` on a changed list of its fields.
+# The handlers below run once per message in trace checking. A NamedTuple's own constructor and
+# `_replace` take several times as long as `tuple.__new__` on a changed list of its fields.
 _new = tuple.__new__
 _SEQNO, _SAID, _FORWARD_TABLE, _RESEND, _RECEIVED_TABLE = (
     Local._fields.index(name)
@@ -125,7 +125,7 @@ def is_coordinator(rules: Rules, me: Local) -> bool:
 
 
 def own_run(rules: Rules, me: Local, low: int, high: int) -> Run:
-    """Return the member's own messages `low` .. `high`, of this life."""
+    """Return the member's own messages `low` .. `high` of this life."""
     return Run(address(rules, me), low, high - low + 1, me.said - me.seqno + low)
 
 
@@ -180,9 +180,9 @@ def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answe
 def take_data(
     rules: Rules, me: Local, coordinator: str, sender: Address, first: int, last: int, view: int
 ) -> tuple[Local, int] | Refused:
-    """What `receive_data` does: the next state, and from which seqno on the run is delivered.
+    """Return the next state of `receive_data`, and the seqno from which the run is delivered.
 
-    Apart, and without the messages as values, since checking a trace spends its time here.
+    Trace checking spends its time here, so this part works without the messages as values.
     """
     received = me.received_table
     known, place, found = 0, 0, False
@@ -252,7 +252,7 @@ def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, .
 
 
 def join(me: Local, number: int, members: tuple[Address, ...], table: Table) -> Answer:
-    """A joiner receives JOIN_RSP and is a member."""
+    """A joiner receives JOIN_RSP and becomes a member."""
     if me.status != "joining":
         return Refused((Conjunct('status[n] = "joining"', {"status": me.status}),))
     me = me._replace(status="member", view=number, members=members, received_table=table)
@@ -260,7 +260,7 @@ def join(me: Local, number: int, members: tuple[Address, ...], table: Table) -> 
 
 
 def resend(rules: Rules, me: Local, count: int = 1) -> Answer:
-    """The next `count` messages of forwardTable go out again after a view change (R7)."""
+    """Send the next `count` messages of forwardTable again after a view change (R7)."""
     low, high = me.resend[0] if me.resend else (1, 0)
     refused = refusal(
         _running_guard(me),
@@ -279,14 +279,14 @@ def resend(rules: Rules, me: Local, count: int = 1) -> Answer:
 
 
 def leave(me: Local) -> Answer:
-    """The application calls leave(): no new messages (R10)."""
+    """The application calls leave(): it sends no new messages (R10)."""
     if me.status != "member":
         return _refused('status[n] = "member"', {"status": me.status})
     return Accepted(me._replace(status="leaving"))
 
 
 def stop(rules: Rules, me: Local) -> Answer:
-    """leave() returns; drained, only when the leaver has delivered all that it sent (R10)."""
+    """leave() returns; if drained, only when the leaver has delivered everything it sent (R10)."""
     refused = refusal(
         (me.status == "leaving", 'status[n] = "leaving"', {"status": me.status}),
         (
@@ -299,7 +299,7 @@ def stop(rules: Rules, me: Local) -> Answer:
 
 
 def crash(me: Local) -> Answer:
-    """The process ends without a word."""
+    """The process crashes."""
     if not running(me):
         return Refused((_running_conjunct(me),))
     return Accepted(_ended(me, "crashed"))

@@ -1,7 +1,7 @@
-"""A member of SEQUENCER as a node of its system: an input in, the outputs of `events.py` out.
+"""A member of SEQUENCER as a node of its system: inputs in, the outputs of `events.py` out.
 
-The handlers are those of `handlers.py`. Beside them a member knows how far it has read each
-stream: in the spec that is its network layer's variable, and an implementation has to keep to it.
+The handlers are those of `handlers.py`. In addition a member knows how far it has read each stream:
+in the spec that is a variable of the network layer, and an implementation has to respect it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .handlers import Data, Forward, Local, Rules, Table
 
 
 class Member(NamedTuple):
-    """The fields of `Local`, and `position`: how many messages of each member's stream are read."""
+    """The fields of `Local`, and `position`: how many messages of each stream it has read."""
 
     node: str
     status: str
@@ -50,7 +50,7 @@ class Member(NamedTuple):
 
     @property
     def local(self) -> Local:
-        """What `handlers.py` knows of it."""
+        """Return the part that `handlers.py` knows."""
         return Local(*self[:-1])
 
 
@@ -71,7 +71,7 @@ def send(rules: Rules, me: Member, event: Send) -> Answer:
 
 
 def receive_forward(rules: Rules, me: Member, event: ReceiveForward) -> Answer:
-    """See `handlers.receive_forward`; what waits for its view waits message by message."""
+    """See `handlers.receive_forward`; messages that wait for their view wait one by one."""
     mine, early = node.address(rules, me.local), me.early
     answer = node.receive_forward(rules, me.local, Forward(event.messages, event.view, mine))
     found = _answered(me, answer)

@@ -1,7 +1,7 @@
-"""What SEQUENCER promises: the twin of the properties at the end of `spec/Sequencer.tla`.
+"""The promises of SEQUENCER: the twin of the properties at the end of `spec/Sequencer.tla`.
 
-Each is a predicate on a state of the whole system. The plain forms speak of running members, the
-uniform ones also of what a member delivered before it left or crashed.
+Each is a predicate on a state of the whole system. The plain forms are about running members, the
+uniform ones also about deliveries of members that left or crashed later.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from . import handlers as node
 from .state import State
 
 Identity: TypeAlias = tuple[str, int]
-"""A message: who said it, and the how-manieth of its application it is."""
+"""A message: the node of its sender, and its number among its application's messages."""
 
 
 def identity(message: Run) -> Identity:
-    """Return what tells the message apart from every other one ever sent."""
+    """Return the identity that distinguishes the message from all others ever sent."""
     return message.sender.node, message.payload
 
 
 def heard(state: State, i: int) -> list[Identity]:
-    """Return what node i has delivered, in order."""
+    """Return the messages that node i has delivered, in order."""
     return [identity(message) for message, _ in state.delivered[i]]
 
 
 def heard_in(state: State, i: int, view: int) -> frozenset[Identity]:
-    """Return what node i has delivered in a view."""
+    """Return the messages that node i has delivered in a view."""
     return frozenset(identity(message) for message, v in state.delivered[i] if v == view)
 
 
@@ -41,7 +41,7 @@ def total_order(state: State) -> bool:
 
 
 def uniform_total_order(state: State) -> bool:
-    """The same, for members that have left or crashed as well."""
+    """The same as `total_order`, for members that have left or crashed as well."""
     return all(_same_order(state, p, q) for p, q in combinations(range(len(state.locals)), 2))
 
 
@@ -54,7 +54,7 @@ def agreement(state: State) -> bool:
 
 
 def uniform_agreement(state: State) -> bool:
-    """What anybody delivered in a view, even one that crashed, each survivor did too."""
+    """Every survivor has delivered what any member, even a crashed one, delivered in a view."""
     return all(
         heard_in(state, p, view) <= heard_in(state, q, view)
         for view, survivors in _survivors(state)
@@ -64,7 +64,7 @@ def uniform_agreement(state: State) -> bool:
 
 
 def integrity(state: State) -> bool:
-    """Nothing is delivered twice (R9), and nothing that was not sent."""
+    """Nothing is delivered twice (R9), and only sent messages are delivered."""
     said = {me.node: me.said for me in state.locals}
     for i in range(len(state.locals)):
         messages = heard(state, i)
@@ -87,7 +87,8 @@ def fifo(state: State) -> bool:
 def gap_free(state: State) -> bool:
     """No member delivers a message without the one that its sender sent before.
 
-    Only what a joiner hears first of a sender may follow on what was sent before it joined.
+    The exception is the first message of a sender that a joiner delivers: those before it may have
+    been sent before the joiner came.
     """
     founders = {a.node for a in state.views[0].members}
     for me, delivered in zip(state.locals, state.delivered, strict=True):
@@ -105,7 +106,7 @@ def gap_free(state: State) -> bool:
 
 
 def fresh(state: State) -> bool:
-    """A joiner does not deliver what a member still there had delivered before it joined."""
+    """A joiner does not deliver what a present member had delivered before it joined."""
     running = [i for i, me in enumerate(state.locals) if node.running(me)]
     views: dict[Identity, set[int]] = {}
     for i in running:
@@ -146,13 +147,13 @@ INVARIANTS: Final[Mapping[str, Callable[[State], bool]]] = {
 
 def _same_order(state: State, p: int, q: int) -> bool:
     theirs = {x: place for place, x in reversed([*enumerate(heard(state, q))])}
-    # A message delivered twice counts where it was delivered first, as `Place` in the spec may.
+    # A message delivered twice counts at its first delivery, as `Place` in the spec allows.
     mine = [theirs[x] for x in dict.fromkeys(heard(state, p)) if x in theirs]
     return all(a < b for a, b in pairwise(mine))
 
 
 def _survivors(state: State) -> Iterator[tuple[int, list[int]]]:
-    """Each view that has a successor, with the members that have gone on to that."""
+    """Yield each view that has a successor, with the members that have gone on to it."""
     for view in range(1, len(state.views)):
         old, new = state.views[view - 1].members, state.views[view].members
         yield (

@@ -1,4 +1,4 @@
-"""The state of a whole SEQUENCER system, and how it reads in the variables of the spec.
+"""The state of a whole SEQUENCER system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Sequencer.tla` and the CONSTANTS of `spec/MCSequencer.tla`.
 """
@@ -19,7 +19,7 @@ from . import handlers as node
 from .handlers import Local, Rules, Table
 
 Tagged: TypeAlias = tuple[Run, int]
-"""One message and the view that it is tagged with, or was delivered in."""
+"""One message and the view with which it is tagged, or in which it was delivered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Constants:
 
 
 class View(NamedTuple):
-    """A view that the membership decided, and who joins with it."""
+    """A view that the membership decided, and its joiners."""
 
     members: tuple[Address, ...]
     joiners: frozenset[Address]
@@ -56,7 +56,7 @@ class Rsp(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     delivered: tuple[tuple[Tagged, ...], ...]
@@ -110,7 +110,7 @@ def variables(constants: Constants, state: State) -> dict[str, Value]:
 
 @lru_cache(maxsize=200_000)
 def _message(message: Run) -> Fcn:
-    # `from` is a word of Python's, so not an argument of `record`.
+    # `from` is a keyword of Python, so it cannot be an argument of `record`.
     fields: dict[Value, Value] = {
         "from": (message.sender.node, message.sender.incarnation),
         "seqno": message.first,

@@ -1,8 +1,8 @@
-"""The whole SEQUENCER system: the members of `ev.py`, composed.
+"""The whole SEQUENCER system: the members of `member.py`, composed.
 
-The twin of `Next` in `spec/Sequencer.tla` and of the bounds in `spec/MCSequencer.tla`: the
-network, the membership service, and how often the environment may act. Steps carry the names of
-the spec's actions.
+The twin of `Next` in `spec/Sequencer.tla` and of the bounds in `spec/MCSequencer.tla`: the network,
+the membership service, and how often the environment may act. Steps carry the names of the spec's
+actions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .state import Constants, Rsp, State, View, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> SequencerSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return SequencerSystem(constants_of(values))
 
 
@@ -46,7 +46,7 @@ class SequencerSystem(Composed[State, Member]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return INVARIANTS
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -56,7 +56,7 @@ class SequencerSystem(Composed[State, Member]):
     # ------------------------------------------------------------------ initial states
 
     def initial(self) -> Iterator[State]:
-        """The founders are members of the first view; everybody else asks to join."""
+        """Yield the state in which the founders form the first view and all others ask to join."""
         c = self.constants
         first = View(tuple(Address(n, 0) for n in c.nodes if n in c.founders), frozenset())
         empty = tuple(() for _ in c.nodes)
@@ -76,7 +76,7 @@ class SequencerSystem(Composed[State, Member]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in the order of `MCNext`."""
+        """Yield every enabled action, in the order of `MCNext`."""
         for i in range(len(self.nodes)):
             yield from self._moves_of(state, i)
         for target in self._view_change(state):
@@ -187,7 +187,7 @@ class SequencerSystem(Composed[State, Member]):
             yield Move(type(event).__name__, args or (name,), target, name, event, outputs)
 
     def arriving(self, state: State, node: str) -> tuple[ev.ReceiveData, ...]:
-        """Return the next message of each stream: what is refused there is in no move."""
+        """Return the next message of each stream; a message that is refused there is in no move."""
         i = self.index[node]
         found = []
         for j, them in enumerate(state.locals):
@@ -218,7 +218,7 @@ class SequencerSystem(Composed[State, Member]):
         return ev.size_of(move.event)
 
     def choice(self, state: State, move: Move[State]) -> dict[str, Any]:
-        """Return the place in the channel, or the view, as a schedule has them."""
+        """Return the place in the channel, or the view, as a schedule has it."""
         if move.action == "ReceiveForward":
             i, j = (self.index[str(name)] for name in move.args)
             channel, left = state.forwards[j][i], move.target.forwards[j][i]
@@ -236,7 +236,7 @@ class SequencerSystem(Composed[State, Member]):
             return found if cut == len(state.stream[c]) else found | {"cut": cut}
         return {}
 
-    # ------------------------------------------------------------------ what a step comes to
+    # ------------------------------------------------------------------ the effects of a step
 
     def local(self, state: State, node: str) -> Member:
         """Return what a node knows, and its places in the streams of its view's members."""
@@ -251,7 +251,7 @@ class SequencerSystem(Composed[State, Member]):
         return self._carried(state, self.index[node], local.local, outputs)
 
     def _places(self, state: State, row: tuple[int, ...], members: tuple[Address, ...]) -> Table:
-        """The places in the streams of those members that still live the life they are known by."""
+        """Return the places in the streams of those members that still live the same life."""
         found = []
         for each in members:
             c = self.index[each.node]
@@ -262,7 +262,7 @@ class SequencerSystem(Composed[State, Member]):
     def _carried(
         self, state: State, i: int, me: Local, outputs: tuple[ev.Output, ...]
     ) -> State | None:
-        """None where the latch is closed on a multicast."""
+        """Return the state as `carried` does, or None if the latch is closed on a multicast."""
         state = state._replace(locals=with_(state.locals, i, me))
         for output in outputs:
             match output:
@@ -293,7 +293,7 @@ class SequencerSystem(Composed[State, Member]):
         return not self.constants.virtual_synchrony or me.view == len(state.views)
 
     def _drained(self, state: State, i: int) -> bool:
-        """Everybody has received all that the leaver has multicast (or nobody waits for it)."""
+        """Tell whether all that wait for the leaver's multicasts have received them."""
         if not self.rules.drain_on_leave:
             return True
         length, name = len(state.stream[i]), state.locals[i].node
@@ -306,7 +306,7 @@ class SequencerSystem(Composed[State, Member]):
         return all(at == length for at in (*readers, *digests))
 
     def _forgotten(self, state: State, i: int) -> bool:
-        """Nobody is still reading the stream of the node's former life."""
+        """Tell whether nobody still reads the stream of the node's former life."""
         mine, length = self._address(state.locals[i]), len(state.stream[i])
         return all(rsp is None for rsp in state.join_rsp) and all(
             state.position[p][i] == length

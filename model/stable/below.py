@@ -1,4 +1,4 @@
-"""What is below STABLE, as the environment makes it: NAKACK, the ends of processes, the membership.
+"""The layers below STABLE as the environment plays them: NAKACK, crashes, the membership.
 
 The twin of those actions of `spec/Stable.tla` that no handler of a member makes.
 """
@@ -26,7 +26,7 @@ class Below(Composed[State, Local]):
     # ------------------------------------------------------------------ NAKACK
 
     def nakack(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
-        """NAKACK at node i, of the stream of node j; of its own, what it multicasts."""
+        """Yield NAKACK's moves at node i on the stream of node j; on its own, its multicasts."""
         c, name, peer = self.constants, self.nodes[i], self.nodes[j]
         if i == j and name in c.senders and state.sent[i] < c.max_sent:
             yield Move(
@@ -67,12 +67,12 @@ class Below(Composed[State, Local]):
         return Address(self.nodes[i], state.incarnation[i] if self.constants.incarnations else 0)
 
     def alive(self, state: State, who: Address) -> bool:
-        """Whether the process behind the address is a member still."""
+        """Tell whether the process behind the address is still a member."""
         i = self.index[who.node]
         return state.status[i] == "member" and self.address(state, i) == who
 
     def lives(self, state: State, i: int) -> Iterator[Move[State]]:
-        """The node's process ends, comes back, or is taken out of the view alive."""
+        """Yield the moves in which the node crashes, comes back, or is excluded alive."""
         c, name, zeros = self.constants, self.nodes[i], tuple(0 for _ in self.nodes)
         if name in c.crashers and state.status[i] == "member":
             crashed = state._replace(
@@ -132,7 +132,7 @@ class Below(Composed[State, Local]):
         return True
 
     def decide(self, state: State, excluded: Address | None) -> Iterator[Move[State]]:
-        """The membership decides the next view, without `excluded` if it is somebody."""
+        """Yield the membership's decision of the next view, without `excluded` if it is given."""
         last = state.views[-1]
         if (
             len(state.views) >= self.constants.max_views

@@ -1,4 +1,4 @@
-"""What a STABLE member handles and what it puts out: the inputs and outputs of `stable.py`.
+"""The inputs and outputs of a STABLE member.
 
 An input has the name of its action in `spec/Stable.tla`.
 """
@@ -20,7 +20,7 @@ Members: TypeAlias = tuple[Address, ...]
 
 
 class SendDigest(NamedTuple):
-    """It is time: what NAKACK has delivered and received."""
+    """It is time for a digest; the fields are what NAKACK has delivered and received."""
 
     delivered: Vector
     received: Vector
@@ -91,7 +91,7 @@ class Stability(NamedTuple):
 
 
 class Purge(NamedTuple):
-    """NAKACK may forget what `digest` covers."""
+    """NAKACK may forget the messages that `digest` covers."""
 
     digest: Vector
 

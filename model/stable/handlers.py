@@ -1,10 +1,9 @@
 """STABLE: the twin of `spec/Stable.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes
-first and is named in the spec's words; then comes what the spec's action does to this member.
-What NAKACK is told (`Purge`, `Heard`) and what is multicast are outputs: the network of
-`stable_system.py`, or a recorded trace, decides what becomes of them. Rules R1 to R7 are quoted in
-the spec.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first
+in the spec's words, followed by the effect of the spec's action on this member. Calls of NAKACK
+(`Purge`, `Heard`) and multicasts are outputs: the network of `system.py`, or a recorded trace,
+decides what becomes of them. The spec quotes the rules R1 to R7.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ class Rules:
 
 @state
 class Local(NamedTuple):
-    """What one member knows. `members` are those of its view (the spec's `views[view[n]]`)."""
+    """A member's local state. `members` are those of its view (the spec's `views[view[n]]`)."""
 
     me: Address
     view: int = 0
@@ -97,7 +96,7 @@ Answer: TypeAlias = Accepted[Local, Output] | Refused
 
 
 def send_digest(rules: Rules, me: Local, event: SendDigest) -> Answer:
-    """It is time: the member multicasts its digest, which is its own vote too (R1, R2)."""
+    """The member multicasts its digest, which is also its own vote (R1, R2)."""
     refused = refusal(_in_view(me), _not_suspended(me))
     if refused:
         return refused
@@ -123,7 +122,7 @@ def receive_digest(rules: Rules, me: Local, event: ReceiveDigest) -> Answer:
 
 
 def vote(rules: Rules, me: Local, event: Vote) -> Answer:
-    """A vote is counted apart from its digest: only where the two are not one step (STB-F2)."""
+    """Count a vote apart from its digest, where the two are not one step (STB-F2)."""
     del rules
     in_hand = dict(me.in_hand)
     refused = refusal(
@@ -137,7 +136,7 @@ def vote(rules: Rules, me: Local, event: Vote) -> Answer:
 
 
 def send_stability(rules: Rules, me: Local, _event: SendStability) -> Answer:
-    """All have voted, the random delay is over, nobody else was faster (R4)."""
+    """All have voted, the random delay is over, and nobody else was faster: send STABILITY (R4)."""
     pending = me.pending
     refused = refusal(
         (pending is not None, "pending[n] # <<>>", {"pending": pending or ()}), _not_suspended(me)
@@ -171,7 +170,7 @@ def receive_stability(rules: Rules, me: Local, event: ReceiveStability) -> Answe
 
 
 def suspend(rules: Rules, me: Local, _event: Suspend) -> Answer:
-    """A digest is promised to joiners: nothing beyond it is voted for until they vote too."""
+    """A digest is promised to joiners: vote for nothing beyond it until they vote too."""
     refused = None if me.view > 0 else refusal(_in_view(me))
     if refused:
         return refused
@@ -185,7 +184,7 @@ def resume(rules: Rules, me: Local, _event: Resume) -> Answer:
 
 
 def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
-    """The next view is installed: other members, other votes."""
+    """The next view is installed: other members and other votes count."""
     view, members = event
     refused = refusal(
         (view > me.view, "view[n] < v", {"v": view, "view": me.view}),
@@ -202,7 +201,7 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
 
 
 def reset(me: Local) -> Local:
-    """Count anew, among the members of the view."""
+    """Start counting again, among the members of the view."""
     members = me.electorate
     if len(members) != len(me.members) or not members.issuperset(me.members):
         members = frozenset(me.members)
@@ -214,7 +213,7 @@ def reset(me: Local) -> Local:
 def is_ours(
     rules: Rules, me: Local, view: int, vector: Vector, members: frozenset[Address]
 ) -> bool:
-    """Tell whether a message speaks of this member's view, as far as it looks."""
+    """Tell whether a message is about this member's view, as far as the rules look."""
     if rules.vote_check == "view":
         return view == me.view
     return rules.vote_check == "any" or frozenset(who for who, _ in vector) == members
@@ -246,7 +245,7 @@ def count(
 
 
 def merged(vector: Vector, other: Vector, better: Callable[[int, int], int]) -> Vector:
-    """Return the element-wise `min` or `max`; what only one of them has stays as it is."""
+    """Return the element-wise `min` or `max`; entries of only one of them stay as they are."""
     if len(vector) == len(other) and [who for who, _ in vector] == [who for who, _ in other]:
         pairs = zip(vector, other, strict=True)
         return tuple([(who, better(at, theirs)) for (who, at), (_, theirs) in pairs])
@@ -257,7 +256,7 @@ def merged(vector: Vector, other: Vector, better: Callable[[int, int], int]) -> 
 
 
 def covers(vector: Vector, other: Vector) -> bool:
-    """Tell whether the vector is nowhere below the other one."""
+    """Tell whether the vector is nowhere below the other."""
     found = dict(vector)
     return all(found.get(who, 0) >= at for who, at in other)
 

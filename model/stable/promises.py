@@ -1,6 +1,6 @@
-"""What STABLE promises: the twin of the properties at the end of `spec/Stable.tla`.
+"""The promises of STABLE: the twin of the properties at the end of `spec/Stable.tla`.
 
-Each is a predicate on a state of the whole system, or, for what leads to what, a pair of them.
+Each is a predicate on a state of the whole system, or, for leads-to properties, a pair of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def type_ok(state: State) -> bool:
 def only_stable_purged(state: State) -> bool:
     """A message is purged only when every member of the view has delivered it.
 
-    Whoever is about to join counts as well, with the digest that it was promised.
+    A process about to join counts as well, with the digest that it was promised.
     """
     nodes = range(len(state.locals))
     for n in nodes:
@@ -53,7 +53,7 @@ def only_stable_purged(state: State) -> bool:
 
 
 def nothing_out_of_reach(state: State) -> bool:
-    """What a running member lacks and another one of its view has had, some member still has."""
+    """If a member lacks a message that another of its view has had, some member still has it."""
     nodes = range(len(state.locals))
     return all(
         any(holds(state, o, n, s) for o in nodes)
@@ -66,7 +66,7 @@ def nothing_out_of_reach(state: State) -> bool:
 
 
 def votes_are_true(state: State) -> bool:
-    """A vote speaks of what its member has delivered: it cannot say more (R1)."""
+    """A vote covers no more than its member has delivered (R1)."""
     index = {me.me: i for i, me in enumerate(state.locals) if state.status[i] == "member"}
     return all(
         at <= state.delivered[index[d.sender]][index[who]]
@@ -86,7 +86,7 @@ INVARIANTS: Final[Mapping[str, Callable[[State], bool]]] = {
 
 
 def delivered_by_all(state: State, n: int, s: int, k: int) -> bool:
-    """Every member of n's view is there, in that view, and has delivered message k of s."""
+    """Tell whether all members of n's view are running in it and have delivered message k of s."""
     if state.status[n] != "member" or s not in _senders(state, n):
         return False
     me = state.locals[n]
@@ -99,12 +99,12 @@ def delivered_by_all(state: State, n: int, s: int, k: int) -> bool:
 
 
 def purged(state: State, n: int, s: int, k: int) -> bool:
-    """That message is purged at n."""
+    """Tell whether that message is purged at n."""
     return state.purged[n][s] >= k
 
 
 def lacks(state: State, n: int, s: int, k: int) -> bool:
-    """n lacks message k of s, and somebody in its view has delivered it."""
+    """Tell whether n lacks message k of s although somebody in its view has delivered it."""
     return (
         state.status[n] == "member"
         and s in _senders(state, n)
@@ -116,7 +116,7 @@ def lacks(state: State, n: int, s: int, k: int) -> bool:
 
 
 def served_by(state: State, p: int, n: int) -> bool:
-    """n may have to send p something again: p is in n's view, or both are in the last one."""
+    """Tell whether n may have to send to p again: p is in n's view, or both are in the last one."""
     if state.status[n] != "member" or state.status[p] != "member":
         return False
     mine, theirs = state.locals[n].me, state.locals[p].me
@@ -124,7 +124,7 @@ def served_by(state: State, p: int, n: int) -> bool:
 
 
 def had(state: State, h: int, i: int, j: int) -> bool:
-    """Tell whether h has had what i lacks next of the stream of j."""
+    """Tell whether h has had the message that i lacks next of the stream of j."""
     name, at = state.locals[h].me.node, state.delivered[i][j]
     return (
         state.status[h] == "member"
@@ -134,12 +134,12 @@ def had(state: State, h: int, i: int, j: int) -> bool:
 
 
 def holds(state: State, h: int, i: int, j: int) -> bool:
-    """Tell whether it still has it."""
+    """Tell whether h still has that message."""
     return had(state, h, i, j) and state.purged[h][j] <= state.delivered[i][j]
 
 
 def _senders(state: State, n: int) -> frozenset[int]:
-    """The nodes of n's view."""
+    """Return the nodes of n's view."""
     return frozenset(_nodes_of(state, state.locals[n].members))
 
 

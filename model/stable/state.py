@@ -1,4 +1,4 @@
-"""The state of a whole STABLE system, and how it reads in the variables of the spec.
+"""The state of a whole STABLE system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Stable.tla` and the CONSTANTS of `spec/MCStable.tla`.
 """
@@ -45,7 +45,7 @@ class Constants:
 
 
 class View(NamedTuple):
-    """A view that the membership decided, and who joins with it."""
+    """A view that the membership decided, and its joiners."""
 
     members: Members
     joiners: frozenset[Address]
@@ -59,7 +59,7 @@ class Rsp(NamedTuple):
 
 
 class Datagram(NamedTuple):
-    """A digest or a STABILITY on its way: a view and two vectors."""
+    """A digest or a STABILITY under way: a view and two vectors."""
 
     to: str
     sender: Address
@@ -69,7 +69,7 @@ class Datagram(NamedTuple):
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     status: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""A whole STABLE system: the members of `stable.py`, NAKACK below them, and the membership.
+"""A whole STABLE system: the members of `handlers.py`, NAKACK below them, and the membership.
 
 The twin of `Next` in `spec/Stable.tla` and of the bounds in `spec/MCStable.tla`. Steps carry the
 names of the spec's actions.
@@ -39,7 +39,7 @@ from .state import Constants, Counts, Datagram, Rsp, State, View, constants_of, 
 
 
 def machine(values: Mapping[str, Value]) -> StableSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return StableSystem(constants_of(values))
 
 
@@ -58,7 +58,7 @@ class StableSystem(Below):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return INVARIANTS
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -70,7 +70,7 @@ class StableSystem(Below):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """The founders are members of the first view; everybody else asks to join."""
+        """Yield the state in which the founders form the first view and all others ask to join."""
         c = self.constants
         first = View(tuple(Address(n, 0) for n in c.nodes if n in c.founders), frozenset())
         zeros = tuple(0 for _ in c.nodes)
@@ -102,7 +102,7 @@ class StableSystem(Below):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in the order of `MCNext`."""
+        """Yield every enabled action, in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             if state.status[i] == "member":
                 yield from self._send_digest(state, i)
@@ -213,7 +213,7 @@ class StableSystem(Below):
         return tuple((a, row[self.index[a.node]]) for a in sorted(me.members))
 
     def _by_node(self, state: State, me: Local, entries: Vector) -> Counts:
-        """The vector by node, -1 for nodes that are not in the view."""
+        """Return the vector by node, -1 for nodes that are not in the view."""
         given = dict(entries)
         inside = {a.node for a in me.members}
         return tuple(

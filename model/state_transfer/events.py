@@ -1,6 +1,6 @@
-"""What goes into a member's handlers of state transfer, and what comes out of them.
+"""The inputs and outputs of a member's handlers of state transfer.
 
-One input per action, and outputs: messages, whose names begin with Send, and indications.
+There is one input per action. Outputs are messages, whose names begin with Send, and indications.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class Ask(NamedTuple):
 
 
 class ReceiveAsk(NamedTuple):
-    """ASK, or JOIN."""
+    """ASK, or JOIN, arrives."""
 
     sender: Address
 
@@ -30,7 +30,7 @@ class Begin(NamedTuple):
 
 
 class ReceiveGo(NamedTuple):
-    """GO; `cut` is where the requester's messages begin."""
+    """GO arrives; `cut` is where the requester's messages begin."""
 
     sender: Address
     cut: int
@@ -38,7 +38,7 @@ class ReceiveGo(NamedTuple):
 
 
 class ReceiveRequest(NamedTuple):
-    """REQUEST."""
+    """REQUEST arrives."""
 
     sender: Address
     transfer: int
@@ -46,7 +46,7 @@ class ReceiveRequest(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The application gives the next chunk; `payload` is what its bytes say."""
+    """The application gives the next chunk; `payload` is the meaning of its bytes."""
 
     requester: Address
     number: int
@@ -62,7 +62,7 @@ class ReadFailed(NamedTuple):
 
 
 class ReceiveChunk(NamedTuple):
-    """CHUNK."""
+    """CHUNK arrives."""
 
     sender: Address
     transfer: int
@@ -78,7 +78,7 @@ class Take(NamedTuple):
 
 
 class ReceiveCredit(NamedTuple):
-    """CREDIT."""
+    """CREDIT arrives."""
 
     sender: Address
     transfer: int
@@ -86,21 +86,21 @@ class ReceiveCredit(NamedTuple):
 
 
 class ReceiveRefuse(NamedTuple):
-    """REFUSE."""
+    """REFUSE arrives."""
 
     sender: Address
     transfer: int
 
 
 class ReceiveCancel(NamedTuple):
-    """CANCEL."""
+    """CANCEL arrives."""
 
     sender: Address
     transfer: int
 
 
 class TimeOut(NamedTuple):
-    """The provider says nothing for too long."""
+    """The provider has been silent for too long."""
 
 
 class StateSet(NamedTuple):
@@ -110,7 +110,7 @@ class StateSet(NamedTuple):
 
 
 class ReceiveDone(NamedTuple):
-    """DONE."""
+    """DONE arrives."""
 
     sender: Address
     ok: bool
@@ -123,7 +123,7 @@ class Suspect(NamedTuple):
 
 
 class Deliver(NamedTuple):
-    """The group's next message."""
+    """The group's next message is delivered."""
 
 
 # ------------------------------------------------------------------ outputs
@@ -193,27 +193,27 @@ class SendDone(NamedTuple):
 
 
 class GetState(NamedTuple):
-    """The application's state is to be read, for that requester."""
+    """Read the application's state for that requester."""
 
     requester: Address
     transfer: int
 
 
 class EndState(NamedTuple):
-    """Nobody wants it any more."""
+    """Nobody wants the state any more."""
 
     requester: Address
 
 
 class Begun(NamedTuple):
-    """The application is to forget the chunks of earlier providers."""
+    """The application forgets the chunks of earlier providers."""
 
     provider: Address
     transfer: int
 
 
 class HandUp(NamedTuple):
-    """The next chunk for the application."""
+    """Hand the next chunk to the application."""
 
     payload: Any
     last: bool
@@ -224,7 +224,7 @@ class Failed(NamedTuple):
 
 
 class Resume(NamedTuple):
-    """The leader waits for nobody any more."""
+    """The leader no longer waits for anybody."""
 
 
 Message: TypeAlias = (

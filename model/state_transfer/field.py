@@ -1,8 +1,8 @@
-"""What real runs do to state transfer beyond the spec: views come and go.
+"""State transfer in real runs, beyond the spec: views come and go.
 
-An instance of `spec/StateTransfer.tla` begins in a view, with its joiners known, and ends in it:
-who is gone is suspected, and nobody else comes. In a real run one view follows the other. These are
-the inputs by which a member hears of that, so that its trace is checked from its first event on.
+An instance of `spec/StateTransfer.tla` begins and ends in one view, with its joiners known: members
+that are gone are suspected, and nobody else comes. In a real run one view follows the other. A
+member hears of that by these inputs, so that its trace is checked from its first event on.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from .handlers import Answer, Local, Rules, receive_ask, suspect
 
 
 class InstallView(NamedTuple):
-    """The next view."""
+    """The next view is installed."""
 
     members: tuple[Address, ...]
 
 
 class Join(NamedTuple):
-    """JOIN_RSP: this process asked for the state as it asked to join."""
+    """JOIN_RSP arrives: the process asked for the state together with its request to join."""
 
     leader: Address
     members: tuple[Address, ...]
 
 
 class ReceiveJoin(NamedTuple):
-    """A joiner is admitted that asked for the state as it asked to join."""
+    """A joiner is admitted that asked for the state together with its request to join."""
 
     joiner: Address
 
 
 def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
-    """Who is out of the view is gone; addresses are of one life, so it need not be remembered."""
+    """Members out of the view are gone; addresses are of one life and need not be remembered."""
     gone = [m for m in me.members if m not in event.members and m not in me.suspects]
     me = me._replace(members=event.members)
     outputs: tuple[Output, ...] = ()
@@ -49,7 +49,7 @@ def install_view(rules: Rules, me: Local, event: InstallView) -> Answer:
 
 
 def join(_rules: Rules, me: Local, event: Join) -> Answer:
-    """Its JOIN was its ASK (S1)."""
+    """The process's JOIN was its ASK (S1)."""
     refused = refusal(
         (me.phase == "idle", 'requester[n].phase = "idle"', {"phase": me.phase}),
     )
@@ -58,7 +58,7 @@ def join(_rules: Rules, me: Local, event: Join) -> Answer:
 
 
 def receive_join(rules: Rules, me: Local, event: ReceiveJoin) -> Answer:
-    """As ASK, but that GMS brought it (S1)."""
+    """Handle JOIN as ASK, although GMS brought it (S1)."""
     return receive_ask(rules, me, ReceiveAsk(event.joiner))
 
 

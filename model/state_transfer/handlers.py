@@ -1,8 +1,8 @@
 """STATE TRANSFER: the twin of `spec/StateTransfer.tla`, one function per handler of a member.
 
-The law of this file: a handler sees one member's local state and one input. Its guard comes first,
-named in the spec's words; then what the spec's action does to this member. Messages, and what is
-handed to the application, are outputs. Rules S1 to S6 are at the head of the spec.
+The law of this file: a handler sees one member's local state and one input. Its guard comes first
+in the spec's words, followed by the effect of the spec's action on this member. Messages and calls
+of the application are outputs. Rules S1 to S6 are at the head of the spec.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ __all__ = ["HANDLERS", "INPUTS", "Local", "Rules", "Serving"]
 class Rules:
     """The repairs that are switched on, and the window; the names are the spec's constants.
 
-    AppliedFirst is a rule for whoever calls the application, not for a member's handlers.
+    AppliedFirst is a rule for the caller of the application, not for a member's handlers.
     """
 
     check_cut: bool = True
@@ -76,7 +76,7 @@ class Rules:
 
 @state
 class Serving(NamedTuple):
-    """A state that is being sent: its number, the next chunk, and how far credit goes."""
+    """A state that is being sent: its number, the next chunk, and how far the credit reaches."""
 
     transfer: int
     next: int
@@ -85,9 +85,9 @@ class Serving(NamedTuple):
 
 @state
 class Local(NamedTuple):
-    """What one member knows: its parts as a requester, as a provider, and as the leader.
+    """A member's local state: its parts as a requester, as a provider, and as the leader.
 
-    `members` are those who lead and who have the state, in order of rank. `serving` is sorted.
+    `members` are those who lead and have the state, in order of rank. `serving` is sorted.
     """
 
     address: Address
@@ -150,7 +150,7 @@ def receive_go(rules: Rules, me: Local, event: ReceiveGo) -> Answer:
 
 
 def receive_chunk(rules: Rules, me: Local, event: ReceiveChunk) -> Answer:
-    """The next part of the state."""
+    """CHUNK: the next part of the state arrives."""
     mine = (event.sender, event.transfer) == (me.provider, me.attempt)
     if me.phase != "fetching" or (rules.transfer_ids and not mine):
         return Accepted(me)
@@ -195,14 +195,14 @@ def take(rules: Rules, me: Local, _event: Take) -> Answer:
 
 
 def receive_refuse(rules: Rules, me: Local, event: ReceiveRefuse) -> Answer:
-    """The provider cannot."""
+    """REFUSE: the provider cannot give the state."""
     if me.phase != "fetching" or tuple(event) != (me.provider, me.attempt):
         return Accepted(me)
     return Accepted(*_tried(rules, me))
 
 
 def time_out(rules: Rules, me: Local, _event: TimeOut) -> Answer:
-    """The provider says nothing for too long."""
+    """The provider has been silent for too long."""
     refused = refusal(
         (me.phase == "fetching", 'requester[n].phase = "fetching"', {"phase": me.phase})
     )
@@ -210,7 +210,7 @@ def time_out(rules: Rules, me: Local, _event: TimeOut) -> Answer:
 
 
 def state_set(_rules: Rules, me: Local, event: StateSet) -> Answer:
-    """The application has set what it was handed (S3), or has failed to."""
+    """The application has set the state that it was handed (S3), or has failed to."""
     refused = refusal(
         (
             me.phase == "setting" or (me.phase == "fetching" and not event.ok),
@@ -299,7 +299,7 @@ def receive_credit(_rules: Rules, me: Local, event: ReceiveCredit) -> Answer:
 
 
 def receive_cancel(_rules: Rules, me: Local, event: ReceiveCancel) -> Answer:
-    """CANCEL: the requester wants no more."""
+    """CANCEL: the requester wants no more chunks."""
     serving = dict(me.serving)
     mine = serving.get(event.sender)
     if mine is None or mine.transfer != event.transfer:
@@ -312,14 +312,14 @@ def receive_cancel(_rules: Rules, me: Local, event: ReceiveCancel) -> Answer:
 
 
 def receive_ask(_rules: Rules, me: Local, event: ReceiveAsk) -> Answer:
-    """ASK, or JOIN: it gets its turn."""
+    """ASK, or JOIN: the requester gets its turn."""
     if event.sender in me.suspects or event.sender in me.waiting or event.sender in me.queue:
         return Accepted(me)
     return Accepted(me._replace(queue=(*me.queue, event.sender)))
 
 
 def begin(_rules: Rules, me: Local, event: Begin) -> Answer:
-    """The group is flushed (S1): those who asked may fetch the state."""
+    """The group is flushed (S1): those that asked may fetch the state."""
     refused = refusal(
         (bool(me.queue), "queue[n] # <<>>", {"queue": me.queue}),
         (not me.waiting, "waiting[n] = {}", {"waiting": me.waiting}),
@@ -332,7 +332,7 @@ def begin(_rules: Rules, me: Local, event: Begin) -> Answer:
 
 
 def receive_done(_rules: Rules, me: Local, event: ReceiveDone) -> Answer:
-    """DONE: a requester is not waited for any more."""
+    """DONE: the leader no longer waits for that requester."""
     if event.sender not in me.waiting:
         return Accepted(me)
     return Accepted(*_no_more(me, event.sender))
@@ -362,13 +362,13 @@ def suspect(rules: Rules, me: Local, event: Suspect) -> Answer:
 
 
 def deliver(rules: Rules, me: Local, _event: Deliver) -> Answer:
-    """The group's next message; a requester takes none before its state is set."""
+    """Deliver the group's next message; a requester delivers none before its state is set."""
     refused = refusal((not holding(rules, me), "~Holding(n)", {"phase": me.phase}))
     return refused or Accepted(me)
 
 
 def crash(me: Local) -> Local:
-    """The process ends; whom it knew to be gone is kept, for the spec's sake."""
+    """The process crashes; whom it knew to be gone is kept, for the sake of the spec."""
     return Local(me.address, me.members, me.suspects)
 
 

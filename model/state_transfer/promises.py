@@ -1,4 +1,4 @@
-"""What state transfer promises: the twin of the invariants at the end of `spec/StateTransfer.tla`.
+"""The promises of state transfer: the twin of the invariants of `spec/StateTransfer.tla`.
 
 Each is a predicate on a state of the whole system.
 """
@@ -39,7 +39,7 @@ def same_cut(constants: Constants, state: State) -> bool:
 
 
 def bounded(constants: Constants, state: State) -> bool:
-    """No more chunks wait, under way or for the application, than the window allows."""
+    """The chunks under way and waiting for the application are at most as many as the window."""
     for i, me in enumerate(state.locals):
         if me.phase != "fetching":
             continue
@@ -55,7 +55,7 @@ def bounded(constants: Constants, state: State) -> bool:
 
 
 def type_ok(constants: Constants, state: State) -> bool:
-    """Every variable has a value of its kind, and what hangs together does."""
+    """Every variable has a value of its kind, and related variables fit together."""
     gone = {Address(n, 0) for n, up in zip(constants.nodes, state.up, strict=True) if not up}
     nodes = {Address(n, 0) for n in constants.nodes}
     return state.flush in ("open", "closed") and all(

@@ -1,4 +1,4 @@
-"""The state of a whole system of state transfer, and how it reads in the variables of the spec.
+"""The state of a whole system of state transfer, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/StateTransfer.tla` and the CONSTANTS of `MCStateTransfer.tla`.
 """
@@ -43,9 +43,9 @@ class Constants:
 
 
 class Part(NamedTuple):
-    """What a chunk's bytes say: who wrote them, which part it is, how many messages are in it.
+    """The meaning of a chunk's bytes: their writer, the part's number, the messages in it.
 
-    Nobody wrote what was damaged.
+    A damaged chunk has no writer.
     """
 
     by: str | None
@@ -54,14 +54,14 @@ class Part(NamedTuple):
 
 
 class Post(NamedTuple):
-    """A message under way: its kind, and its fields in the order of the output's."""
+    """A message under way: its kind, and its fields in the order of the output's fields."""
 
     kind: str
     fields: tuple[Any, ...]
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     up: tuple[bool, ...]

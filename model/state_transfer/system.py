@@ -1,4 +1,4 @@
-"""The whole system of state transfer: the members of `state_transfer.py`, composed.
+"""The whole system of state transfer: the members of `handlers.py`, composed.
 
 The twin of `Next` in `spec/StateTransfer.tla` and of the bounds in `spec/MCStateTransfer.tla`:
 UNICAST, the applications, the group's messages and FLUSH, and how often the environment may act.
@@ -23,7 +23,7 @@ from .state import Constants, Part, Post, State, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> StateTransferSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return StateTransferSystem(constants_of(values))
 
 
@@ -44,7 +44,7 @@ class StateTransferSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return self._invariants
 
     def variables(self, state: State) -> dict[str, Value]:
@@ -56,7 +56,7 @@ class StateTransferSystem(Composed[State, Local]):
         return state.locals[self.index[node]]
 
     def initial(self) -> Iterator[State]:
-        """The founders are members; nobody has asked for anything."""
+        """Yield the state in which the founders are members and nobody has asked for anything."""
         c = self.constants
         members = tuple(a for a in self.addresses if a.node in c.founders)
         zero, empty = tuple(0 for _ in c.nodes), tuple(() for _ in c.nodes)
@@ -77,7 +77,7 @@ class StateTransferSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in about the order of `MCNext`."""
+        """Yield every enabled action, roughly in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             if state.up[i]:
                 yield from self._member_moves(state, i, name)
@@ -171,7 +171,7 @@ class StateTransferSystem(Composed[State, Local]):
     def carried(
         self, state: State, node: str, local: Local, outputs: tuple[Any, ...]
     ) -> State | None:
-        """The member has changed; its messages are under way, its application has its chunks."""
+        """Return the state with the member's new local state and its outputs carried out."""
         i = self.index[node]
         net, chunks = state.net, state.chunks
         for output in outputs:

@@ -1,5 +1,7 @@
-"""What a process of UNICAST takes in and puts out: the inputs, named as the spec's actions, and the
-outputs: datagrams, and what is passed up."""
+"""The inputs and outputs of a process of UNICAST.
+
+Inputs are named as the spec's actions; outputs are datagrams and deliveries.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,10 @@ from typing import NamedTuple, TypeAlias
 from raincheck.model.machine.runs import Address
 
 Content: TypeAlias = tuple[int, int, int, int]
-"""A message: the sender's life, the receiver's life, the connection, the number in it. Nobody
-reads it; it says what should become of the message."""
+"""A message: the sender's life, the receiver's life, the connection, the number in it.
+
+No handler reads it; it states where the message belongs.
+"""
 
 # ---------------------------------------------------------------------- inputs
 
@@ -37,7 +41,7 @@ class Consume(NamedTuple):
 
 
 class Acknowledge(NamedTuple):
-    """The acknowledgement that is owed leaves."""
+    """The process sends an acknowledgement that it owes."""
 
     source: Address
 
@@ -59,13 +63,13 @@ class Retransmit(NamedTuple):
 
 
 class Forget(NamedTuple):
-    """The membership says that a process is gone."""
+    """The membership reports that a process is gone."""
 
     peer: Address
 
 
 class Crash(NamedTuple):
-    """The process ends without a word."""
+    """The process crashes."""
 
 
 class Restart(NamedTuple):
@@ -85,7 +89,11 @@ class Message(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """All up to `arrived` is there, up to `consumed` it was passed up; `missing` is not there."""
+    """An acknowledgement.
+
+    All messages up to `arrived` have arrived and those up to `consumed` were passed up; those in
+    `missing` have not arrived.
+    """
 
     to: Address
     connection: int

@@ -1,9 +1,10 @@
-"""UNICAST as a real process has it: what `spec/Unicast.tla` leaves out and its traces show.
+"""UNICAST as real processes run it: the parts that `spec/Unicast.tla` omits and traces show.
 
-A lane of a peer is a peer here, named "b#1": three connections that share nothing but the counter
-of ids. The rest are the handlers of `model/unicast/handlers.py`, each bounded by what the class
-adds: a window in bytes, so many gaps in an acknowledgement, and that what was sent again a moment
-ago is not sent again on account of a gap. Each of these only holds back what the spec would send.
+A lane of a peer is a peer of its own here, named "b#1": three connections that share only the
+counter of ids. All other handlers are those of `model/unicast/handlers.py`, restricted by the
+class: by a window in bytes, by a bound on the gaps in an acknowledgement, and by not sending again,
+because of a gap, a message that was sent again a moment ago. Each only holds back messages that the
+spec would send.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from .local import Local, Receiver, Sender
 from .local import Rules as SpecRules
 
 LANE = "#"
-"""Between a peer's name and the number of a lane."""
+"""The separator of a peer's name and the number of a lane."""
 _LENGTH = 2
-"""In a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
+"""The length of a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rules(SpecRules):
-    """The spec's, and the bounds of the class."""
+    """The rules of the spec, and the bounds of the class."""
 
     window_bytes: int = 2 << 20
     gaps: int = 32
@@ -49,7 +50,7 @@ class Rules(SpecRules):
 
 
 class ReceiveAck(NamedTuple):
-    """An acknowledgement arrives; of what it misses, `lately` was sent again a moment ago."""
+    """An acknowledgement arrives; of its missing messages, `lately` were recently sent again."""
 
     sender: Address
     connection: int
@@ -60,11 +61,11 @@ class ReceiveAck(NamedTuple):
 
 
 class Renew(NamedTuple):
-    """JOIN_RSP: connections from here begin anew, what is under way on the old ones is void."""
+    """JOIN_RSP arrives: connections begin anew, and messages on the old ones are void."""
 
 
 def end_of(who: Address) -> Address:
-    """Return whose end it is, without the lane."""
+    """Return the process that the end belongs to, without the lane."""
     return Address(who.node.partition(LANE)[0], who.incarnation)
 
 
@@ -86,7 +87,7 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
 
 
 def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
-    """As the spec has it, with so many gaps at most (U3)."""
+    """Acknowledge as in the spec, with a bounded number of gaps (U3)."""
     answer = model.acknowledge(rules, me, event)
     if not isinstance(answer, Accepted):
         return answer
@@ -99,12 +100,12 @@ def acknowledge(rules: Rules, me: Local, event: on.Acknowledge) -> Answer:
 
 
 def renew(_rules: Rules, me: Local, _event: Renew) -> Answer:
-    """The half of `Forget` that is the sender's: ids go on, so that later ones are newer."""
+    """Do the sender's half of `Forget`: ids go on, so that later connections are newer."""
     return Accepted(me._replace(senders=()))
 
 
 def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
-    """Return what is missing in the first so many gaps."""
+    """Return the missing seqnos of the first `most` gaps."""
     gaps, before = 0, 0
     for k in missing:
         gaps += k != before + 1 or before == 0
@@ -115,9 +116,9 @@ def first_gaps(missing: tuple[int, ...], most: int) -> Iterator[int]:
 
 
 def parts(before: Local, after: Local) -> dict[str, Any]:
-    """Return what changed, as a trace has it: of each connection's end that changed, its numbers.
+    """Return the changes as a trace has them: the numbers of each end of a connection that changed.
 
-    What is kept is counted; what it is shows when it is sent again, passed up, or named missing.
+    Kept messages are only counted; they show when they are sent again, passed up, or missing.
     """
     found: dict[str, Any] = {}
     if after.connections != before.connections:

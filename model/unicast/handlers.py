@@ -1,9 +1,9 @@
 """UNICAST: the twin of `spec/Unicast.tla`, one function per handler of a process.
 
-The law of this file: a handler sees one process's local state and one input. Its guard comes
-first, named in the spec's words; then what the spec's action does to this process. Datagrams and
-what is passed up are outputs: the network (`unicast_system.py`) decides what becomes of them.
-Rules U1 to U9 are at the head of the spec.
+The law of this file: a handler sees one process's local state and one input. Its guard comes first
+in the spec's words, followed by the effect of the spec's action on this process. Datagrams and
+deliveries are outputs: the network (`system.py`) decides what becomes of them. Rules U1 to U9 are
+at the head of the spec.
 """
 
 from __future__ import annotations
@@ -60,12 +60,12 @@ __all__ = [
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
-# Apart from the other conjuncts' texts: no input of a process makes these false.
+# Apart from the texts of other conjuncts, because no input of a process makes these false.
 _TIMER, _DOWN = "Timer", "~up[n]"
 
 
 def _pushed(rules: Rules, sender: Sender) -> Sender:
-    """The sender once all that the window allows is out (U6)."""
+    """Return the sender once all messages that the window allows are out (U6)."""
     if sender.out >= sender.seqno:
         return sender
     out = min(sender.seqno, rules.limit(sender))
@@ -165,7 +165,7 @@ def consume(_rules: Rules, me: Local, event: Consume) -> Answer:
 
 
 def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
-    """The acknowledgement that is owed leaves (U3, U6)."""
+    """Send an acknowledgement that is owed (U3, U6)."""
     receiver = found(me.receivers, event.source)
     enabled = me.up and receiver is not None and receiver.owed
     refused = (
@@ -187,8 +187,10 @@ def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
 
 
 def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
-    """An acknowledgement arrives: what has arrived need not be kept, what is missing leaves
-    again, and the window may open (U3, U6)."""
+    """An acknowledgement arrives (U3, U6).
+
+    Arrived messages need not be kept, missing ones are sent again, and the window may open.
+    """
     refused = None if me.up else refusal(_up(me))
     if refused:
         return refused
@@ -208,8 +210,10 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
 
 
 def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
-    """The timer: the oldest message not acknowledged leaves again, as a probe if it is still
-    behind the window (U4, U7)."""
+    """The timer: send the oldest unacknowledged message again (U4, U7).
+
+    It is a probe if it is still behind the window.
+    """
     sender = found(me.senders, event.to)
     refused = refusal(
         (rules.timer, _TIMER, {}),
@@ -235,7 +239,7 @@ def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:
 
 
 def forget(rules: Rules, me: Local, event: Forget) -> Answer:
-    """The membership says that a process is gone (U9)."""
+    """The membership reports that a process is gone (U9)."""
     receiver = found(me.receivers, event.peer)
     known = receiver is not None or found(me.senders, event.peer) is not None
     refused = refusal(
@@ -261,7 +265,7 @@ def forget(rules: Rules, me: Local, event: Forget) -> Answer:
 
 
 def crash(_rules: Rules, me: Local, _event: Crash) -> Answer:
-    """The process ends without a word."""
+    """The process crashes."""
     return refusal(_up(me)) or Accepted(Local(me.node, up=False, incarnation=me.incarnation))
 
 

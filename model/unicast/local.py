@@ -1,4 +1,4 @@
-"""What one process of UNICAST knows, and the rules by which it goes."""
+"""The local state of a process of UNICAST, and its rules."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Rules:
 
 @state
 class Sender(NamedTuple):
-    """The sending end of a connection: `sent` has the messages acked + 1 .. seqno."""
+    """The sending end of a connection: `sent` holds the messages acked + 1 .. seqno."""
 
     connection: int
     seqno: int = 0
@@ -52,7 +52,7 @@ class Sender(NamedTuple):
 
 @state
 class Receiver(NamedTuple):
-    """The receiving end: `buffer` has what has come and is not consumed, by seqno."""
+    """The receiving end: `buffer` holds the messages that are not consumed yet, by seqno."""
 
     connection: int
     arrived: int = 0
@@ -63,7 +63,7 @@ class Receiver(NamedTuple):
 
 @state
 class Local(NamedTuple):
-    """What one process knows; per peer's address in the order of addresses."""
+    """The local state of a process; tables are by peer, in the order of addresses."""
 
     node: str
     up: bool = True
@@ -96,7 +96,7 @@ def found(table: tuple[tuple[Address, T], ...], key: Address) -> T | None:
 def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
-    """Return the table with that entry, in the place of the old one if there was one."""
+    """Return the table with that entry, in place of the old one if there was one."""
     for place, (known, _) in enumerate(table):
         if known == key:
             return (*table[:place], (key, value), *table[place + 1 :])
@@ -111,12 +111,12 @@ def without_entry(
 
 
 def sender_to(me: Local, to: Address) -> Sender:
-    """Return the sending end to that address; one that begins where there is none."""
+    """Return the sending end to that address; a new one if there is none."""
     return found(me.senders, to) or Sender(me.connections + 1)
 
 
 def wire(rules: Rules, connection: int) -> int:
-    """Return what a datagram says of its connection."""
+    """Return the connection's number as a datagram carries it."""
     return 1 if rules.connection_ids == "none" else connection
 
 
@@ -127,7 +127,7 @@ def highest(receiver: Receiver) -> int:
 
 
 def missing(receiver: Receiver) -> tuple[int, ...]:
-    """Return what is missing below the highest seqno seen (U3)."""
+    """Return the seqnos missing below the highest one seen (U3)."""
     above = range(receiver.arrived + 1, highest(receiver) + 1)
     if not above:
         return ()

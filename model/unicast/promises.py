@@ -1,4 +1,4 @@
-"""What UNICAST promises: the twins of the invariants in `spec/Unicast.tla`, in its order."""
+"""The promises of UNICAST: the twins of the invariants in `spec/Unicast.tla`, in its order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _heard(state: State, place: int) -> dict[Address, list[Content]]:
-    """What a process has consumed, in order, of each that calls itself by that address."""
+    """Return, per address, what a process has consumed, in order, of all that used that address."""
     heard: dict[Address, list[Content]] = {}
     for source, content in state.delivered[place]:
         heard.setdefault(source, []).append(content)
@@ -24,7 +24,7 @@ def _heard(state: State, place: int) -> dict[Address, list[Content]]:
 
 
 def reliable_fifo_unicast(state: State) -> bool:
-    """What is consumed of a connection is a prefix of what was sent on it."""
+    """The messages consumed of a connection are a prefix of those sent on it."""
     for place in range(len(state.locals)):
         for heard in _heard(state, place).values():
             counts: dict[tuple[int, int, int], int] = {}
@@ -37,7 +37,7 @@ def reliable_fifo_unicast(state: State) -> bool:
 
 
 def nothing_stale(state: State) -> bool:
-    """Nothing sent to a former life is consumed, and of an address nothing older after newer."""
+    """Nothing sent to a former life is consumed; of an address, nothing older follows newer."""
     for place, me in enumerate(state.locals):
         for heard in _heard(state, place).values():
             talks = [(life, connection) for life, _, connection, _ in heard]
@@ -47,7 +47,7 @@ def nothing_stale(state: State) -> bool:
 
 
 def lives_in_order(state: State) -> bool:
-    """Not promised: nothing of a former life after something of a later one."""
+    """Not promised: no message of a former life follows one of a later life."""
     for delivered in state.delivered:
         lives: dict[str, int] = {}
         for source, (life, *_) in delivered:
@@ -74,7 +74,7 @@ def window_kept(rules: Rules, state: State) -> bool:
 
 
 def kept_until_arrived(rules: Rules, state: State) -> bool:
-    """What a sender no longer keeps has arrived, unless the receiver has closed the connection."""
+    """Messages that a sender no longer keeps have arrived, unless the receiver has closed."""
     running = {address(rules, me): me for me in state.locals if me.up}
     return all(
         _has_arrived(running[to], address(rules, me), sender)

@@ -1,4 +1,4 @@
-"""The state of a whole UNICAST system, and how it reads in the variables of the spec.
+"""The state of a whole UNICAST system, and its translation into the spec's variables.
 
 The twin of the VARIABLES of `spec/Unicast.tla` and the CONSTANTS of `spec/MCUnicast.tla`.
 """
@@ -19,7 +19,7 @@ from .events import Ack, Content, Message
 from .handlers import Local, Receiver, Rules, Sender
 
 Datagram: TypeAlias = tuple[Address, Message | Ack]
-"""What is under way: its source, and the rest."""
+"""A datagram under way: its source, and its contents."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Constants:
 
 
 class State(NamedTuple):
-    """Everything; nodes by their index in `Constants.nodes`."""
+    """The global state; nodes stand at their index in `Constants.nodes`."""
 
     locals: tuple[Local, ...]
     said: tuple[int, ...]

@@ -1,7 +1,7 @@
-"""A whole UNICAST system: the processes of `unicast.py`, and a network of datagrams between them.
+"""A whole UNICAST system: the processes of `handlers.py`, and a network of datagrams between them.
 
-The twin of `Next` in `spec/Unicast.tla` and of the bounds in `spec/MCUnicast.tla`. Steps carry
-the names of the spec's actions.
+The twin of `Next` in `spec/Unicast.tla` and of the bounds in `spec/MCUnicast.tla`. Steps carry the
+names of the spec's actions.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .state import Constants, Datagram, State, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> UnicastSystem:
-    """Return the bounded system that a case's constants describe; raise ValueError if none."""
+    """Return the bounded system that a case describes; raise ValueError if a constant is wrong."""
     return UnicastSystem(constants_of(values))
 
 
@@ -56,11 +56,11 @@ class UnicastSystem(Composed[State, Local]):
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
-        """The spec's invariants, by name."""
+        """Return the spec's invariants, by name."""
         return self._invariants
 
     def initial(self) -> Iterator[State]:
-        """All processes run and know nothing."""
+        """Yield the state in which all processes run and know nothing."""
         empty: Link[Datagram] = empty_link(self.constants.may_reorder)
         yield State(
             tuple(Local(n) for n in self.nodes),
@@ -76,7 +76,7 @@ class UnicastSystem(Composed[State, Local]):
     # ------------------------------------------------------------------ steps
 
     def moves(self, state: State) -> Iterator[Move[State]]:
-        """Every enabled action, in the order of `MCNext`."""
+        """Yield every enabled action, in the order of `MCNext`."""
         for i, name in enumerate(self.nodes):
             for j, peer in enumerate(self.nodes):
                 yield from self._send(state, i, j)
@@ -149,7 +149,7 @@ class UnicastSystem(Composed[State, Local]):
                     yield Move("Lose", args, state._replace(link=left))
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
-        """The state once the process has changed and the network has taken its outputs."""
+        """Return the state with the process's new local state and its outputs in the network."""
         i = self.index[node]
         state = state._replace(locals=with_(state.locals, i, local))
         for output in outputs:
@@ -167,7 +167,7 @@ class UnicastSystem(Composed[State, Local]):
         return node.address(self.rules, me)
 
     def _reaches(self, state: State, to: Address) -> bool:
-        """Whether a process of that address may ever take what is sent to it."""
+        """Tell whether a process of that address may ever take a message to it."""
         peer = state.locals[self.index[to.node]]
         return not self.rules.incarnations or (peer.up and node.address(self.rules, peer) == to)
 
@@ -178,5 +178,5 @@ class UnicastSystem(Composed[State, Local]):
 
 @lru_cache(maxsize=100_000)
 def _ordered(link: Link[Datagram]) -> tuple[Datagram, ...]:
-    """The datagrams of a link, always in the same order."""
+    """Return the datagrams of a link, always in the same order."""
     return tuple(sorted(link, key=repr))

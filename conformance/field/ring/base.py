@@ -1,4 +1,4 @@
-"""What a run of a token ring consists of: its processes, whom to ask, how long to wait."""
+"""The parts of a run of a token ring: its processes, its contacts, its deadlines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .record import TIMES, RingRecord, RingSettings, collect
 from .status import Status
 
 SHORT = 4.0
-"""Seconds that anything may take that nobody promises: as written."""
+"""Seconds for anything that is not promised, in runs as written."""
 Told = Callable[[float, str], None]
 
 
@@ -40,7 +40,7 @@ class RingBase(Run[RingRecord, RingMember]):
         watch: Callable[[Status], None] = lambda _: None,
         told: Told = lambda _at, _text: None,
     ) -> None:
-        """`watch` is shown how the members are, `told` what is done to them."""
+        """`watch` receives the members' statuses, `told` the harness's acts."""
         plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
         super().__init__(RingRecord(f"ring-{seed}", seed, plan), folder, "traces")
         self.settings = settings
@@ -59,24 +59,24 @@ class RingBase(Run[RingRecord, RingMember]):
         options |= {"life": self.members.lives(name), "state": self._state(name, incarnation)}
         options |= {"began": self._began, "resource": self._place}
         member = await self.members.start(name, options | how, incarnation)
-        # Nobody waits with the load for one who comes later.
+        # The load does not wait for a member that comes later.
         if self._load_began:
             member.tell("load")
         return member
 
     def _state(self, name: str, incarnation: int) -> Path:
-        """Where a life keeps its state."""
+        """Return the folder where a life keeps its state."""
         return self.home / f"{name}.{incarnation}.state"
 
     @staticmethod
     def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:
-        """The options that all members of a run have in common."""
+        """Return the common options of all members of a run."""
         most = settings.members + STORM * len(record.plan.faults)
         damage = record.plan.damage
         return {
             "nodes": ",".join(name_of(number) for number in range(most)),
             "run": record.run,
-            "ring": f"raincheck-{record.seed}-{os.getpid()}",  # runs side by side must not meet
+            "ring": f"raincheck-{record.seed}-{os.getpid()}",  # concurrent runs must not meet
             "traces": folder / "traces",
             "size": settings.size,
             "rate": settings.rate,
@@ -87,16 +87,16 @@ class RingBase(Run[RingRecord, RingMember]):
 
     @property
     def _one_name(self) -> bool:
-        """Whether a life that has lost its state goes by the same name, as the text has it."""
+        """Tell whether a life that has lost its state keeps its name, as in the text."""
         return self.settings.as_written or "incarnations" in self.settings.undo.split(",")
 
     def _target(self) -> RingMember | None:
-        """A member that nothing else is done to; nobody if too few would be left."""
+        """Return a member without another fault, or None if too few would be left."""
         here = [member for member in self.members.in_ring if not member.armed]
         return self._draw.choice(here) if len(here) > 1 else None
 
     def _remember(self, but: RingMember | None = None) -> None:
-        """Whom a newcomer is to ask."""
+        """Update the contacts of newcomers."""
         here = [member.bind for member in self.members.in_ring if member is not but]
         self._contacts = ",".join(here) or self._contacts
 
@@ -132,7 +132,7 @@ def _how(status: Status | None) -> str:
 
 
 def free_ports(count: int) -> list[str]:
-    """Return places where nobody listens: founders know each other's before they start."""
+    """Return free addresses: founders know each other's before they start."""
     with ExitStack() as taken:
         places = []
         for _ in range(count):

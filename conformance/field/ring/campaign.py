@@ -23,12 +23,12 @@ from raincheck.conformance.ui import Steps
 
 FEWEST, MOST = 3, 8
 LARGEST = 4096
-"""Bytes of a message: a token carries many."""
+"""The largest message in bytes: a token carries many."""
 SECONDS, RATE = 2.0, 50.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What only the ring knows."""
+    """Add the options that only the ring has."""
     ring = parser.add_argument_group(
         "raincheck run raincore",
         f"a token ring of {FEWEST} to {MOST} founders; --faults: {', '.join(KINDS)}, all, none; "
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Run the ring as often as asked, and check what it did."""
+    """Run the ring as often as requested, and check each run."""
     return RingCampaign(args, ui).run()
 
 
@@ -53,7 +53,7 @@ class RingCampaign(Campaign[RingJudged]):
         self.settings = settings_of(args)
 
     def options(self, which: list[str]) -> list[str]:
-        """The options that ask for the same again, among them those that say which runs."""
+        """Return the options that repeat the campaign, including those that select the runs."""
         args, settings = self.args, self.settings
         options = ["raincore", "--members", str(settings.members)]
         options += ["--faults", args.faults or "none", "--seconds", f"{settings.seconds:g}"]
@@ -64,7 +64,7 @@ class RingCampaign(Campaign[RingJudged]):
         return options
 
     def dry(self) -> None:
-        """Say what would be started and what would be done to it; make nothing."""
+        """Print what would be started and which faults it would meet; start nothing."""
         settings, seed, out = self.settings, self.args.seed, self.args.out
         plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
         record = RingRecord(f"ring-{seed}", seed, plan)
@@ -96,11 +96,11 @@ class RingCampaign(Campaign[RingJudged]):
                 return asyncio.run(ring.run())
 
     def progress(self) -> AbstractContextManager[Steps | None]:
-        """What shows how far it has come: nothing beside the ring itself, if that is shown."""
+        """Return the display of the progress; none if the ring itself is shown."""
         return contextlib.nullcontext() if self.args.watch else super().progress()
 
     def seen(self, judged: RingJudged) -> str:
-        """What the text lacks, and how soon that showed."""
+        """Return which promises the text broke, and how soon."""
         soonest = judged.soonest
         return "".join(
             f"; {name} violated" + (f" after {soonest[name]:.2f} s" if name in soonest else "")
@@ -108,16 +108,16 @@ class RingCampaign(Campaign[RingJudged]):
         )
 
     def results(self, runs: list[RingJudged], again: dict[int, str]) -> tuple[Result, ...]:
-        """One result for each run, and one for each property over all runs."""
+        """Return one result for each run, and one for each property over all runs."""
         return ring_results(runs, again)
 
     def asked(self) -> dict[str, object]:
-        """The settings of all runs, and the ring's times."""
+        """Return the settings of all runs, and the ring's times."""
         return {"ring": self.settings, "times": TIMES}
 
 
 def settings_of(args: argparse.Namespace) -> RingSettings:
-    """Check the arguments and put them together."""
+    """Return the settings; raise UsageError if an argument is wrong."""
     members = FEWEST if args.members is None else args.members
     if not FEWEST <= members <= MOST:
         raise UsageError(f"--members is {members}: a ring has from {FEWEST} to {MOST} founders.")

@@ -1,7 +1,7 @@
-"""What traces and writes of a ring's runs say about it: as implemented, or as written.
+"""The findings in the traces and writes of a ring's runs, as implemented or as written.
 
-As implemented everything has to hold. As written nobody promises it: what is violated then is what
-the protocol lacks, counted, with how soon it came; only the traces have to be those of the text.
+As implemented, everything has to hold. As written, nobody promises it: violations are then the
+flaws of the protocol, counted, with how soon they came; only the traces must be those of the text.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .fence import judged as judged_writes
 from .record import PROTOCOL, RingRecord
 
 TRACE = "Trace"
-"""Each member's events are what the model does, and what arrived was sent."""
+"""Each member's events follow the model, and every message that arrived was sent."""
 FENCED = "Fenced"
-"""The resource has accepted no smaller fence after a greater one, and refused nobody else."""
+"""The resource accepted no smaller fence after a greater one, and refused no other write."""
 AGREEMENT = "Agreement"
-"""After the last fault all who run agree on one list, theirs."""
+"""After the last fault all running members agree on one list, their own."""
 DELIVERED = "Delivered"
-"""In the end everybody's last message comes to everybody."""
+"""In the end the last message of every member has come to all."""
 PROMISED = (*NAMES, FENCED, AGREEMENT, DELIVERED)
 AS_WRITTEN = "the protocol as written"
 NOT_JUDGED = "not judged"
@@ -35,24 +35,24 @@ NOT_JUDGED = "not judged"
 
 @dataclass(slots=True)
 class RingJudged:
-    """A run and what was found out about it."""
+    """A run and the findings about it."""
 
     record: RingRecord
     as_written: bool = False
     verdicts: dict[str, str] = field(default_factory=dict)
-    """Per property."""
+    """The verdict on each property."""
     reasons: list[str] = field(default_factory=list)
-    """Why something does not hold, or cannot be said."""
+    """Why something does not hold or is inconclusive."""
     soonest: dict[str, float] = field(default_factory=dict)
-    """Per property that is violated, after how many seconds it was."""
+    """After how many seconds each violated property was violated."""
     witnesses: dict[str, Any] = field(default_factory=dict)
     judged: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Per promise that traces tell of, over how many members, views, messages it was judged."""
+    """Over how many members, views and messages each promise of the traces was judged."""
     events: int = 0
 
     @property
     def verdict(self) -> str:
-        """Over all that has to hold."""
+        """Return the verdict over all that has to hold."""
         owed = (TRACE,) if self.as_written else (TRACE, *PROMISED)
         found = {self.verdicts.get(name, INCONCLUSIVE) for name in owed}
         if VIOLATED in found:
@@ -63,18 +63,18 @@ class RingJudged:
 
     @property
     def violated(self) -> list[str]:
-        """The promises that were not kept."""
+        """Return the broken promises."""
         return [name for name in PROMISED if self.verdicts.get(name) == VIOLATED]
 
     def violates(self, name: str, at: float | None, witness: Any) -> None:
-        """That promise was not kept."""
+        """Note that this promise was broken."""
         add(self.verdicts, name, VIOLATED)
         self.witnesses.setdefault(name, witness)
         if at is not None:
             self.soonest[name] = min(at, self.soonest.get(name, at))
 
     def result(self, again: str) -> Result:
-        """The run as one result."""
+        """Return the run as one result."""
         record = self.record
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(record.faults().items()))
         refused = sum(not write.accepted for write in record.writes)
@@ -121,8 +121,11 @@ def judge_ring(
 
 
 def _judge_end(judged: RingJudged) -> None:
-    """Liveness can only be waited for: who waits too long can say nothing, but for what nobody
-    promises, where that is the finding."""
+    """Judge whether the run came to its end.
+
+    Liveness can only be waited for, so waiting too long is inconclusive. The exception is a
+    property that nobody promises, where it is the finding.
+    """
     record = judged.record
     for name, reached in ((AGREEMENT, record.agreed), (DELIVERED, record.heard)):
         if reached:
@@ -134,7 +137,7 @@ def _judge_end(judged: RingJudged) -> None:
 
 
 def _judge_writes(judged: RingJudged) -> None:
-    """What the resource was asked for, and what it said."""
+    """Judge the requests to the resource, and its answers."""
     writes = judged.record.writes
     add(judged.verdicts, FENCED, HOLDS if writes else INCONCLUSIVE)
     if not writes:
@@ -166,7 +169,7 @@ def _judge_traces(judged: RingJudged, folder: Path) -> None:
 
 
 def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result, ...]:
-    """One result for each run, and one for each property over all runs."""
+    """Return one result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     as_written = any(judged.as_written for judged in runs)
     for name in (TRACE, *PROMISED):
@@ -190,7 +193,7 @@ def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result,
 
 
 def _how_soon(runs: list[RingJudged], name: str) -> dict[str, object]:
-    """In which run a promise was broken first, and after how many seconds."""
+    """Return the run in which a promise was broken first, and after how many seconds."""
     broken = [judged for judged in runs if judged.verdicts.get(name) == VIOLATED]
     if not broken:
         return {}
@@ -203,7 +206,7 @@ def _how_soon(runs: list[RingJudged], name: str) -> dict[str, object]:
 
 
 def _holes(runs: list[RingJudged]) -> Result:
-    """What the campaign is for: as written the protocol does not keep its promises."""
+    """Return the result that a campaign as written is for: the protocol breaks its promises."""
     holes = [name for name in PROMISED if any(name in judged.violated for judged in runs)]
     figures: dict[str, object] = {
         "runs": len(runs),

@@ -1,4 +1,4 @@
-"""What the harness does to a ring, in words for people (`raincheck run raincore --watch`)."""
+"""The harness's acts on a ring in words (`raincheck run raincore --watch`)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -14,7 +14,7 @@ _MOMENTS: Final = {
 
 
 def deed(kind: str, who: str, facts: Mapping[str, object]) -> str:
-    """Say what was done, as `faults.jsonl` has it: "d is killed within the lock, for good"."""
+    """Return an act of `faults.jsonl` in words: "d is killed within the lock, for good"."""
     moment = _MOMENTS.get(str(facts.get("moment", "")), "")
     match kind:
         case "skipped":

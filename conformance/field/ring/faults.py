@@ -1,7 +1,7 @@
-"""What goes wrong in a run of a token ring, planned from a seed.
+"""The faults of a run of a token ring, planned from a seed.
 
-Law of this file: a plan depends on the seed and the settings alone. Whom a fault meets is known
-only when it is due, so it names a role: the holder of the token, or any member.
+The law of this file: a plan depends on the seed and the settings alone. The victim of a fault is
+known only when it is due, so the fault names a role: the holder of the token, or any member.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PROCESS = (
     "joinstorm",
     "leave",
 )
-"""Done to processes by the harness; a partition is done to all of them."""
+"""Faults of processes, caused by the harness; a partition affects all of them."""
 KINDS = (*PROCESS, *LINK)
 
 HOLDER = "holder"
@@ -29,35 +29,36 @@ MEMBER = "member"
 KEPT, LOST, NEVER = "kept", "lost", "never"
 """How a process comes back: with its state, without, or not at all."""
 MOMENTS = ("holding", "locked", "passing", "passed")
-"""When the token's holder is met: as it takes the token, within the lock, when it has passed the
-token on but the message has not left, and when it has."""
+"""The moments at which the token's holder is hit: when it takes the token, within the lock, when it
+has passed the token on but the message has not left, and when it has left.
+"""
 MOST = 4
-"""So many faults in a run, so that it is over soon; over many runs all kinds have their turn."""
+"""The most faults in a run, so that it is over soon; over many runs all kinds have their turn."""
 STORM = 3
-"""So many members at most join at once."""
+"""The most members that join at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class RingFault:
-    """One thing that the harness does."""
+    """One act of the harness."""
 
     kind: str
     at: float
-    """When: which part of the time is over, from 0 to 1."""
+    """When it is due: the part of the time that is over, from 0 to 1."""
     target: str = MEMBER
     moment: str = ""
-    """Of a holder: at which of `MOMENTS`."""
+    """For a holder: one of `MOMENTS`."""
     seconds: float = 0.0
-    """How long a pause or a partition is; how long after its end a process starts again."""
+    """How long a pause or a partition lasts; how long after its end a process starts again."""
     back: str = NEVER
     settle: bool = False
-    """Whether the ring is left in peace until it has got over it."""
+    """Whether the ring is left in peace until it has recovered."""
     count: int = 1
-    """How many join."""
+    """How many members join."""
 
     @property
     def words(self) -> str:
-        """What a dry run says of it."""
+        """Return the line of a dry run about it."""
         whom = {"partition": "the ring", "joinstorm": f"{self.count} new members"}
         moment = f" {self.moment}" if self.moment else ""
         who = whom.get(self.kind, f"the token's holder{moment}" if self.moment else "a member")
@@ -68,15 +69,15 @@ class RingFault:
 
 @dataclass(frozen=True, slots=True)
 class RingPlan:
-    """All that goes wrong in one run."""
+    """All faults of one run."""
 
     faults: tuple[RingFault, ...]
     damage: dict[str, float]
-    """The shares of datagrams that are lost, duplicated, ..."""
+    """The shares of datagrams that are lost, duplicated, and so on."""
 
 
 def parse_ring_kinds(text: str) -> tuple[str, ...]:
-    """Read `holder,loss,...`; "none" and "" are no faults, "all" is every kind."""
+    """Return the kinds in `holder,loss,...`; "none" and "" are no faults, "all" is every kind."""
     return kinds_of(text, KINDS)
 
 
@@ -85,7 +86,7 @@ def make_ring_plan(kinds: tuple[str, ...], seed: int, hungry: float) -> RingPlan
     draw = Random(f"ring {seed}")
     chosen = [kind for kind in PROCESS if kind in kinds]
     draw.shuffle(chosen)
-    # With few kinds each comes twice; with many some of them.
+    # If there are few kinds each comes twice; if many, some of them.
     wanted = (chosen * 2)[: max(2, min(MOST, len(chosen)))] if chosen else []
     drawn = [_fault(draw, kind, hungry) for kind in wanted]
     faults = tuple(

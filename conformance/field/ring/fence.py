@@ -1,8 +1,8 @@
 """A resource that only one member may change at a time, and that trusts nobody: it compares fences.
 
-Each write comes with the fence of the lock under which it is made. A smaller one than the greatest
-that has come is a late holder's, and is refused. `judged` reads the log of all writes, and does not
-trust the resource either.
+Each write carries the fence of the lock under which it is made. A fence smaller than the greatest
+seen belongs to a late holder, and the write is refused. `judged` reads the log of all writes and
+does not trust the resource either.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 Fence = tuple[int, str, int, int, int]
-"""The number of an epoch, who began it (name, incarnation), the token's number in it, and which of
-the locks of one visit it is: later ones are greater."""
+"""The number of an epoch, its claimer (name, incarnation), the token's number in it, and which of
+the locks of one visit it is: later fences are greater.
+"""
 NO_FENCE: Fence = (0, "", 0, 0, 0)
 _LINE = 1 << 12
 
 
 class Write(NamedTuple):
-    """A write that somebody tried."""
+    """An attempted write."""
 
     who: str
     fence: Fence
@@ -31,7 +32,7 @@ class Write(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Something wrong with the writes."""
+    """A finding about the writes."""
 
     promise: str
     at: float
@@ -49,13 +50,13 @@ class Resource:
         self._open: set[asyncio.StreamWriter] = set()
 
     async def start(self) -> str:
-        """Listen; return where."""
+        """Listen, and return the address."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_LINE)
         host, port = self._server.sockets[0].getsockname()
         return f"{host}:{port}"
 
     async def close(self) -> None:
-        """Accept no more."""
+        """Stop accepting connections."""
         if self._server is not None:
             self._server.close()
             for writer in self._open:
@@ -63,7 +64,7 @@ class Resource:
             await self._server.wait_closed()
 
     def write(self, who: str, fence: Fence) -> bool:
-        """Say whether the write is accepted."""
+        """Return whether the write is accepted."""
         accepted = self.accepts(fence)
         if accepted:
             self.greatest = fence
@@ -71,7 +72,7 @@ class Resource:
         return accepted
 
     def accepts(self, fence: Fence) -> bool:
-        """Whether nobody has come with a greater fence yet."""
+        """Tell whether no greater fence has been seen yet."""
         return fence >= self.greatest
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -88,7 +89,7 @@ class Resource:
 
 
 class Access:
-    """A member's way to the resource."""
+    """A member's connection to the resource."""
 
     def __init__(self, who: str, place: str) -> None:
         self._who = who
@@ -97,7 +98,7 @@ class Access:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
 
     async def write(self, fence: Fence) -> bool:
-        """Write under that fence; say whether it was accepted."""
+        """Write under that fence, and return whether it was accepted."""
         if self._streams is None:
             self._streams = await asyncio.open_connection(self._host, self._port)
         reader, writer = self._streams
@@ -106,13 +107,13 @@ class Access:
         return await reader.readline() == b"accepted\n"
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the connection."""
         if self._streams is not None:
             self._streams[1].close()
 
 
 def fence_of(value: Any) -> Fence:
-    """Read a fence from JSON; ValueError if it is none."""
+    """Return the fence that the JSON value is; raise ValueError if it is none."""
     try:
         epoch, node, incarnation, number, turn = value
     except TypeError as error:
@@ -121,10 +122,10 @@ def fence_of(value: Any) -> Fence:
 
 
 def judged(log: Iterable[Write]) -> list[Found]:
-    """What is wrong with the writes, the first of each kind.
+    """Return the findings about the writes, the first of each kind.
 
-    Fenced: none was accepted after one with a greater fence, and none was refused without one.
-    FenceUnique: no two members have come with the same number.
+    Fenced: no write was accepted after one with a greater fence, and none was refused without one.
+    FenceUnique: no two members have used the same number.
     """
     found: dict[str, Found] = {}
     greatest: Write | None = None

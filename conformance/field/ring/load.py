@@ -1,7 +1,7 @@
-"""What a member process of `raincheck run raincore` does: it multicasts, locks, delivers, tells.
+"""A member process of `raincheck run raincore`: it multicasts, locks, delivers, and reports.
 
-It is steered by lines on its standard input: "load", "calm", "part HOST:PORT ...", "arm ACT
-MOMENT", "stop", "leave", "end".
+Lines on its standard input steer it: "load", "calm", "part HOST:PORT ...", "arm ACT MOMENT",
+"stop", "leave", "end".
 """
 
 from __future__ import annotations
@@ -44,33 +44,33 @@ class Duties:
         self._armed: Armed | None = None
         self._transport: FaultyTransport | None = None
         self._ring: Ring | None = None
-        # A process that goes on with an earlier one's name must not repeat its numbers.
+        # A process that continues under an earlier one's name must not repeat its numbers.
         self._sent = args.life << 32
         self._delivered = self._locks = self._refused = self._lost = 0
         self._heard: dict[str, int] = {}
         self._loading = asyncio.Event()
         self._stopping = asyncio.Event()
         self.ending = asyncio.Event()
-        """Whether it is to end, and how: see `leaves`."""
+        """Set when it is to end; `leaves` says how."""
         self.leaves = False
         self._tasks: list[asyncio.Task[None]] = []
 
     # ------------------------------------------------------------------ before it is connected
 
     def opened(self, transport: FaultyTransport) -> FaultyTransport:
-        """Here are its sockets."""
+        """Called with the sockets when they are open."""
         self._transport = transport
         host, port = transport.endpoint
         tell("open", bind=f"{host}:{port}", pid=os.getpid())
         return transport
 
     def sends(self) -> None:
-        """Something is about to be sent."""
+        """Called when something is about to be sent."""
         if self._armed is not None:
             self._armed.sends()
 
     def made(self, node: RingNode) -> None:
-        """Here is its node, to which nothing has happened yet."""
+        """Called with the node before anything has happened to it."""
         args = self._args
         self._node = node
         self._trace = Trace(
@@ -82,23 +82,23 @@ class Duties:
             problem=lambda sentence: tell("trace_failed", sentence=sentence),
         )
         loop = asyncio.get_running_loop()
-        # Not before the driver has sent what the event at hand has to be sent.
+        # Not before the driver has sent the messages of the event at hand.
         self._armed = Armed(node.core, loop.call_soon)
         self._armed.tell = lambda: tell("struck", at=self._clock())
         loop.add_signal_handler(signal.SIGUSR1, self._answer)
 
     def _answer(self) -> None:
-        """What is this member doing, and whom does it wait for?"""
+        """Report what this member is doing, and for whom it waits."""
         assert self._node is not None
         missing = self._node.missing(asyncio.get_running_loop().time())
         tell("status", missing=[f"{whom} {what}" for whom, what in missing.items()])
 
     def start(self, duty: Coroutine[Any, Any, None]) -> None:
-        """Do this beside the rest."""
+        """Run this duty beside the others."""
         self._tasks.append(asyncio.create_task(duty))
 
     async def obey(self) -> None:
-        """Do as the harness says; it ends with it."""
+        """Follow the harness's orders until it is gone."""
         async for word, *rest in orders():
             self._do(word, rest)
 
@@ -123,7 +123,7 @@ class Duties:
                 self.ending.set()
 
     async def tells(self) -> None:
-        """Tell how it is, whenever that has changed, but not more often than can be looked at."""
+        """Report the status when it has changed, but not more often than anybody can read it."""
         before = None
         while True:
             now = self._status()
@@ -163,7 +163,7 @@ class Duties:
     # ------------------------------------------------------------------ connected
 
     async def work(self, ring: Ring) -> None:
-        """Do everything that a member does, until it is to end."""
+        """Do all duties of a member, until it is to end."""
         self._ring = ring
         for duty in (self._delivers(), self._multicasts(), self._locking()):
             self.start(duty)
@@ -173,10 +173,10 @@ class Duties:
         waiting.cancel()
         for task in done:
             if task is not waiting:
-                task.result()  # raises what went wrong in it
+                task.result()  # raises the error that ended it
 
     def close(self) -> None:
-        """Nothing more is recorded, and so nothing more must be done."""
+        """Stop acting, because nothing is recorded any more."""
         if self._transport is not None:
             self._transport.silence()
         if self._trace is not None:
@@ -201,7 +201,7 @@ class Duties:
         await self.ending.wait()
 
     async def _multicasts(self) -> None:
-        """One after the other, and one more when the load is over: that all have to hear."""
+        """Multicast one message after the other, and after the load one that all must deliver."""
         await self._loading.wait()
         rate = self._args.rate
         while rate and not self._stopping.is_set():
@@ -236,7 +236,7 @@ class Duties:
         await asyncio.Event().wait()
 
     async def _use(self, access: Access, fence: Fence) -> None:
-        """Do something that only one may do at a time; the fence is asked twice."""
+        """Write to the resource twice under that fence."""
         assert self._armed is not None
         epoch, by, number, turn = fence.key
         key: Number = (epoch, by.node, by.incarnation, number, turn)

@@ -21,34 +21,34 @@ class RingMember(Life):
     """One process of a member of the ring."""
 
     ring: Status | None = None
-    """How it is, as it said last."""
+    """Its latest status."""
     connected: bool = False
     """Whether it has been admitted into a view."""
     armed: str = ""
     """What it is to do to itself when it has the token: "kill" or "stop"."""
     struck: float = 0.0
-    """When it did, in seconds since the run began."""
+    """When it did so, in seconds since the run began."""
     heard_of: dict[str, int] = field(default_factory=dict)
-    """The last message that it delivered of each member."""
+    """The last message that it delivered from each member."""
     locks: int = 0
     refused: int = 0
-    """Writes of its own that came too late."""
+    """Its writes that came too late."""
     lost: int = 0
     """Locks lost while they were held."""
     delivered: int = 0
 
     @property
     def title(self) -> str:
-        """How statuses name it: its name, in its first life."""
+        """Return its name in statuses, which is its plain name in its first life."""
         return title_of(self.name, self.incarnation)
 
     @property
     def in_ring(self) -> bool:
-        """Whether it has been admitted, and is to stay."""
+        """Tell whether it has been admitted, and is to stay."""
         return self.running and self.connected
 
     def heard(self, event: dict[str, Any]) -> None:
-        """Take in what it tells."""
+        """Take in its report."""
         match event["event"]:
             case "ring":
                 self.ring = Status.from_json(event)
@@ -66,12 +66,12 @@ class RingMember(Life):
 
 
 def title_of(name: str, incarnation: int) -> str:
-    """A member in few letters."""
+    """Return a member's name in few letters."""
     return name if not incarnation else f"{name}.{incarnation}"
 
 
 class RingMembers(Lives[RingMember]):
-    """All processes of all members, in the order of their starts."""
+    """All processes of all members, in the order in which they were started."""
 
     module = MODULE
     kind = RingMember
@@ -82,22 +82,22 @@ class RingMembers(Lives[RingMember]):
 
     @property
     def in_ring(self) -> list[RingMember]:
-        """Those that have been admitted and are to stay."""
+        """Return those that have been admitted and are to stay."""
         return [member for member in self.all if member.in_ring]
 
     def told(self, member: RingMember, event: dict[str, Any]) -> None:
-        """Show what a member tells of itself."""
+        """Show a member's report of itself."""
         if event["event"] == "ring" and member.ring is not None:
             self._watch(member.ring)
 
     def ended(self, member: RingMember) -> None:
-        """Show that it is gone: who was killed does not say so."""
+        """Show that it is gone: a killed process does not report it."""
         if member.ring is not None:
             up = "left" if member.code == LEFT else "down"
             self._watch(member.ring._replace(up=up))
 
     def asked_for(self, member: RingMember) -> bool:
-        """Whether the member ended as it was to."""
+        """Tell whether the member ended as it was asked to."""
         if member.armed == "kill" and member.code == -signal.SIGKILL:
             member.ending = "crash"
         return member.ending == "crash" or (
@@ -106,7 +106,7 @@ class RingMembers(Lives[RingMember]):
 
 
 def settled(members: Iterable[RingMember]) -> bool:
-    """Whether these are in agreement on one list, their own, and on the same view of it."""
+    """Tell whether these agree on one list, their own, and on the same view of it."""
     statuses = [member.ring for member in members if member.in_ring]
     expected = {member.title for member in members}
     if not statuses or len(statuses) != len(expected) or None in statuses:

@@ -22,14 +22,14 @@ from .record import TIMES
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldSettings(RingSettings):
-    """A ring's member whose sockets are damaged."""
+    """A member of a ring whose sockets are damaged."""
 
     damage: Damage
     seed: int
     duties: Duties
 
     async def open_transport(self, bind: Endpoint) -> Transport:
-        """Open the socket, and stand in front of it."""
+        """Open the socket, and put the faults in front of it."""
         inner = await RingSettings.open_transport(self, bind)
         duties = self.duties
         return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.sends))
@@ -53,13 +53,13 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def repairs(text: str) -> Repairs:
-    """Undo those that are named, or all of them."""
+    """Return the repairs without the named ones, or without all."""
     names = [field for field in Repairs.__dataclass_fields__ if text == "all"]
     return Repairs(**dict.fromkeys(names or [name for name in text.split(",") if name], False))
 
 
 def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
-    """From the command line to the ring's settings."""
+    """Return the ring's settings that the command line asks for."""
     kept = args.state.exists()
     return FieldSettings(
         ring=args.ring,
@@ -90,7 +90,7 @@ async def _run(args: argparse.Namespace) -> None:
         if duties.leaves:
             await ring.leave(args.leave_timeout)
     finally:
-        # However it ends, short of being killed: nothing was handled that is not recorded.
+        # However it ends, short of being killed: nothing unrecorded was handled.
         duties.close()
 
 

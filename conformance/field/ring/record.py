@@ -1,4 +1,4 @@
-"""What a run of the ring was asked for, what happened in it, and the files that say so."""
+"""The settings of a run of the ring, its record, and their files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TIMES = RingConfig(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingSettings:
-    """What `raincheck run raincore` was asked for."""
+    """The settings of `raincheck run raincore`."""
 
     members: int = 3
     kinds: tuple[str, ...] = ()
@@ -42,20 +42,20 @@ class RingSettings:
 
 @dataclass(slots=True)
 class RingRecord(RunRecord[RingPlan, RingMember]):
-    """What happened in one run, to the ring and to the resource that its lock protects."""
+    """The record of one run, of the ring and of the resource that its lock protects."""
 
     writes: list[Write] = field(default_factory=list)
-    """What the resource was asked for."""
+    """The writes that the resource received."""
     agreed: bool = False
-    """Whether, after the last fault, all who ran agreed on their list."""
+    """Whether all running members agreed on their list after the last fault."""
     heard: bool = False
-    """Whether, at the end, everybody's last message came to everybody."""
+    """Whether the last message of every member came to all at the end."""
 
 
 def collect(record: RingRecord, folder: Path) -> None:
-    """Say who was killed, cut half-written lines of theirs, gather defects."""
+    """Record which processes were killed, cut their half-written lines, gather defects."""
     record.gather_defects()
-    # A later process may have gone on with what an earlier one left.
+    # A later process may have continued the files of an earlier one.
     last = {(member.name, member.incarnation): member.ending for member in record.lives}
     killed = [life for life, ending in last.items() if ending in ("crash", "end")]
     for node, incarnation in killed:

@@ -17,7 +17,7 @@ SETTLE = 20.0
 STRIKE = 5.0
 STOP = 15.0
 LEAVE = 15.0
-"""Seconds until each is given up."""
+"""Seconds until each wait is given up."""
 
 
 class RingRun(RingBase):
@@ -88,7 +88,7 @@ class RingRun(RingBase):
             await self._recovered(f"Agreeing after the {fault.kind}")
 
     async def _recovered(self, what: str) -> None:
-        """Wait until the ring has got over all that was done to it."""
+        """Wait until the ring has recovered from all faults."""
         await asyncio.gather(*self._later)
         await self._settled(SETTLE, what)
 
@@ -159,12 +159,12 @@ class RingRun(RingBase):
         target.ending = "leave"
         target.tell("leave")
         await self._until(lambda: target.code is not None, f"The leaving of {target.title}", LEAVE)
-        # As written nobody returns by a name that has left.
+        # As written, nobody returns under a name that has left.
         if fault.back != NEVER and not self._one_name:
             self._meanwhile(self._back(target, fault))
 
     async def _strikes(self, target: RingMember, act: str, fault: RingFault) -> bool:
-        """Have the member kill or stop itself as soon as it has the token."""
+        """Make the member kill or stop itself as soon as it has the token."""
         target.armed, target.struck = act, 0.0
         target.tell(f"arm {act} {fault.moment}")
 
@@ -175,7 +175,7 @@ class RingRun(RingBase):
             async with asyncio.timeout(STRIKE):
                 await self._until(lambda: done() or target.code is not None, "", 2 * STRIKE)
         except TimeoutError:
-            # It never had the token: so be it, but no later.
+            # It never had the token: then not later either.
             target.tell("disarm")
             self._note("skipped", target.title, fault=fault.kind)
             return False
@@ -185,7 +185,7 @@ class RingRun(RingBase):
         return done()
 
     async def _back(self, target: RingMember, fault: RingFault) -> None:
-        """Start the next process of one that has gone."""
+        """Start the next process after one that has gone."""
         await self._until(lambda: target.code is not None, f"The end of {target.title}", LEAVE)
         await asyncio.sleep(fault.seconds)
         self._note(f"back, {fault.back}", target.name)
@@ -199,7 +199,7 @@ class RingRun(RingBase):
 
 
 def _all_heard(members: list[RingMember]) -> bool:
-    """Every one of them has delivered the last message of every one."""
+    """Tell whether all of them have delivered the last message of each."""
     return all(
         member.heard_of.get(other.address, 0) >= other.sent
         for member in members

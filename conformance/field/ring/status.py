@@ -1,7 +1,7 @@
-"""How the members of a token ring are, and what is seen to happen from how they change.
+"""The statuses of a token ring's members, and the events that follow from their changes.
 
-Members send a `Status` whenever something of it changes (`field/ringwatch.py` shows them); they
-need not say anything but how they are.
+Members send a `Status` whenever it changes (`watch.py` shows them); they need not report anything
+else.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 RECENT: Final = 8
-"""So many of the last events are kept."""
+"""How many of the last events are kept."""
 _VIEWS: Final = 3
-"""So many of a member's last views are shown."""
+"""How many of a member's last views are shown."""
 
 
 class Status(NamedTuple):
-    """How a member is. `at` is in seconds since the run began."""
+    """The status of a member. `at` is in seconds since the run began."""
 
     node: str
     at: float
@@ -35,20 +35,20 @@ class Status(NamedTuple):
     messages: int = 0
     """How many messages it has delivered."""
     said: tuple[str, ...] = ()
-    """What it tells of itself that the rest does not show."""
+    """Its reports that the other fields do not show."""
 
     @property
     def number(self) -> tuple[int, str, int]:
-        """The number of the token that it has, or had last."""
+        """Return the number of the token that it has, or had last."""
         return (*self.epoch, self.seq)
 
     def as_json(self) -> dict[str, Any]:
-        """The record as a line of a member carries it."""
+        """Return the record as a line of a member carries it."""
         return self._asdict()
 
     @classmethod
     def from_json(cls, record: Mapping[str, Any]) -> Self:
-        """Read such a record; what is not of a status is left aside, ValueError if it is none."""
+        """Return the status in a record, ignoring other fields; raise ValueError if it is none."""
         try:
             known = {name: record[name] for name in cls._fields if name in record}
             n, by = known.get("epoch", (0, ""))
@@ -73,7 +73,7 @@ class Status(NamedTuple):
 
 
 def _name(value: Any) -> str:
-    """Names and words come from other processes: nothing that a terminal would obey."""
+    """Return a name from another process without characters that a terminal would obey."""
     return "".join(each if each.isprintable() else "?" for each in str(value))
 
 
@@ -82,7 +82,7 @@ def _names(values: Sequence[Any]) -> tuple[str, ...]:
 
 
 class Happening(NamedTuple):
-    """Something that happened, when, in a few words."""
+    """An event: its time, and a few words."""
 
     at: float
     text: str
@@ -92,7 +92,7 @@ class Happening(NamedTuple):
 
 
 class Story:
-    """What is known of all members, and what happened, as their statuses come in."""
+    """The state of all members and the recent events, as their statuses come in."""
 
     def __init__(self) -> None:
         self.members: dict[str, Status] = {}
@@ -103,7 +103,7 @@ class Story:
         self._told: set[tuple[object, ...]] = set()
 
     def update(self, status: Status) -> list[Happening]:
-        """Take a status; return what has happened since the member's last one."""
+        """Take a status; return the events since the member's last one."""
         before = self.members.get(status.node)
         self.members[status.node] = status
         self.now = max(self.now, status.at)
@@ -112,7 +112,7 @@ class Story:
         return [self.happened(status.at, text) for text in self._texts(before, status)]
 
     def happened(self, at: float, text: str) -> Happening:
-        """Note an event that the harness itself tells, such as a fault that it injects."""
+        """Note an event that the harness reports, such as a fault that it injects."""
         happening = Happening(at, _name(text))
         self.now = max(self.now, at)
         self.recent.append(happening)
@@ -135,7 +135,7 @@ class Story:
         return yours + [f"{node}: {text}" for text in now.said]
 
     def _token(self, was: Status, now: Status) -> list[str]:
-        """A token made anew, and members that are taken off the list or put on it: told once."""
+        """Return the token's events, each once: made anew, members taken off or put on."""
         texts = []
         regenerated = was.token_state == "starving" and (
             now.epoch > was.epoch and now.epoch[1] == now.node
@@ -167,14 +167,14 @@ class Story:
 
     @property
     def up(self) -> list[Status]:
-        """Who is up, the newest number first."""
+        """Return the members that are up, the newest number first."""
         up = [status for status in self.members.values() if status.up == "up"]
         return sorted(up, key=lambda status: (status.number, status.node), reverse=True)
 
     def rings(self) -> list[tuple[str, ...]]:
-        """The lists by which tokens go round, newest first; two of them after a partition.
+        """Return the lists by which tokens go round, newest first; two of them after a partition.
 
-        Who starves has lost its ring, so that its list counts only where everybody starves.
+        A starving member has lost its ring, so its list counts only if everybody starves.
         """
         up = self.up
         rings: list[tuple[str, ...]] = []
@@ -186,12 +186,12 @@ class Story:
         return rings
 
     def outside(self) -> list[Status]:
-        """Who is up and on none of the rings."""
+        """Return the members that are up and on none of the rings."""
         inside = {name for ring in self.rings() for name in ring}
         return sorted(status for status in self.up if status.node not in inside)
 
     def sign(self, status: Status) -> str:
-        """ "●" for who holds the token; "○" for who says so of one that has been passed on since.
+        """Return "●" for the holder of the token; "○" for one whose token has been passed on since.
 
         Statuses do not arrive in the order in which they are sent.
         """
@@ -201,7 +201,7 @@ class Story:
         return "●" if status.number == max(each.number for each in same) else "○"
 
     def summary(self) -> str:
-        """The ring as a whole, in one line."""
+        """Return the ring as a whole, in one line."""
         counts = f"locks {self.locks}, messages {self.messages}"
         if not self.up:
             return f"{self.now:.1f} s: nobody is up, {counts}"
@@ -215,28 +215,28 @@ class Story:
 
 
 def _more(now: int, before: int) -> int:
-    """How much a member's count has grown; the count of a new life begins at 0."""
+    """Return how much a member's count has grown; the count of a new life begins at 0."""
     return now - before if now >= before else now
 
 
 def epoch_text(epoch: tuple[int, str]) -> str:
-    """An epoch as people read it: "2/a", or "0"."""
+    """Return an epoch as people read it: "2/a", or "0"."""
     return f"{epoch[0]}/{epoch[1]}" if epoch[1] else str(epoch[0])
 
 
 def number_text(status: Status) -> str:
-    """A token's number: "2/a:157", the epoch left out while it is the first."""
+    """Return a token's number: "2/a:157"; the first epoch is left out."""
     return f"{epoch_text(status.epoch)}:{status.seq}" if status.epoch[1] else str(status.seq)
 
 
 def list_text(members: Sequence[str] | None) -> str:
-    """A list of members: "ABC", or with blanks where names are longer; NULL is "–"."""
+    """Return a list of members: "ABC", or with blanks if names are longer; NULL is "–"."""
     if members is None:
         return "–"
     return ("" if all(len(each) == 1 for each in members) else " ").join(members)
 
 
 def views_text(status: Status) -> str:
-    """The last views with their indices: "1 abcd · 2 – · 3 acd"."""
+    """Return the last views with their indices: "1 abcd · 2 – · 3 acd"."""
     shown = [f"{index} {list_text(members)}" for index, members in status.views[-_VIEWS:]]
     return ("… " if len(status.views) > _VIEWS else "") + " · ".join(shown)

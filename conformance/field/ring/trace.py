@@ -1,7 +1,7 @@
-"""A member's trace while it runs, written ahead: no state is kept and no datagram leaves before it.
+"""A member's trace, written ahead: no state is kept and no datagram leaves before its record.
 
-A process that comes back with its state goes on with the file of the one before. What that one
-recorded last may not have been kept, and then has had no consequence: it is cut off.
+A process that comes back with its state continues the file of the one before. The last record of
+that one may have led to a state that was not kept; then it had no consequence and is cut off.
 """
 
 from __future__ import annotations
@@ -54,18 +54,18 @@ class Trace:
         attach(core, self._recorder)
 
     def close(self) -> None:
-        """Say that no event is missing, and record no more."""
+        """Write that no event is missing, and record no more."""
         self._recorder.footer(self._core)
         detach(self._core)
         self._writer.close()
 
     def abandon(self) -> None:
-        """Let go of the file, as the end of a process does."""
+        """Close the file as the end of a process does."""
         detach(self._core)
         self._writer.close()
 
     def _go_on(self, path: Path, state: Record, at: float) -> None:
-        """Take up the file where the state was kept; the process crashed there."""
+        """Continue the file from where the state was kept; the process crashed there."""
         header, index, known = cut_to(path, state)
         common = {key: header[key] for key in ("run", "protocol", "node", "incarnation")}
         gone = {"kind": "event", **common, "action": "Crash", "args": {}, "received": None}
@@ -82,15 +82,15 @@ class Trace:
 
 
 def undone(repairs: Repairs) -> Record:
-    """The repairs that a header names: those that are not there."""
+    """Return the repairs that a header names: those that are switched off."""
     return {name: on for name, on in asdict(repairs).items() if not on}
 
 
 def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
-    """Cut the file behind the last record that led to this state, but for being down.
+    """Cut the file behind the last record that led to this state, apart from being down.
 
-    Return its header, that record's index, and the state. Where no record led there, which
-    a check of the trace will tell, nothing is cut but an unfinished line.
+    Return its header, that record's index, and the state. If no record led there, which a check of
+    the trace will report, only an unfinished line is cut.
     """
     lines = path.read_bytes().splitlines(keepends=True)
     while lines and not lines[-1].endswith(b"\n"):
@@ -116,10 +116,10 @@ def cut_to(path: Path, state: Record) -> tuple[Record, int, Record]:
 
 
 class Armed:
-    """What a process does to itself when it has the token, since nobody else could be in time."""
+    """A process's act on itself when it has the token; nobody else could be in time."""
 
     def __init__(self, core: Any, later: Callable[[Callable[[], None]], object]) -> None:
-        """`later` calls something when what is to be sent now has left."""
+        """`later` calls a function once the pending messages have left."""
         self._core = core
         self._later = later
         self.act = self.moment = ""
@@ -136,7 +136,7 @@ class Armed:
         core.handle = watched
 
     def arm(self, act: str, moment: str) -> None:
-        """From now on it is to "kill" or to "stop" itself at that moment; once."""
+        """From now on it is to "kill" or "stop" itself at that moment, once."""
         self.act, self.moment = act, moment
 
     def locked(self) -> None:
@@ -145,7 +145,7 @@ class Armed:
             self._strike()
 
     def sends(self) -> None:
-        """Something is about to be sent; the state that it depends on has been kept."""
+        """Something is about to be sent; the state on which it depends has been kept."""
         if self._passing:
             self._passing = False
             self._strike()

@@ -1,6 +1,6 @@
 """The live picture of a token ring (`raincheck run raincore --watch`).
 
-`Watch` draws the ring on a terminal, and tells what happened in plain lines elsewhere.
+`Watch` draws the ring on a terminal; elsewhere it prints the events as plain lines.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ __all__ = ["Happening", "Status", "Story", "Watch", "picture"]
 DRAW_EVERY: Final = 0.1
 """Seconds between two pictures."""
 TELL_EVERY: Final = 15.0
-"""Seconds between two lines about the ring as a whole where there is no terminal."""
+"""Seconds between two lines about the ring as a whole if there is no terminal."""
 _RINGS: Final = 3
-"""So many rings are drawn; a partition makes two."""
+"""How many rings are drawn; a partition makes two."""
 
 STYLES: Final[Mapping[str, str]] = {
     r"\(●[^)]*\)|^●|\beating\b": "bold green",
@@ -33,11 +33,11 @@ STYLES: Final[Mapping[str, str]] = {
     r"\bchaos\b|\bstarving\b": "red",
     r"\bdown\b|\bleft\b": "dim",
 }
-"""How the words of the picture are coloured."""
+"""The styles of the picture's words."""
 
 
 def picture(story: Story) -> str:
-    """The ring, a line for each member, and what happened last."""
+    """Return the picture: the ring, a line for each member, and the last events."""
     lines = [story.summary(), ""]
     for ring in story.rings()[:_RINGS]:
         lines += [*ring_lines([_place(story, name) for name in ring]), ""]
@@ -77,10 +77,10 @@ def _cells(story: Story, status: Status) -> list[str]:
 
 
 class Watch:
-    """Shows a ring while it runs: `update` it with statuses, and tell it what you do to the ring.
+    """Shows a ring while it runs: `update` it with statuses, and report the harness's acts.
 
-    On a terminal the picture is drawn again and again in one place; elsewhere what happens is told
-    in lines, and the whole now and then.
+    On a terminal the picture is redrawn in one place; elsewhere events are printed as lines, with a
+    summary now and then.
     """
 
     def __init__(self, ui: Ui, clock: Callable[[], float] = time.monotonic) -> None:
@@ -96,7 +96,7 @@ class Watch:
         return self
 
     def __exit__(self, *_problem: object) -> None:
-        """Leave the last picture, or the last summary, behind."""
+        """Leave the last picture, or the last summary, on the screen."""
         try:
             self._show(last=True)
         finally:
@@ -104,13 +104,13 @@ class Watch:
             self._stack.close()
 
     def update(self, status: Status) -> None:
-        """A member's status has come in."""
+        """Take in a member's status."""
         for happening in self.story.update(status):
             self._tell(happening)
         self._show()
 
     def told(self, at: float, text: str) -> None:
-        """The harness does something to the ring, such as a fault."""
+        """Note an act of the harness on the ring, such as a fault."""
         self._tell(self.story.happened(at, text))
         self._show()
 

@@ -18,7 +18,7 @@ from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
 
 HEAVY = ("unicast", "nakack")
-"""Layers that are traced only if asked."""
+"""Layers that are traced only on request."""
 MEMBERS, SECONDS, RATE = 3, 5.0, 2000.0
 MOST_MEMBERS = 64
 AUDIT = (
@@ -27,11 +27,11 @@ AUDIT = (
 )
 """The options of the runs that an audit makes."""
 LARGEST = 50_000
-"""Bytes of a message: it must fit into one datagram."""
+"""The largest message in bytes: it must fit into one datagram."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What only the stack knows."""
+    """Add the options that only the stack has."""
     stack = parser.add_argument_group(
         "raincheck run stack",
         f"a group of 1 to {MOST_MEMBERS} founders (default: {MEMBERS}); --faults: "
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Run the group as often as asked, and check what it did."""
+    """Run the group as often as requested, and check each run."""
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
             raise UsageError(f"{option} is for the ring: raincheck run raincore.")
@@ -53,14 +53,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 class ClusterCampaign(Campaign[Judged]):
-    """Runs of the stack of total order."""
+    """Runs of the stack."""
 
     def __init__(self, args: argparse.Namespace, ui: Ui) -> None:
         super().__init__(args, ui)
         self.settings = settings_of(args)
 
     def options(self, which: list[str]) -> list[str]:
-        """The options that ask for the same again, among them those that say which runs."""
+        """Return the options that repeat the campaign, including those that select the runs."""
         args = self.args
         options = ["--members", str(self.settings.members), "--transport", args.transport]
         options += ["--faults", args.faults or "none"]
@@ -74,7 +74,7 @@ class ClusterCampaign(Campaign[Judged]):
         return options
 
     def dry(self) -> None:
-        """Say what would be started and what would be done to it; make nothing."""
+        """Print what would be started and which faults it would meet; start nothing."""
         settings, seed = self.settings, self.args.seed
         plan = make_plan(settings.kinds, seed)
         options = ClusterRun.options_of(settings, plan, seed, self.args.out)
@@ -92,16 +92,16 @@ class ClusterCampaign(Campaign[Judged]):
         return judge(run_cluster(self.settings, seed, out), out, check=not self.args.no_check)
 
     def seen(self, judged: Judged) -> str:
-        """What is shown only, and was violated."""
+        """Return the violations that are only shown."""
         names = [name for name in judged.witnesses if name in judged.verdicts]
         return f"; seen violated: {', '.join(names)}" if names else ""
 
     def results(self, runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
-        """One result for each run, and one for each property over all runs."""
+        """Return one result for each run, and one for each property over all runs."""
         return results(runs, again)
 
     def asked(self) -> Settings:
-        """The settings of all runs."""
+        """Return the settings of all runs."""
         return self.settings
 
 
@@ -112,7 +112,7 @@ def run_cluster(settings: Settings, seed: int, folder: Path) -> Record:
 
 
 def settings_of(args: argparse.Namespace) -> Settings:
-    """Check the arguments and put them together."""
+    """Return the settings; raise UsageError if an argument is wrong."""
     rate = RATE if args.rate is None else args.rate
     members = MEMBERS if args.members is None else args.members
     if not 1 <= members <= MOST_MEMBERS:
@@ -146,6 +146,6 @@ def _layers(text: str) -> tuple[str, ...]:
 
 
 def _group(seed: int) -> str:
-    """An IP multicast group of this run's own, as far as chance allows."""
+    """Return an IP multicast group of this run's own, as far as chance allows."""
     draw = random.Random(f"group {seed}")
     return f"239.192.{draw.randrange(256)}.{draw.randrange(1, 255)}:{draw.randrange(30000, 60000)}"

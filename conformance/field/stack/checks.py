@@ -1,8 +1,8 @@
-"""What the traces and delivery logs of a cluster's run say about it.
+"""The findings in the traces and delivery logs of a cluster's run.
 
-The traces are held against the specification and its properties; the logs of what the applications
-were given are judged on their own, by what any system must keep that claims total order over
-virtually synchronous views.
+The traces are checked against the specification and its properties. The applications' logs are
+judged on their own, by the properties of any system with total order over virtually synchronous
+views.
 """
 
 from collections.abc import Iterable
@@ -22,8 +22,9 @@ from .members import Member
 from .record import Record
 
 UNIFORM = ("UniformTotalOrder", "UniformAgreement")
-"""Properties that speak of crashed members too. They need delivery that waits for stability, which
-nobody promises: they are shown, and fail no run."""
+"""Properties that cover crashed members too. They need delivery that waits for stability, which
+nobody promises: they are shown, and fail no run.
+"""
 FIRM = (
     "Trace",
     "TotalOrder",
@@ -37,40 +38,42 @@ FIRM = (
     "Logs",
     "SameCut",
 )
-"""What has to hold. Trace: each member's events and the network relation. Logs: what the delivery
-logs say by themselves. SameCut: whoever was given the state ended with what all the others have."""
+"""The properties that must hold. Trace: each member's events and the network relation. Logs: the
+findings in the delivery logs alone. SameCut: every member that was given the state ended with that
+of all others.
+"""
 NEEDS_TRACES = frozenset(
     {"Trace", "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView", "Logs"}
 )
-"""Asked only where traces and logs are checked."""
+"""Judged only if traces and logs are checked."""
 NEEDS_TWO = "SameCut"
-"""Asked only where two members came to the end."""
+"""Judged only if two members came to the end."""
 NOT_PROMISED = "not promised"
 
 
 @dataclass(slots=True)
 class Judged:
-    """A run and what was found out about it."""
+    """A run and the findings about it."""
 
     record: Record
     checked: bool = True
-    """Whether its traces are held against the model."""
+    """Whether its traces are checked against the model."""
     verdicts: dict[str, str] = field(default_factory=dict)
-    """Per property."""
+    """The verdict on each property."""
     judged: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Per property over how many members, views and messages it was judged."""
+    """Over how many members, views and messages each property was judged."""
     reasons: list[str] = field(default_factory=list)
-    """Why something does not hold, or cannot be said."""
+    """Why something does not hold or is inconclusive."""
     witnesses: dict[str, Any] = field(default_factory=dict)
-    """Against properties that are shown only."""
+    """The witnesses against properties that are only shown."""
     events: int = 0
     messages: int = 0
-    """Deliveries."""
+    """The number of deliveries."""
     views: int = 0
 
     @property
     def verdict(self) -> str:
-        """Over all that has to hold."""
+        """Return the verdict over all that has to hold."""
         owed = [name for name in FIRM if name != NEEDS_TWO or name in self.verdicts]
         if not self.checked:
             owed = [name for name in owed if name not in NEEDS_TRACES or name in self.verdicts]
@@ -81,7 +84,7 @@ class Judged:
         return INCONCLUSIVE if undecided else HOLDS
 
     def result(self, again: str) -> Result:
-        """The run as one result."""
+        """Return the run as one result."""
         record = self.record
         kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(record.faults().items()))
         figures: dict[str, object] = {
@@ -122,7 +125,7 @@ def judge(record: Record, folder: Path, check: bool = True) -> Judged:
 
 
 def _judge_states(judged: Judged) -> None:
-    """The survivors' applications have the same, whether they were there or were given it."""
+    """Judge whether the survivors' applications have the same state, given to them or not."""
     states = {m.address: m.state for m in judged.record.survivors if m.state}
     if len(set(states.values())) > 1:
         add(judged.verdicts, "SameCut", VIOLATED)
@@ -133,7 +136,7 @@ def _judge_states(judged: Judged) -> None:
 
 
 def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:
-    """Black box: total order, agreement, one view per message, nothing twice, nothing made up."""
+    """Judge the logs as a black box: order, agreement, views, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
         add(judged.verdicts, "Logs", INCONCLUSIVE)
@@ -169,21 +172,21 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
                 judged.witnesses[promise.name] = promise.witness
                 if promise.name not in UNIFORM:
                     judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
-    if "Trace" not in judged.verdicts:  # there is only what the harness has written
+    if "Trace" not in judged.verdicts:  # only the harness's own records exist
         judged.verdicts["Trace"] = INCONCLUSIVE
         judged.reasons.append("no member has written a trace")
 
 
 @dataclass(slots=True)
 class _Heard:
-    """What one member delivered of one sender."""
+    """The deliveries of one member from one sender."""
 
     first: int
     last: int
 
 
 def _judge_logs(judged: Judged, folder: Path) -> None:
-    """What the applications were given: without gaps, and all that survivors sent."""
+    """Judge the applications' deliveries: no gaps, and all messages of survivors."""
     record, problems = judged.record, list[Problem]()
     heard: dict[str, dict[str, _Heard]] = {}
     gaps: list[str] = []
@@ -206,7 +209,7 @@ def _judge_logs(judged: Judged, folder: Path) -> None:
                 known.last = number
     add(judged.verdicts, "GapFree", VIOLATED if gaps else HOLDS)
     judged.reasons += [f"GapFree is violated: {gap}" for gap in gaps[:1]]
-    # A log may lack its end if the member was killed before it had written one line.
+    # A log may lack its end if the member was killed before it had written a line.
     kept = {member.address for member in record.lives if member.ending != "crash"}
     bad = [p for p in problems if any(f".{who}.jsonl" in p.path for who in kept)]
     if bad or not judged.messages:
@@ -219,7 +222,7 @@ def _judge_logs(judged: Judged, folder: Path) -> None:
 
 
 def _lost(survivors: list[Member], heard: dict[str, dict[str, _Heard]]) -> Iterable[str]:
-    """Messages of survivors that a survivor should have delivered and has not."""
+    """Return messages of survivors that a survivor should have delivered and has not."""
     for sender in survivors:
         if not sender.sent:
             continue
@@ -236,7 +239,7 @@ def _lost(survivors: list[Member], heard: dict[str, dict[str, _Heard]]) -> Itera
 
 
 def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
-    """One result for each run, and one for each property over all runs."""
+    """Return one result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     every = [judged.verdicts for judged in runs]
     for name in FIRM:

@@ -1,7 +1,7 @@
-"""What goes wrong in a run of a real cluster, planned from a seed.
+"""The faults of a run of a real cluster, planned from a seed.
 
-Law of this file: a plan depends on the seed and the settings alone. It names targets by role
-("coordinator", "member"), since who has that role is known only when the fault is due.
+The law of this file: a plan depends on the seed and the settings alone. It names targets by role
+("coordinator", "member"), because the member in that role is known only when the fault is due.
 """
 
 from dataclasses import dataclass, replace
@@ -10,59 +10,60 @@ from random import Random
 from raincheck.conformance.errors import UsageError
 
 CHANGES = ("requester", "participant", "joiner")
-"""Who is killed during a view change, which the harness provokes: the one that leads it (and
-requests its flush), another one that takes part, or the one that wants to join."""
+"""The victims of a kill during a view change that the harness provokes: the leader (which requests
+its flush), another participant, or the joiner.
+"""
 PROCESS = ("crash", "pause", "leave", "join", *CHANGES)
-"""Done to processes by the harness."""
+"""Faults of processes, caused by the harness."""
 LINK = ("loss", "delay", "duplicate", "reorder")
-"""Done to datagrams inside each member (`impl/transport/faulty.py`)."""
+"""Faults of datagrams inside each member (`impl/transport/faulty.py`)."""
 KINDS = (*PROCESS, *LINK)
 
 COORDINATOR = "coordinator"
 MEMBER = "member"
 SUSPICION = 0.95
-"""Seconds of silence after which a view change without the silent one can begin."""
+"""Seconds of silence after which a view change without the silent member can begin."""
 LONG_PAUSE = 2.5
-"""Seconds beyond any patience: the group takes the member for dead, and goes on without it."""
+"""Seconds beyond any patience: the group suspects the member, and goes on without it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One thing that the harness does to a process."""
+    """One act of the harness on a process."""
 
     kind: str
     at: float
-    """When: which part of the load is over, from 0 to 1."""
+    """When it is due: the part of the load that is over, from 0 to 1."""
     target: str = MEMBER
-    """Whom: the coordinator, or another member."""
+    """The target: the coordinator, or another member."""
     seconds: float = 0.0
-    """How long a pause is; how long after its crash or leave a process starts again."""
+    """How long a pause lasts; how long after its crash or leave a process starts again."""
     back: bool = True
     """Whether the process comes back, in a new incarnation."""
     settle: bool = True
-    """Whether the group is left in peace until it has got over it."""
+    """Whether the group is left in peace until it has recovered."""
     provoke: str = ""
-    """What begins the view change in which somebody is killed: "join" or "crash"."""
+    """The begin of the view change in which a process is killed: "join" or "crash"."""
     after: float = 0.0
     """Seconds from there to the kill."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that goes wrong in one run."""
+    """All faults of one run."""
 
     faults: tuple[Fault, ...]
     damage: dict[str, float]
-    """The shares of datagrams that are lost, duplicated, ..."""
+    """The shares of datagrams that are lost, duplicated, and so on."""
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:
-    """Read `crash,loss,...`; "none" and "" are no faults, "all" is every kind."""
+    """Return the kinds in `crash,loss,...`; "none" and "" are no faults, "all" is every kind."""
     return kinds_of(text, KINDS)
 
 
 def kinds_of(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Read a list of kinds, in the order of those that there are."""
+    """Return a list of kinds, in the order of the known ones."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     if words == ["all"]:
         return known
@@ -116,7 +117,7 @@ def _crash(draw: Random, target: str) -> Fault:
 
 
 def _change(draw: Random, kind: str) -> Fault:
-    """A kill during a view change: at any moment from its beginning to its end."""
+    """Draw a kill during a view change, at any moment from its beginning to its end."""
     back = round(draw.choice((0.0, draw.uniform(0, 0.3), 1.5)), 3)
     settle = draw.random() < 0.6
     if kind == "joiner":

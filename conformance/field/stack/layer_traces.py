@@ -1,4 +1,4 @@
-"""How each layer of a stack is traced, beside SEQUENCER, which has a tracer of its own."""
+"""The tracing of each layer of a stack apart from SEQUENCER, which has a tracer of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def traced(
     nodes: Collection[str],
     write: Callable[[Record], None],
 ) -> tuple[Any, Recorder]:
-    """Trace a layer from now on; return what its recorder's footer asks for, and the recorder."""
+    """Trace a layer from now on; return its core, for the footer, and the recorder."""
     core, config = stack.cores[protocol], stack.config
     binding: Binding = binding_of(protocol)
     binding, real = binding.real or binding, binding.real is not None

@@ -1,6 +1,6 @@
-"""What a member process of `raincheck run` does: it sends its load, delivers, and tells.
+"""A member process of `raincheck run`: it sends its load, delivers, and reports.
 
-It is steered by lines on its standard input: "load", "stop", "leave".
+Lines on its standard input steer it: "load", "stop", "leave".
 """
 
 import argparse
@@ -29,11 +29,11 @@ class Log:
         self._position = 0
 
     def row(self, event: str, **fields: object) -> None:
-        """Append a row that is no delivery."""
+        """Append a row that is not a delivery."""
         self._write(json.dumps({"member": self._member, "event": event, **fields}) + "\n")
 
     def sends(self, view: int, first: int, count: int) -> None:
-        """Say what is about to be sent."""
+        """Record the messages that are about to be sent."""
         self._write(
             "".join(
                 f'{{"member":"{self._member}","view":{view},"message":{number},'
@@ -54,7 +54,7 @@ class Log:
         )
 
     def close(self) -> None:
-        """Say that the log is complete."""
+        """Record that the log is complete."""
         self.row("end", position=self._position)
         self._file.close()
 
@@ -80,7 +80,7 @@ class Node:
         self._leaving = asyncio.Event()
 
     async def work(self) -> None:
-        """Deliver, send, tell; return after a graceful leave."""
+        """Deliver, send, report; return after a graceful leave."""
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGTERM, self._leaving.set)
         tasks: list[asyncio.Task[None]] = []
@@ -97,7 +97,7 @@ class Node:
             self._stopped = True
             for task in ending:
                 if task.done():
-                    task.result()  # raises what went wrong in it
+                    task.result()  # raises the error that ended it
             await self._channel.leave(timeout=self._args.leave_timeout)
             await deliver
             self._log.close()

@@ -16,21 +16,21 @@ class Member(Life):
     view: int = 0
     members: tuple[str, ...] = ()
     joined_in: int = 0
-    """The first view that it had."""
+    """Its first view."""
     highest: dict[str, int] = field(default_factory=dict)
-    """The last message that it delivered of each member."""
+    """The last message that it delivered from each member."""
     state: tuple[int, ...] = ()
-    """What its application had in the end: how many messages, and their checksum."""
+    """The final state of its application: the number of messages, and their checksum."""
     transfers: int = 0
     """How often it was given a state."""
 
     @property
     def in_group(self) -> bool:
-        """Whether it has joined, and is to stay."""
+        """Tell whether it has joined, and is to stay."""
         return self.running and bool(self.bind) and self.view > 0
 
     def heard(self, event: dict[str, Any]) -> None:
-        """Take in what it tells."""
+        """Take in its report."""
         match event["event"]:
             case "view":
                 self.view, self.members = event["view"], tuple(event["members"])
@@ -45,18 +45,18 @@ class Member(Life):
 
 
 class Members(Lives[Member]):
-    """All lives of all members, in the order of their starts."""
+    """All lives of all members, in the order in which they were started."""
 
     module = MODULE
     kind = Member
 
     @property
     def in_group(self) -> list[Member]:
-        """Those that have joined and are to stay."""
+        """Return those that have joined and are to stay."""
         return [member for member in self.all if member.in_group]
 
     def asked_for(self, member: Member) -> bool:
-        """Whether the member ended as it was to; an exclusion is for the run to judge."""
+        """Tell whether the member ended as asked; the run judges an exclusion."""
         if member.code == EXCLUDED:
             member.ending = "excluded"
             return True

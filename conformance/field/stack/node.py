@@ -1,7 +1,7 @@
 """One member process of `raincheck run`: `python -m raincheck.conformance.field.stack.node --help`.
 
-Traces are written ahead: no datagram leaves before the record of the event that sent it is with the
-operating system, so a SIGKILL takes no record that anybody could miss.
+Traces are written ahead: no datagram leaves before the operating system has the record of the event
+that sent it, so a SIGKILL loses no record that anybody could miss.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from .state import Everything
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TracedConfig(ChannelConfig):
-    """A channel whose transport is damaged, and whose trace is written ahead."""
+    """A channel whose transport is damaged and whose trace is written ahead."""
 
     traces: Path
     damage: Damage = field(default_factory=Damage)
@@ -50,14 +50,14 @@ class TracedConfig(ChannelConfig):
             writer.flush()
 
     async def open_transport(self) -> Transport:
-        """Open the sockets, and stand in front of them."""
+        """Open the sockets, and put the faults in front of them."""
         inner = await ChannelConfig.open_transport(self)
         host, port = inner.endpoint
         tell("open", bind=f"{host}:{port}")
         return FaultyTransport(inner, self.damage, self.seed or 0, self._flush)
 
     async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
-        """Make a stack that is traced, its repairs undone if a test wants that."""
+        """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
         writer = TraceWriter(self.traces, self.run, address, problem=_trace_failed)
         self.writers.append(writer)
@@ -82,7 +82,7 @@ class TracedConfig(ChannelConfig):
 
 
 def _status(stack: Stack) -> None:
-    """Answer SIGUSR1: what is this member doing, and whom does it wait for?"""
+    """Answer SIGUSR1: report what this member is doing, and for whom it waits."""
     missing = {
         str(member): what
         for member, what in stack.missing(asyncio.get_running_loop().time()).items()
@@ -119,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def repairs(text: str) -> Repairs:
-    """Undo SEQUENCER's repairs that are named; joiners then take whatever comes first."""
+    """Undo the named repairs of SEQUENCER; joiners then accept any first message."""
     names = [name for name in text.split(",") if name and "." not in name]
     undone: dict[str, Any] = {name: False for name in names if name != "join_policy"}
     if "join_policy" in names:
@@ -138,7 +138,7 @@ def layers(text: str) -> LayerRepairs:
 
 
 def config(args: argparse.Namespace, everything: Everything) -> TracedConfig:
-    """From the command line, and the application's state, to the channel's settings."""
+    """Return the channel's settings, from the command line and the application's state."""
     peers = tuple(peer for peer in args.peers.split(",") if peer)
     # A founder of a multicast group waits for nobody; others must not found a second group.
     patience = args.join_timeout if peers else 0.3
@@ -173,7 +173,7 @@ async def _run(args: argparse.Namespace) -> None:
         async with Channel.connecting(settings) as channel:
             await Node(channel, args, everything).work()
     finally:
-        # However it ends, short of being killed: nothing was handled that is not recorded.
+        # However it ends, short of being killed: nothing unrecorded was handled.
         for core, recorder in settings.recorders:
             recorder.footer(core)
         for writer in settings.writers:

@@ -1,4 +1,4 @@
-"""What a run of a cluster was asked for, what happened in it, and the files that say so."""
+"""The settings of a run of a cluster, its record, and their files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,13 +11,13 @@ from .members import Member
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What `raincheck run` was asked for."""
+    """The settings of `raincheck run`."""
 
     members: int = 3
     transport: str = "udp"
     kinds: tuple[str, ...] = ()
     messages: int = 0
-    """For each life of a member; 0: as many as `seconds` allow."""
+    """Messages of each life of a member; 0: as many as `seconds` allow."""
     seconds: float = 5.0
     size: int = 100
     rate: float = 2000.0
@@ -25,19 +25,19 @@ class Settings:
     group: str = "239.192.7.7:45588"
     undo: str = ""
     trace: tuple[str, ...] = ()
-    """What is traced beside the layers that always are."""
+    """The layers that are traced beside those that always are."""
 
 
 @dataclass(slots=True)
 class Record(RunRecord[Plan, Member]):
-    """What happened in one run, and who came to its end."""
+    """The record of one run, and the members that came to its end."""
 
     survivors: list[Member] = field(default_factory=list)
-    """Who was there at the end and had delivered everything of each other."""
+    """The members at the end, which had delivered everything of each other."""
 
 
 def collect(record: Record, folder: Path) -> None:
-    """Say who was killed, cut half-written lines of theirs, gather defects."""
+    """Record which processes were killed, cut their half-written lines, gather defects."""
     record.gather_defects()
     killed = [member for member in record.lives if member.ending != "leave"]
     for member in killed:

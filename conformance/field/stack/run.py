@@ -18,9 +18,9 @@ JOIN = 20.0
 SETTLE = 30.0
 STOP = 20.0
 LEAVE = 20.0
-"""Seconds until each is given up."""
+"""Seconds until each wait is given up."""
 MOST_EXCLUDED = 10
-"""Times that a member may be taken for dead before the run is given up."""
+"""How often a member may be suspected before the run is given up."""
 
 
 class ClusterRun(Run[Record, Member]):
@@ -48,7 +48,7 @@ class ClusterRun(Run[Record, Member]):
             member.tell("load")
 
     async def _begin(self, name: str) -> Member:
-        """Start a member, which asks all to let it in; who is itself joining may be the last."""
+        """Start a member, which asks all others to admit it; one itself joining may be last."""
         here = [each for each in self.members.running if each.bind]
         here.sort(key=lambda member: not member.in_group)
         peers = ",".join(each.bind for each in here)
@@ -69,13 +69,13 @@ class ClusterRun(Run[Record, Member]):
 
     @staticmethod
     def options_of(settings: Settings, plan: Plan, seed: int, folder: Path) -> dict[str, object]:
-        """The options that all members of a run have in common."""
+        """Return the common options of all members of a run."""
         transport = settings.transport.removeprefix("udp-")
         names = [name_of(number) for number in range(settings.members + 1 + len(CHANGES))]
         return {
             "nodes": ",".join(names),
             "run": f"run-{seed}",
-            "cluster": f"raincheck-{seed}-{os.getpid()}",  # runs side by side must not meet
+            "cluster": f"raincheck-{seed}-{os.getpid()}",  # concurrent runs must not meet
             "transport": transport,
             "group": settings.group if transport == "multicast" else "",
             "traces": folder / "traces",
@@ -111,7 +111,7 @@ class ClusterRun(Run[Record, Member]):
         await self._bury()
 
     async def _go_on(self, survivors: list[Member]) -> None:
-        """Let one leave first: only who goes on from a view is asked what it delivered in it."""
+        """Let one member leave first: only those that go on from a view are judged on it."""
         *staying, last = survivors
         if len(staying) < 2:
             return
@@ -123,7 +123,7 @@ class ClusterRun(Run[Record, Member]):
         )
 
     def _all_delivered(self) -> bool:
-        """Every survivor has delivered the last message of every survivor that sent one."""
+        """Tell whether every survivor has delivered the last message of every sending survivor."""
         here = self.members.in_group
         return self._is_settled() and all(
             other.sent == 0 or member.highest.get(other.address, 0) >= other.sent
@@ -154,7 +154,7 @@ class ClusterRun(Run[Record, Member]):
             await self._settled(SETTLE, f"Settling after the {fault.kind}")
 
     async def _during(self, fault: Fault) -> None:
-        """Provoke a view change, and kill somebody who takes part in it."""
+        """Provoke a view change, and kill a process that takes part in it."""
         if fault.kind != "joiner" and len(self.members.in_group) < 3:
             self._note("skipped", "", fault=fault.kind)
             return
@@ -223,7 +223,7 @@ class ClusterRun(Run[Record, Member]):
         member.signal(signal.SIGTERM)
 
     def _target(self, role: str, among: list[Member] | None = None) -> Member | None:
-        """Who has that role now; nobody if too few would be left."""
+        """Return the member in that role, or None if too few would be left."""
         here = self.members.in_group if among is None else among
         if len(here) < 2:
             return None
@@ -237,7 +237,7 @@ class ClusterRun(Run[Record, Member]):
     # ------------------------------------------------------------------ conditions
 
     async def _loaded(self, part: float) -> None:
-        """Wait until that part of the load is over; bury who was excluded meanwhile."""
+        """Wait until that part of the load is over; replace members excluded meanwhile."""
         settings, members = self.settings, self.members
         if settings.messages:
             goal = part * settings.messages
@@ -279,7 +279,7 @@ class ClusterRun(Run[Record, Member]):
         return [member for member in gone if member.address not in buried]
 
     async def _bury(self) -> None:
-        """Who was taken for dead comes back in a new incarnation."""
+        """Bring suspected members back in a new incarnation."""
         for member in self._excluded():
             self._note("excluded", member.address, reason=member.sentence)
             if self.record.faults()["excluded"] > MOST_EXCLUDED:
@@ -290,7 +290,7 @@ class ClusterRun(Run[Record, Member]):
             if not self.record.survivors:
                 (await self._join(member.name)).tell("load")
 
-    # ------------------------------------------------------------------ what is left behind
+    # ------------------------------------------------------------------ the remains
 
     async def _gather(self) -> None:
         collect(self.record, self.folder)
@@ -305,5 +305,5 @@ class ClusterRun(Run[Record, Member]):
     def _note(self, kind: str, who: str, **facts: object) -> None:
         messages = self.settings.messages
         if messages and all(member.sent >= messages for member in self.members.in_group):
-            facts["load"] = "over"  # the plan wanted it under load
+            facts["load"] = "over"  # planned under load
         super()._note(kind, who, **facts)

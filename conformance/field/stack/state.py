@@ -1,8 +1,8 @@
 """The state of a member of a run: everything delivered since the group began, as one checksum.
 
-Whoever joins gets it from a member, and adds what is delivered from there on. So at the end all
-survivors have the same, if and only if (but for chance) each state was the one of the joiner's
-own cut, and the order was the same for all.
+A joiner gets it from a member, and adds the deliveries from there on. So at the end all survivors
+have the same if and only if (apart from chance) each state was that of the joiner's own cut, and
+the order was the same for all.
 """
 
 import zlib
@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from random import Random
 
 PADDING = 256 << 10
-"""Bytes that follow, so that a state takes many datagrams."""
+"""Bytes that follow the state, so that it takes many datagrams."""
 _BLOCK = 10_000
 
 
 class Everything:
-    """How many messages were delivered, and the checksum of them in their order."""
+    """The number of delivered messages, and the checksum of them in their order."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -24,21 +24,21 @@ class Everything:
         """How often a state was set."""
 
     def add(self, sender: str, numbers: Iterable[int]) -> None:
-        """These were delivered, one after the other."""
+        """Add messages that were delivered one after the other."""
         name = sender.encode()
         words = [name + number.to_bytes(8) for number in numbers]
         self.count += len(words)
         self.sum = zlib.crc32(b"".join(words), self.sum)
 
     def get_state(self) -> Iterator[bytes]:
-        """The state for a joiner."""
+        """Yield the state for a joiner."""
         yield self.count.to_bytes(8) + self.sum.to_bytes(8)
         draw = Random(self.sum)
         for at in range(0, PADDING, _BLOCK):
             yield draw.randbytes(min(_BLOCK, PADDING - at))
 
     async def set_state(self, chunks: AsyncIterator[bytes]) -> None:
-        """Take the state of a member; ValueError if it is none."""
+        """Take the state of a member; raise ValueError if it is none."""
         state = b"".join([chunk async for chunk in chunks])
         count, checksum = int.from_bytes(state[:8]), int.from_bytes(state[8:16])
         draw = Random(checksum)

@@ -1,7 +1,7 @@
-"""The actions of `spec/Flush.tla` in its first design, for `flush.py`.
+"""The actions of `spec/Flush.tla` in its first design, for `theory.py`.
 
-A message that was ever sent may arrive at any time, as often as it likes; the guards say which
-ones are still heeded. Only START is taken up in the order of one requester's attempts, and once.
+A message that was ever sent may arrive at any time, as often as it likes; the guards decide which
+messages still count. Only START is handled in the order of one requester's attempts, and once.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _F = ("f", "flush")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """All branches of all actions."""
+    """Return all branches of all actions."""
     return (
         *_multicasts(basis),
         *_participant(basis),
@@ -217,7 +217,7 @@ def _requester(basis: Basis) -> tuple[Transition, ...]:
         }
 
     def wanted(s: World, f: Expr, p: Expr) -> Expr:
-        """The answer of p is waited for. As the text has it, a suspect's is not."""
+        """Tell whether the answer of p is awaited. In the text, a suspect's is not."""
         heeded = True if basis.restart else Not(s.suspects(s.requester(f), p))
         return And(s.part(f, p), heeded)
 

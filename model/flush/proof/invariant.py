@@ -1,7 +1,7 @@
-"""Why FLUSH is safe, as an invariant that every action keeps.
+"""The safety of FLUSH as an invariant that every action preserves.
 
-In parts: who takes part in which flush; that a flush that is asked for holds still whoever takes
-part; what a decided view means until all have installed it; and what was sent in which view.
+Its parts: who takes part in which flush; the participants of a current flush hold still; what a
+decided view means until all have installed it; and what was sent in which view.
 """
 
 from __future__ import annotations

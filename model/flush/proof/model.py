@@ -1,4 +1,4 @@
-"""Runs of FLUSH's model, read in the words of its proof."""
+"""Runs of FLUSH's model, translated into the vocabulary of its proof."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OBSERVED = (
     *("running", "view", "latch", "blocked", "taking", "flush", "suspects", "frozen", "fetching"),
     *("length", "position", "sent_in", "last", "member", "active", "suspended"),
 )
-"""What a state of the model shows of the theory's symbols."""
+"""The symbols of the theory that a state of the model shows."""
 
 
 class Run(Following[State]):
@@ -51,7 +51,7 @@ class Run(Following[State]):
             },
             {
                 "rank": lambda p: p,
-                # Of no flush everything is asked too, where the answer is of no consequence.
+                # Also asked of no flush, where the answer does not matter.
                 "requester": lambda f: system.index[f.requester.node] if f else 0,
                 "attempt": lambda f: f.attempt if f else 0,
                 "most": lambda f, c: most[f, c][0] if f else 0,
@@ -61,7 +61,7 @@ class Run(Following[State]):
         )
 
     def _foretold(self, fids: Sequence[Fid]) -> dict[tuple[Fid, int], tuple[int, int]]:
-        """What the comparison of each flush's digests finds: the most, and who has it."""
+        """Return what comparing each flush's digests will find: the most, and who has it."""
         index = self.system.index
         digests: dict[Fid, dict[int, dict[int, int]]] = {fid: {} for fid in fids}
         for before, move in zip(self.states, self.moves, strict=False):
@@ -81,7 +81,7 @@ class Run(Following[State]):
 
     @staticmethod
     def _matters(name: str, values: tuple[Any, ...], world: Any) -> bool:
-        """What is not of a process that runs is of no consequence."""
+        """Tell whether the values matter: those of a process that does not run do not."""
         if name in ("running", "length", "sent_in", "last", "member"):
             return True
         if name in ("active", "suspended"):
@@ -92,7 +92,7 @@ class Run(Following[State]):
     # ------------------------------------------------------------------ a state
 
     def tables(self, state: State) -> Tables:
-        """What the state shows, in the theory's symbols."""
+        """Return the symbols' values that the state shows."""
         index = self.system.index
         found: Tables = {name: {} for name in OBSERVED}
 
@@ -127,13 +127,13 @@ class Run(Following[State]):
         return found
 
     def differs(self, tables: Tables, state: State) -> str | None:
-        """The first symbol that differs where it matters."""
+        """Return the first symbol that differs where it matters, or None."""
         return self.frame.differs(tables, self.tables(state), OBSERVED)
 
     # ------------------------------------------------------------------ its steps
 
     def told(self, number: int) -> Iterator[Told]:
-        """The step as transitions of the theory; none where nothing of consequence happens."""
+        """Yield the step as transitions of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         after, index = move.target, self.system.index
         args = [index[str(name)] for name in move.args]

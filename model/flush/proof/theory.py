@@ -1,24 +1,25 @@
 """FLUSH proved for any number of members, multicasts, flushes, views and crashes.
 
-`theory()` is `spec/Flush.tla` in its first design, repaired, in first-order logic. Its actions
-have the spec's names; tests/model/test_flush_inductive.py ties them to runs of the model.
+`theory()` is `spec/Flush.tla` in its first design, repaired, in first-order logic. Its actions have
+the spec's names; tests/model/test_flush_inductive.py ties them to runs of the model.
 
-What is changed against the spec, and why what is proved here holds there:
+The theory differs from the spec in these points, none of which excludes a run of the spec:
 
-- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
-  it likes; the receiver's guards say what is heeded. Only START is taken up once, and not after a
-  later one of the same requester: that is what FifoUnicast gives. So no other message needs it.
-- A comparison of digests happens once for each flush. What it will find (`most`, `holder`) is
-  foretold by rigid functions: a run in which they are wrong goes no further, but every run of the
-  spec is one in which they are right.
-- A requester that suspects a participant gives its flush up, and asks anew in a step of its own;
-  giving up is possible at any time. RECONCILE may reach anybody, also who lacks nothing.
-- The next view may be decided by any requester that has suspended all, whether it leads or not.
-- block() and the policy MayOpenLatch are not there (nobody opens a latch but by STOP), and
-  PassLatch is one step with Multicast. The changed design is left to TLC.
+- Messages are remembered, not consumed. A message may arrive at any time after it was sent, and as
+  often as it likes; the receiver's guards decide whether it counts. Only START is handled once, and
+  not after a later one of the same requester, as FifoUnicast guarantees. No other message needs
+  that guarantee.
+- The digests of a flush are compared once. Rigid functions foretell the result (`most`, `holder`):
+  a run in which they are wrong goes no further, but in every run of the spec they are right.
+- A requester that suspects a participant gives its flush up and asks again in a separate step;
+  giving up is possible at any time. RECONCILE may reach any process, even one that lacks nothing.
+- The next view may be decided by any requester that has suspended all participants, whether it
+  leads or not.
+- block() and the policy MayOpenLatch are left out (only STOP opens a latch), and PassLatch is one
+  step with Multicast. The changed design is left to TLC.
 
-Every run of the repaired spec is a run here, with the messages as a history. What holds of all
-reachable states here therefore holds of all of the spec's.
+Every run of the repaired spec is a run here, with the messages as a history. Properties of all
+reachable states here therefore hold in all reachable states of the spec.
 """
 
 from __future__ import annotations
@@ -49,12 +50,12 @@ AXIOMS: Final = (
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without these assumptions or repairs of the spec; KeyError if unknown."""
     return replace(Basis(), **{WITHOUT[name]: False for name in names})
 
 
 def survived(s: World, p: Expr, v: Expr) -> Expr:
-    """p was in view v and has gone on to the next."""
+    """p was in view v and has gone on to the next one."""
     return And(s.running(p), v >= 1, v < s.view(p))
 
 
@@ -69,7 +70,7 @@ def _virtual_synchrony(s: World) -> Expr:
 
 
 def _same_view(s: World) -> Expr:
-    """The first view at whose end n had number i of c is the one it was sent in, or the present."""
+    """The first view at whose end n had number i of c is that of sending, or the present view."""
 
     def body(n: Expr, c: Expr, i: Expr, w: Expr) -> Expr:
         v = s.sent_in(c, i)
@@ -157,7 +158,7 @@ PROPERTIES: Final = (
 
 
 def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: all are in the first view, and nothing was sent."""
+    """Return Init of the spec: all are in the first view, and nothing has been sent."""
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -174,7 +175,7 @@ def initial(_: World) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """FLUSH over the given basis: all assumptions and repairs, unless told otherwise."""
+    """Return FLUSH over the given basis, by default with all assumptions and repairs."""
     return Theory(
         "flush",
         VOCABULARY,

@@ -1,6 +1,6 @@
-"""The words in which FLUSH is proved: variables of `spec/Flush.tla`, and what its messages say.
+"""The vocabulary of FLUSH's proof: variables of `spec/Flush.tla`, and the contents of messages.
 
-`flush.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ RIGID: Final = symbols("""
     most:      flush process -> place         # what a comparison of the digests will find,
     holder:    flush process -> process       # and who has it
 """)
-"""What never changes, or is foretold: a flush's digests are compared once."""
+"""Symbols that never change, or are foretold: a flush's digests are compared once."""
 
 SPEC: Final = symbols("""
     running:   process -> bool
@@ -56,7 +56,7 @@ GHOST: Final = symbols("""
     ender:     view -> flush                  # the flush in which the view after it was decided
     ends:      view process -> place          # what that found of each stream
 """)
-"""Every message that was ever sent, and what has come of it."""
+"""Every message that was ever sent, and its effects."""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
@@ -93,17 +93,17 @@ WITHOUT: Final = {
 
 
 def reads(s: World, p: Expr, c: Expr) -> Expr:
-    """p reads the stream of c: c is in its view."""
+    """p reads the stream of c: c is in p's view."""
     return s.member(s.view(p), c)
 
 
 def live(s: World, f: Expr) -> Expr:
-    """The flush is asked for, by a process that runs."""
+    """The flush is current, and its requester runs."""
     return And(s.began(f), s.active(f), s.running(s.requester(f)))
 
 
 def pending(s: World, p: Expr) -> Expr:
-    """p has still to install the last view."""
+    """p has yet to install the last view."""
     return And(s.running(p), s.view(p) < s.last())
 
 

@@ -1,7 +1,7 @@
-"""The actions of `spec/Gms.tla`, repaired, for `gms.py`.
+"""The actions of `spec/Gms.tla`, repaired, for `theory.py`.
 
-A message that was ever sent may arrive at any time, as often as it likes; the guards say which
-ones are still heeded. Only PREPARE is taken up in the order of one leader's attempts, and once.
+A message that was ever sent may arrive at any time, as often as it likes; the guards decide which
+messages still count. Only PREPARE is handled in the order of one leader's attempts, and once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _G = ("g", "group")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """All branches of all actions."""
+    """Return all branches of all actions."""
     return (*_asking(), *deciding(basis), *_following(basis), *_lives(basis))
 
 

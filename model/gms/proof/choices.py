@@ -1,4 +1,4 @@
-"""Part of GMS's invariant: what can still become of a view that is decided (`choice`)."""
+"""Part of GMS's invariant: the possible fates of a view that is decided (`choice`)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""What a leader decides once all have answered, and when it installs it: `Suspended`,
-`InstallView` and `Finish` of `spec/Gms.tla`, for `gms_actions.py`."""
+"""The leader's decision once all have answered, and its installation of the view.
+
+The actions `Suspended`, `InstallView` and `Finish` of `spec/Gms.tla`, for `actions.py`.
+"""
 
 from __future__ import annotations
 

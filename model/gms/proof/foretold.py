@@ -1,7 +1,7 @@
-"""What a run of GMS's model turns out to be, for the rigid functions of its proof.
+"""The values of the rigid functions of GMS's proof, as a run of its model determines them.
 
-Views and changes are numbered in the order in which they come about. A process of the proof is
-one admission: an address, and the view that admits it.
+Views and changes are numbered in the order in which they occur. A process of the proof is one
+admission: an address, and the view that admits it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from raincheck.model.proof.logic import Function
 
 @dataclass(slots=True)
 class Change:
-    """A PREPARE to all participants, and what comes of it."""
+    """A PREPARE to all participants, and its consequences."""
 
     index: int
     requester: Address
@@ -43,9 +43,9 @@ class Foretold:
         self.group: dict[View, int] = {first: 1}
         self.changes: list[Change] = []
         self.asked: dict[int, Change] = {}
-        """The change that begins with a step, or is asked for again."""
+        """The change that begins with a step, or is requested again."""
         self.prepared: dict[int, Change] = {}
-        """The change whose PREPARE is taken up in a step."""
+        """The change whose PREPARE is handled in a step."""
         self.entered = dict.fromkeys(first.members, first)
         """The view by which a process that was a member became one."""
         current: dict[Address, Change] = {}
@@ -90,7 +90,7 @@ class Foretold:
                 self.prepared[number] = change
 
     def _next(self, a: Address, event: ReceivePrepare) -> Change:
-        """The first change whose PREPARE this can be."""
+        """Return the first change whose PREPARE this can be."""
         return next(
             each
             for each in self.changes
@@ -114,17 +114,17 @@ class Foretold:
         self.entry = {place: key for key, place in self.admission.items()}
 
     def named(self, view: View, a: Address) -> int:
-        """The admission by which a is in that view."""
+        """Return the admission by which a is in that view."""
         while view != self.first and a not in view.joiners:
             view = self.base[view]
         return self.admission[a, view.id]
 
     def process(self, a: Address) -> int:
-        """The admission by which a is a member, or has been."""
+        """Return the admission by which a is a member, or has been."""
         return self.admission[a, self.entered[a].id]
 
     def admissions(self, a: Address, up_to: int | None = None) -> list[int]:
-        """All admissions of a, or those by a view up to that number."""
+        """Return all admissions of a, or those by a view up to that number."""
         return [
             place
             for (who, at), place in self.admission.items()
@@ -134,7 +134,7 @@ class Foretold:
     # ------------------------------------------------------------------ messages
 
     def proposal_of(self, number: int, sender: Address, view: View) -> Change:
-        """The change whose NEW_VIEW this is."""
+        """Return the change whose NEW_VIEW this is."""
         return next(
             each
             for each in reversed(self.changes)
@@ -142,7 +142,7 @@ class Foretold:
         )
 
     def install_of(self, number: int, sender: Address, counter: int) -> Change:
-        """The change whose INSTALL this is."""
+        """Return the change whose INSTALL this is."""
         return next(
             each
             for each in reversed(self.changes)
@@ -155,7 +155,7 @@ class Foretold:
     # ------------------------------------------------------------------ the frame
 
     def domain(self) -> Mapping[str, Sequence[int]]:
-        """The values of each kind."""
+        """Return the values of each kind."""
         last = max(view.id.counter for view in self.group)
         return {
             "process": sorted(self.entry),
@@ -165,8 +165,10 @@ class Foretold:
         }
 
     def rigid(self) -> Mapping[str, Function]:
-        """The functions that never change. Of nobody, no view and no change (0) they say nothing
-        of consequence."""
+        """Return the functions that never change.
+
+        For nobody, no view and no change (0) their values do not matter.
+        """
         group, of = self.group, {each.index: each for each in self.changes}
         views = {index: view for view, index in group.items()}
         members = {(g, self.named(view, a)) for view, g in group.items() for a in view.members}

@@ -1,7 +1,7 @@
-"""Why there is one sequence of views, as an invariant that every action keeps.
+"""The single sequence of views as an invariant that every action preserves.
 
-In parts: what a view is and what the members have, here; who leads; whom a member heeds; and what
-can still become of a view that is decided and not installed.
+Its parts: views and the members' local states, here; who leads; whom a member heeds; and the
+possible fates of a view that is decided and not installed.
 """
 
 from __future__ import annotations

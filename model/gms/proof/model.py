@@ -1,4 +1,4 @@
-"""Runs of GMS's model, read in the words of its proof."""
+"""Runs of GMS's model, translated into the vocabulary of its proof."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OBSERVED = (
     *("running", "view", "holds", "held", "bound", "promised", "gone", "phase"),
     *("installed", "step", "top"),
 )
-"""What a state of the model shows of the theory's symbols."""
+"""The symbols of the theory that a state of the model shows."""
 
 
 class Run(Following[State]):
@@ -48,7 +48,7 @@ class Run(Following[State]):
 
     @staticmethod
     def _matters(name: str, values: tuple[Any, ...], world: Any) -> bool:
-        """What is not of a process that runs is of no consequence."""
+        """Tell whether the values matter: those of a process that does not run do not."""
         if name in ("running", "installed", "step", "top"):
             return True
         if name == "held" and not world.holds(values[0]):
@@ -58,7 +58,7 @@ class Run(Following[State]):
     # ------------------------------------------------------------------ a state
 
     def tables(self, state: State) -> Tables:
-        """What the state shows, in the theory's symbols."""
+        """Return the symbols' values that the state shows."""
         known = self.known
         found: Tables = {name: {} for name in OBSERVED}
         for me in state.locals:
@@ -86,13 +86,13 @@ class Run(Following[State]):
         return found
 
     def differs(self, tables: Tables, state: State) -> str | None:
-        """The first symbol that differs where it matters."""
+        """Return the first symbol that differs where it matters, or None."""
         return self.frame.differs(tables, self.tables(state), OBSERVED)
 
     # ------------------------------------------------------------------ its steps
 
     def told(self, number: int) -> Iterator[Told]:
-        """The step as transitions of the theory; none where nothing of consequence happens."""
+        """Yield the step as transitions of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         after, known = move.target, self.known
         if move.action == "FlushAgain":
@@ -167,13 +167,13 @@ class Run(Following[State]):
                     yield f"ReceiveInstall{case}", (p, change.index)
 
     def _whose(self, move: Move[State], proposal: View, me: Any, p: int) -> int:
-        """Who has the view that is proposed again."""
+        """Return the process that has the view that is proposed again."""
         for answer in move.event.answers:
             if proposal in (answer.view, *answer.held):
                 return self.known.named(me.view, answer.member)
         return p
 
     def difference(self) -> str:
-        """Where the theory does not follow the run; nothing if it does."""
+        """Say where the theory does not follow the run; "" if it does."""
         self.dead.clear()
         return super().difference()

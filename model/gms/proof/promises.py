@@ -1,4 +1,4 @@
-"""Part of GMS's invariant: who has answered a leader heeds none before it."""
+"""Part of GMS's invariant: a process that has answered a leader heeds none before it."""
 
 from __future__ import annotations
 

@@ -3,33 +3,33 @@
 `theory()` is `spec/Gms.tla` with all repairs, in first-order logic. Its actions have the spec's
 names; tests/model/test_gms_inductive.py ties them to runs of the model.
 
-What is changed against the spec, and why what is proved here holds there:
+The theory differs from the spec in these points, none of which excludes a run of the spec:
 
-- A process of the theory is one admission: an address, and the view that admits it. A joiner that
-  declines a view (NOT_JOINED) has ended as far as that view goes, like one that has crashed; if it
-  is admitted again, that is another process. So nobody comes back, and one order (`rank`) is that
-  of all views.
-- PREPARE to an earlier admission of a member is no step here. It could not be heeded: those of
-  the leader that admits it again arrive before its JOIN_RSP (FifoUnicast), and of others
-  NothingFromBefore says so.
-- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
-  it likes. Only PREPARE is taken up once, and not after a later one of the same leader: that is
-  what FifoUnicast gives. An acknowledgement counts for any leader and any view of that number.
-- `gone` is the spec's, without `suspects`: whom a member suspects it takes for gone in the steps
-  just before BeginChange. With AccurateSuspicion nobody who is suspected is ever heard again.
-  LEAVE, NOT_JOINED and JOIN of a later life are such steps too.
-- What a PREPARE is answered and a change will propose is foretold by rigid functions: a run in
-  which they are wrong goes no further, but every run of the spec is one in which they are right.
-- A change may end without waiting for the second acknowledgement (that a view is installed): no
-  promise proved here rests on it. Of the views that are known the leader may take any of the
-  greatest number, and it may propose its own again.
-- A member that is told to be out (EXCLUDED, or a view without it) or leaves may crash instead.
-- Streams, digests and latches are not there. IdempotentJoin and Readmit are left to TLC: without
-  the first an address can be in a view twice (OncePerView), which is no view of the theory;
-  without the second a joiner waits for ever.
+- A process of the theory is one admission: an address, and the view that admits it. For that view,
+  a joiner that declines it (NOT_JOINED) has ended, as if it had crashed; if it is admitted again,
+  that is another process. So nobody comes back, and one order (`rank`) is that of all views.
+- PREPARE to an earlier admission of a member is no step here, because it would be ignored: one of
+  the leader that admits the member again arrives before JOIN_RSP (FifoUnicast), and
+  NothingFromBefore excludes those of others.
+- Messages are remembered, not consumed. A message may arrive at any time after it was sent, and as
+  often as it likes. Only PREPARE is handled once, and not after a later one of the same leader, as
+  FifoUnicast guarantees. An acknowledgement counts for any leader and any view of that number.
+- `gone` is the spec's, and there is no `suspects`: a member considers its suspects gone in the
+  steps just before BeginChange. With AccurateSuspicion no suspect is ever heard again. LEAVE,
+  NOT_JOINED and JOIN of a later life are such steps too.
+- Rigid functions foretell the answers to a PREPARE and the proposal of a change: a run in which
+  they are wrong goes no further, but in every run of the spec they are right.
+- A change may end without waiting for the second acknowledgement (that a view is installed), on
+  which no promise proved here rests. Among the known views of the greatest number the leader may
+  take any, and it may propose its own again.
+- A member that leaves, or learns that it is out (EXCLUDED, or a view without it), may crash
+  instead.
+- Streams, digests and latches are left out. IdempotentJoin and Readmit are left to TLC: without the
+  first an address can be in a view twice (OncePerView), which the theory cannot express; without
+  the second a joiner waits for ever.
 
-Every run of the repaired spec is a run here, with the messages as a history. What holds of all
-reachable states here therefore holds of all of the spec's.
+Every run of the repaired spec is a run here, with the messages as a history. Properties of all
+reachable states here therefore hold in all reachable states of the spec.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ AXIOMS: Final = (
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without these assumptions or repairs of the spec; KeyError if unknown."""
     return replace(Basis(), **{WITHOUT[name]: False for name in names})
 
 
@@ -119,7 +119,7 @@ PROPERTIES: Final = (
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders have installed the first view, and nothing was sent."""
+    """Return Init of the spec: the founders have installed the first view; nothing was sent."""
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -142,7 +142,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """GMS over the given basis: all assumptions and repairs, unless told otherwise."""
+    """Return GMS over the given basis, by default with all assumptions and repairs."""
     return Theory(
         "gms",
         VOCABULARY,

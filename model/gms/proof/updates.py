@@ -1,4 +1,4 @@
-"""What the actions of GMS change, for `gms_actions.py` and `gms_deciding.py`."""
+"""The updates of GMS's actions, for `actions.py` and `deciding.py`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The words in which GMS is proved: variables of `spec/Gms.tla`, and what its messages say.
+"""The vocabulary of GMS's proof: variables of `spec/Gms.tla`, and the contents of messages.
 
-`gms.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RIGID: Final = symbols("""
     proposal:   change -> group             # what is going to be proposed,
     survivor:   change process -> bool      # and to whom
 """)
-"""What never changes, or is foretold."""
+"""Symbols that never change, or are foretold."""
 
 SPEC: Final = symbols("""
     running:    process -> bool
@@ -62,7 +62,7 @@ GHOST: Final = symbols("""
     top:        -> group                    # the last view that anybody has installed
     choice:     -> group                    # the last view that anybody has decided
 """)
-"""Every message that was ever sent, and what has come of it."""
+"""Every message that was ever sent, and its effects."""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
@@ -85,7 +85,7 @@ WITHOUT: Final = {
     "ViewAcks": "view_acks",
     "Takeover": "takeover",
 }
-"""The spec's constants, by the fields of Basis. Without InstallWhen: the leader installs last."""
+"""The spec's constants, by the fields of Basis. Without InstallWhen, the leader installs last."""
 
 
 def joins(s: World, g: Expr, p: Expr) -> Expr:
@@ -104,18 +104,18 @@ def behind(s: World, p: Expr) -> Expr:
 
 
 def ahead(s: World, p: Expr) -> Expr:
-    """What p may install next."""
+    """The views that p may install next."""
     return If(behind(s, p), s.top(), s.choice())
 
 
 def knows(s: World, p: Expr, r: Expr) -> Expr:
-    """p does not take r for gone, and has a view in which it is."""
+    """p does not consider r gone, and has a view that contains r."""
     held = And(s.holds(p), s.member(s.held(p), r))
     return And(Not(s.gone(p, r)), Not(And(Not(s.member(s.view(p), r)), Not(held))))
 
 
 def heeds(s: World, p: Expr, c: Expr) -> Expr:
-    """p takes NEW_VIEW and INSTALL of that change."""
+    """p accepts NEW_VIEW and INSTALL of that change."""
     return And(
         s.running(p),
         s.proposed(c),

@@ -1,4 +1,4 @@
-"""The actions of NAKACK, as far as they concern the stream of one member, with the spec's names."""
+"""The actions of NAKACK on the stream of one member, with the spec's names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .words import CRASHED, JOINING, MEMBER, Basis, has_source, most, running
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """Every action, one transition for each branch of it."""
+    """Return every action, one transition for each branch of it."""
     return (*_sending(basis), *_receiving(basis), *_told(basis), *_views(basis))
 
 

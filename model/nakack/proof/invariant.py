@@ -1,6 +1,6 @@
-"""Why NAKACK is right: the inductive invariant, conjunct by conjunct.
+"""The inductive invariant of NAKACK, conjunct by conjunct.
 
-Each conjunct has a name, a sentence and a formula; none mentions bounds. All speak of the stream
+Each conjunct has a name, a sentence and a formula; none mentions bounds. All are about the stream
 of one member, the source.
 """
 
@@ -22,7 +22,7 @@ def _of(
 
 
 def had(s: World, p: Expr) -> Expr:
-    """How far p has, or had, the stream."""
+    """How far p has the stream, or had it."""
     return s.begin(p) + s.passed(p)
 
 

@@ -3,16 +3,16 @@
 `theory()` is `spec/Nakack.tla` for the stream of one member, the source, in first-order logic. Its
 actions have the spec's names; tests/model/test_nakack_inductive.py ties them to the model.
 
-What is changed against the spec, always so that as much or more can happen than there:
+The theory differs from the spec in these points, each of which allows as much or more:
 
-- One stream: a member's part of it is read and written by no action that concerns another stream,
-  but for views, which are here. So what holds of an arbitrary source holds of all.
-- The network is all that was ever sent: anything may arrive at any time, as often as it likes, in
-  any order, or never. So sending something again changes nothing, and requests need not be named;
-  whom they go to matters to progress only.
-- A number may be heard of at any time, and be any. Windows are left out: a source may always send.
-- The streams of the departed are left out: they are given out and never read.
-- A cut may lie beyond what the survivors have; then nobody can install the view.
+- One stream: apart from views, which are modelled here, no action on another stream reads or writes
+  a member's part of it. So a property of an arbitrary source holds for all.
+- The network holds everything ever sent: a datagram may arrive at any time, as often as it likes,
+  in any order, or never. So sending again changes nothing, and requests need not be modelled; their
+  receivers matter to progress only.
+- A member may hear of any number at any time. Windows are left out: a source may always send.
+- The streams of departed members are left out: they are handed out and never read.
+- A cut may lie beyond the survivors' streams; then nobody can install the view.
 """
 
 from __future__ import annotations
@@ -43,12 +43,11 @@ from .words import (
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
 
-# ---------------------------------------------------------------------- what it implies
+# ---------------------------------------------------------------------- consequences
 
 
 def contiguous(s: World) -> Expr:
-    """What a member delivers of a sender is its stream from where the member joined: in order,
-    without a gap, nothing twice."""
+    """A member delivers a sender's stream from where it joined: in order, without gaps, once."""
     return s.forall(
         ["process", "index"],
         lambda p, i: Implies(is_passed(s, p, i), s.passed_seqno(p, i) == s.begin(p) + i),
@@ -86,7 +85,7 @@ def no_creation(s: World) -> Expr:
 
 
 def agreement(s: World) -> Expr:
-    """Whoever has gone on from a view has delivered the same multicasts in it."""
+    """All members that go on from a view have delivered the same multicasts in it."""
 
     def went_on(p: Expr, v: Expr) -> Expr:
         return And(running(s, p), s.view(p) > v, s.in_view(v, p))
@@ -107,8 +106,11 @@ def agreement(s: World) -> Expr:
 
 
 def recoverable(s: World) -> Expr:
-    """What some member has delivered, or the live source has multicast, somebody keeps for
-    whoever lacks it: who delivered it, or the source."""
+    """A multicast that a member delivered, or the live source sent, is kept for members that lack
+    it.
+
+    It is kept by a member that delivered it, or by the source.
+    """
 
     def body(n: Expr, m: Expr, k: Expr) -> Expr:
         lacks = And(s.reads(n), k > s.delivered(n), s.in_view(s.view(m), n))
@@ -120,7 +122,7 @@ def recoverable(s: World) -> Expr:
 
 
 def acks_are_true(s: World) -> Expr:
-    """A part of Bounded: the source counts no more as acknowledged than what was delivered."""
+    """A part of Bounded: the source counts as acknowledged no more than was delivered."""
     return s.forall(
         ["process"],
         lambda p: Implies(
@@ -150,7 +152,7 @@ PROPERTIES: Final = tuple(
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders are in the first view, and nothing was sent."""
+    """Return Init of the spec: the founders are in the first view, and nothing has been sent."""
     values: dict[str, Function] = {
         name: nothing(symbol.result) for name, symbol in VOCABULARY.items()
     }
@@ -165,7 +167,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """NAKACK over the given basis: all assumptions and repairs, unless told otherwise."""
+    """Return NAKACK over the given basis, by default with all assumptions and repairs."""
     return Theory(
         "nakack",
         VOCABULARY,

@@ -1,6 +1,6 @@
-"""The words in which NAKACK is proved: variables of `spec/Nakack.tla` for the stream of one member.
+"""The vocabulary of NAKACK's proof: variables of `spec/Nakack.tla` for the stream of one member.
 
-`nakack.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RIGID: Final = symbols("""
     source:  -> process                    # whose stream it is
     founder: process -> bool
 """)
-"""What never changes."""
+"""Symbols that never change."""
 
 SPEC: Final = symbols("""
     status:    process -> number           # JOINING, MEMBER or CRASHED
@@ -44,7 +44,7 @@ SPEC: Final = symbols("""
     passed_tag:   process index -> view
     passed_in:    process index -> view
 """)
-"""The variables of the spec. What was ever sent may always arrive."""
+"""The variables of the spec. A datagram that was ever sent may always arrive."""
 
 GHOST: Final = symbols("""
     sent_in:   seqno -> view               # when it was multicast
@@ -57,7 +57,7 @@ VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a proof stands on: the assumptions and repairs that safety could need."""
+    """The basis of a proof: the assumptions and repairs that safety could need."""
 
     virtual_synchrony: bool = True
     view_tag: bool = True
@@ -81,11 +81,11 @@ _DROPPED: Final[Mapping[str, str]] = {
 }
 
 WITHOUT: Final = tuple(_DROPPED)
-"""The spec's constants. Of a variant it is the text's that is taken instead."""
+"""The spec's constants. A variant is replaced by that of the text."""
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some of it, by the spec's names. KeyError: no such name."""
+    """Return the basis without some of it, by the spec's names; KeyError if a name is unknown."""
     return replace(Basis(), **dict.fromkeys((_DROPPED[name] for name in names), False))
 
 

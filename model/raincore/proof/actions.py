@@ -1,7 +1,7 @@
-"""The actions of `spec/Raincore.tla`, repaired, for `raincore.py`.
+"""The actions of `spec/Raincore.tla`, repaired, for `theory.py`.
 
-Whatever was ever sent may arrive at any time and as often as it likes; a time-out and a report of
-failure may come at any time. The guards say what is heeded.
+A message that was ever sent may arrive at any time and as often as it likes; a time-out and a
+report of failure may come at any time. The guards decide what counts.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AT = ("index", "index")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """All branches of all actions."""
+    """Return all branches of all actions."""
     return (*_claims(basis), *_arrivals(basis), *_holders(basis), *_failures(basis))
 
 
@@ -43,7 +43,7 @@ def idle(s: World, n: Expr) -> Expr:
 
 
 def elected(s: World, n: Expr, v: Expr, basis: Basis) -> Expr:
-    """n's claim has come back, and those in v have granted it: a quorum."""
+    """n's claim has come back, granted by the processes in v, which are a quorum."""
 
     def by(claim: Expr) -> Expr:
         return s.forall(
@@ -53,7 +53,7 @@ def elected(s: World, n: Expr, v: Expr, basis: Basis) -> Expr:
         )
 
     e = s.wanted(n)
-    # As written, the answer to any earlier claim of n would do.
+    # In the text, the answer to any earlier claim of n would do.
     earlier = s.exists(["epoch"], lambda c: And(s.owner(c) == n, s.claimed(c), by(c)))
     return And(
         Not(s.down(n)),
@@ -65,7 +65,7 @@ def elected(s: World, n: Expr, v: Expr, basis: Basis) -> Expr:
 
 
 def of_granters(s: World, n: Expr, p: Expr, v: Expr) -> Expr:
-    """p is a list of those that have granted n's claim, with all voters."""
+    """p is a list of members that have granted n's claim, including all voters."""
     return And(
         Or(p == s.copy(n), And(Not(s.made(p)), s.parent(p) == s.copy(n))),
         s.forall(
@@ -81,7 +81,7 @@ def of_granters(s: World, n: Expr, p: Expr, v: Expr) -> Expr:
 
 
 def enough(s: World, n: Expr, v: Expr) -> Expr:
-    """Those in v are a quorum of what is settled on n's copy, and of all that came after it."""
+    """The processes in v are a quorum of the settled list of n's copy and of all after it."""
     return s.forall(
         ["proposal"],
         lambda w: Implies(between(s, s.base(n), w, s.copy(n)), s.quorum(v, w)),
@@ -108,7 +108,7 @@ def _nearest(s: World, e: Expr, later: Expr) -> Expr:
 
 
 def _common(s: World, voters: Expr, low: Expr, others: Expr, anchor: Expr) -> Expr:
-    """One who voted both times: each had a quorum of the higher of what was settled."""
+    """Some process voted both times: each had a quorum of the higher of the settled lists."""
     return s.meet(voters, others, If(s.anc(low, anchor), anchor, low))
 
 

@@ -1,7 +1,7 @@
 """The invariant that makes Raincore's history consistent, as small conjuncts.
 
-First what a token's line and its numbers are, then what a 911 tells, and then how the lists of
-different epochs relate: `Descends` is the heart.
+First come a token's line and its numbers, then the contents of a 911, and then the relation of the
+lists of different epochs: `Descends` is the heart.
 """
 
 from __future__ import annotations

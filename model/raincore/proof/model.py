@@ -1,8 +1,8 @@
-"""Runs of Raincore's model, read in the words of its proof.
+"""Runs of Raincore's model, translated into the vocabulary of its proof.
 
-The theory remembers every message, every list of every token and who held it, which no state of
-the model does. So whole runs are held against it: each step is told as the theory's transitions,
-whose guards must be true, and whose updates must lead to what the model's next state shows.
+The theory remembers every message, every list of every token and its holders, which no state of the
+model does. So the theory is compared with whole runs: each step is translated into transitions of
+the theory, whose guards must be true and whose updates must agree with the model's next state.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CHANGES: Final = "EatingTimeout: changes the list"
 
 
 class Shown(NamedTuple):
-    """What the model's state shows of a member."""
+    """The part of the model's state that shows of a member."""
 
     eating: bool
     sure: bool
@@ -102,7 +102,7 @@ class Run:
         return frozenset(self.members[n] for n in nodelist)
 
     def _epoch(self, epoch: Epoch) -> int:
-        """Epochs in their order."""
+        """Return the number of the epoch; epochs are numbered in their order."""
         ranks = sorted(self.members)
         return epoch.n * len(ranks) + ranks.index(epoch.by) if epoch != ZERO else 0
 
@@ -128,7 +128,7 @@ class Run:
     # ------------------------------------------------------------------ a state
 
     def shown(self, me: Local) -> Shown:
-        """What the model shows of a member."""
+        """Return the part of the model's state that shows of a member."""
         t = me.last_token
         return Shown(
             me.token_state == "eating",
@@ -143,7 +143,7 @@ class Run:
         )
 
     def meant(self, tables: Tables, n: int) -> Shown:
-        """What the theory says of it, in the same words."""
+        """Return the theory's values for the member in the same form."""
         s = self.frame.world(tables)
         copy, base = s.copy(n), s.base(n)
         nothing = (0, frozenset[int]())
@@ -160,12 +160,12 @@ class Run:
         )
 
     def differs(self, tables: Tables, state: State) -> str:
-        """Where a member of the state is not as the theory has it."""
+        """Say where a member of the state differs from the theory; "" if none does."""
         for n, me in enumerate(state.locals):
             if me.up not in ("up", "down"):
                 continue
             theirs, mine = self.shown(me), self.meant(tables, n)
-            if me.up == "down":  # of no consequence until it comes back
+            if me.up == "down":  # does not matter until it comes back
                 theirs = theirs._replace(eating=False, sure=False, claiming=False, wanted=0)
             elif mine.sure:  # the theory may be sure before the spec is
                 theirs = theirs._replace(sure=True)
@@ -175,14 +175,14 @@ class Run:
         return ""
 
     def initial(self) -> Tables:
-        """The theory's initial state."""
+        """Return the theory's initial state."""
         _, values = self.theory.initial(self.frame.world({}))
         return self.frame.applied({}, values)
 
     # ------------------------------------------------------------------ its steps
 
     def told(self, tables: Tables, before: State, move: Move[State]) -> Iterator[Told]:
-        """The step as transitions of the theory; none where nothing of consequence happens."""
+        """Yield the step as transitions of the theory; nothing if it does not matter there."""
         if move.node is None:
             return
         n = self.system.index[move.node]
@@ -235,7 +235,7 @@ class Run:
         yield from self._fills(n, me, then)
 
     def _list(self, name: str, tables: Tables, n: int, then: Local, epoch: int) -> Told:
-        """A new list on the token, and who has voted for it."""
+        """Yield a new list on the token, and the members that have voted for it."""
         copy = self.frame.world(tables).copy(n)
         ring = tuple(self.members[m] for m in then.last_token.nodelist)
         p = self._proposal(copy, ring) if ring != copy.ring or name == CHANGES else copy
@@ -249,7 +249,7 @@ class Run:
         return found
 
     def _fills(self, n: int, me: Local, then: Local) -> Iterator[Told]:
-        """What is new in its history: the present list, or one that was settled before."""
+        """Yield the additions to the member's history: the present list, or one settled before."""
         t = then.last_token
         for at, view in enumerate(then.global_view, 1):
             if not view or view_at(me.global_view, at):
@@ -260,7 +260,7 @@ class Run:
                 yield "ReceiveToken: fills a hole", (n, (at, self._set(view)), None)
 
     def _known(self, s: World, told: Told) -> Told:
-        """A hole is filled with what was settled with that index and that list."""
+        """Return the step that fills a hole with what was settled with that index and list."""
         name, (n, *rest) = told
         if name != "ReceiveToken: fills a hole":
             return told
@@ -272,8 +272,10 @@ class Run:
         return name, (n, self.root, -1)
 
     def difference(self, every: int = 1) -> str:
-        """Where the theory does not follow the run; nothing if it does. The invariant is evaluated
-        after so many steps, and in the end."""
+        """Say where the theory does not follow the run; "" if it does.
+
+        The invariant is evaluated after every so many steps, and at the end.
+        """
         transitions = {each.name: each for each in self.theory.transitions}
         tables = self.initial()
         for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):

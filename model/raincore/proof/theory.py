@@ -3,29 +3,30 @@
 `theory()` is `spec/Raincore.tla` with all repairs, in first-order logic. Its actions have the
 spec's names; tests/model/test_raincore_inductive.py ties them to runs of the model.
 
-What is changed against the spec, and why what is proved here holds there:
+The theory differs from the spec in these points, none of which excludes a run of the spec:
 
-- Messages are remembered, not consumed. What was ever sent may arrive at any time and as often as
-  it likes; a time-out or a report of failure may come at any time, true or false. So delays, loss
-  and partitions need no words of their own. Of a 911 in phase "ask" nothing is kept: it binds
-  nobody. A claim may be granted by anybody whom the spec lets grant it, in any order.
-- A list is a *proposal*: the list and the proposals that it came from. Proposals are a tree; the
+- Messages are remembered, not consumed. A message may arrive at any time after it was sent, and as
+  often as it likes; a time-out or a report of failure, true or false, may come at any time. So
+  delays, loss and partitions need no symbols of their own. A 911 in phase "ask" binds nobody and is
+  not kept. A claim may be granted, in any order, by all that may grant it in the spec.
+- A list is a *proposal*: the list and the proposals that it came from. Proposals form a tree; the
   spec's index is the depth in it. `token.pending` is then the line from `settled` to the list, and
-  `seen` is who has held the list in this epoch.
-- A quorum is anything that has a member in common with every other one of the same list. The
-  spec's are: more than half, or half with the first of the list (the tests try all small ones).
+  `seen` are the members that have held the list in this epoch.
+- A quorum is any set that shares a member with every other quorum of the same list. The spec's
+  quorums do: more than half, or half with the first of the list (the tests try all small ones).
 - Epochs are integers, with an owner each: <<n, rank>> in their order.
-- `sure` says that a view is reserved or agreed; the theory may commit from both, and as often as
-  it likes. It may change a list in any way that a quorum's votes allow: joins and leaves are one.
-- `calm` is a constant of the theory: where it is true, all founders have started, failures are
-  reported truthfully, nothing is partitioned, who has crashed stays down, and nobody leaves. Only
-  OneLockWhenCalm asks for it.
+- `sure` means that a view is reserved or agreed; the theory may commit from both, as often as it
+  likes. It may change a list in any way that a quorum's votes allow, without distinguishing joins
+  from leaves.
+- `calm` is a constant of the theory. If it is true, all founders have started, reports of failure
+  are true, nothing is partitioned, crashed members stay down, and nobody leaves. Only
+  OneLockWhenCalm refers to it.
 
-Well-foundedness is used in two places. A `later` epoch, if there is any, has a first one: only
-finitely many have begun. And NothingIsMissed is the step of an induction: a claimer knows of a
-settled list if it knows of the one that was settled when that list was made, which was settled in
-an earlier epoch or is less deep (VotedFor), down to the root that all know of. Regenerate then
-takes it that a claimer with a quorum knows of all that was settled before its epoch.
+Well-foundedness is used in two places. If there is a later epoch, there is a first such epoch,
+because only finitely many have begun. And NothingIsMissed is the step of an induction: a claimer
+knows of a settled list if it knows of the one that was settled when that list was made, which was
+settled in an earlier epoch or is less deep (VotedFor), down to the root that all know of.
+Regenerate then assumes that a claimer with a quorum knows of everything settled before its epoch.
 """
 
 from __future__ import annotations
@@ -126,7 +127,7 @@ AXIOMS: Final = (
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some assumptions or repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without these assumptions or repairs of the spec; KeyError if unknown."""
     return replace(Basis(), **{WITHOUT[name]: False for name in names})
 
 
@@ -184,7 +185,7 @@ def _nothing_is_missed(s: World, basis: Basis) -> Expr:
 
 
 def properties(basis: Basis) -> tuple[Property, ...]:
-    """What is promised."""
+    """Return the promises, as properties."""
     return (
         Property(
             "ConsistentHistory",
@@ -209,8 +210,11 @@ def properties(basis: Basis) -> tuple[Property, ...]:
 
 
 def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders have copies of the first token, and one of them holds it; the
-    ring has been formed, if that has the root's list, or nobody has seen a view yet."""
+    """Return Init of the spec.
+
+    The founders have copies of the first token, and one of them holds it. If that has the root's
+    list, the ring has been formed; otherwise nobody has seen a view yet.
+    """
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -254,7 +258,7 @@ def initial(s: World, basis: Basis) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """Raincore over the given basis: all assumptions and repairs, unless told otherwise."""
+    """Return Raincore over the given basis, by default with all assumptions and repairs."""
     rests = basis or Basis()
     return Theory(
         "raincore",

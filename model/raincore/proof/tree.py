@@ -1,4 +1,4 @@
-"""The tree of proposals of one run of Raincore's model, for `raincore_model.py`."""
+"""The tree of proposals of one run of Raincore's model, for `model.py`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 @dataclass(frozen=True, eq=False)
 class Proposal:
-    """A list, and the proposal that it was made from. Each is like no other."""
+    """A list, and the proposal that it was made from. Proposals compare by identity."""
 
     parent: Proposal | None
     depth: int
@@ -17,12 +17,12 @@ class Proposal:
 
     @cached_property
     def members(self) -> frozenset[int]:
-        """Who is on the list."""
+        """Return the members on the list."""
         return frozenset(self.ring)
 
     @cached_property
     def line(self) -> frozenset[Proposal]:
-        """It, what it came from, and so on."""
+        """Return the proposal, the one it was made from, and so on."""
         return frozenset((self,)) | (self.parent.line if self.parent else frozenset())
 
     def __repr__(self) -> str:
@@ -30,10 +30,10 @@ class Proposal:
 
 
 NONE: Final = Proposal(None, 0, ())
-"""In place of what the theory says nothing about."""
+"""Stands where the theory leaves the proposal open."""
 
 
 def meet(one: Proposal, other: Proposal, of: Proposal) -> int:
-    """A member of that list that is among both, if there is one."""
+    """Return a member of the list `of` that is in both others, if there is one."""
     lists = [(each or NONE).members for each in (one, other, of)]
     return min(frozenset.intersection(*lists), default=0)

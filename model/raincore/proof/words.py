@@ -1,8 +1,8 @@
-"""The words in which Raincore is proved: variables of `spec/Raincore.tla`, and what was ever sent.
+"""The vocabulary of Raincore's proof: variables of `spec/Raincore.tla`, and what was ever sent.
 
 A *proposal* is a list of members and the proposals it came from: every change of a list makes one.
-Proposals are a tree, whose shape is rigid; which of them were made is not. `raincore.py` says what
-of the spec is kept, dropped and over-approximated.
+Proposals form a tree with a rigid shape; the set of those already made changes. `theory.py` lists
+what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RIGID: Final = symbols("""
     first_seq: process -> seqno               # of the founders' copies of it
     calm:     -> bool                         # truthful reports, no partition, crash-stop, no leave
 """)
-"""What never changes."""
+"""Symbols that never change."""
 
 SPEC: Final = symbols("""
     down:     process -> bool                 # up # "up"
@@ -76,7 +76,7 @@ GHOST: Final = symbols("""
     carrying: epoch seqno -> epoch            # and where
     ate:      epoch seqno process -> bool
 """)
-"""Every message that was ever sent, every list that a token ever had, and who held it."""
+"""Every message that was ever sent, every list that a token ever had, and its holders."""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
@@ -111,12 +111,13 @@ WITHOUT: Final = {
     "Incarnations": "incarnations",
     "SeenByAll": "seen_by_all",
 }
-"""The spec's constants, by the fields of Basis. OwnPromise is a part of Promises there, and
-ChangesByMajority one of Majority."""
+"""The spec's constants, by the fields of Basis. There OwnPromise is a part of Promises, and
+ChangesByMajority one of Majority.
+"""
 
 
 def reached(s: World, n: Expr, e: Expr, i: Expr) -> Expr:
-    """The number of n's copy is (e, i), or higher."""
+    """The number of n's copy is at least (e, i)."""
     return Or(s.epoch(n) > e, And(s.epoch(n) == e, s.seq(n) >= i))
 
 
@@ -126,7 +127,7 @@ def between(s: World, low: Expr, w: Expr, high: Expr) -> Expr:
 
 
 def missed(s: World, p: Expr, e: Expr) -> Expr:
-    """The witness: a member that did not hold p in e, and never will."""
+    """The witness: a member that did not hold p in e and never will."""
     w = s.witness(p, e)
     return And(s.member(p, w), Not(s.held(p, e, w)), s.promised(w) > e)
 

@@ -1,7 +1,7 @@
 """The actions of `spec/Sequencer.tla` as guards and updates.
 
-An action has the spec's name. Where the spec says CASE or IF, each branch is a transition of its
-own. Below a comment "history" come the history variables, which no guard reads.
+An action has the spec's name. Where the spec has CASE or IF, each branch is a transition of its
+own. The history variables, which no guard reads, follow a comment "history".
 """
 
 from __future__ import annotations
@@ -16,5 +16,5 @@ from .vocabulary import Basis
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """Every action of the spec, under the given assumptions and repairs."""
+    """Return every action of the spec, under the given assumptions and repairs."""
     return (*sending(basis), *receiving(basis), *lives(basis), *views(basis))

@@ -1,7 +1,7 @@
-"""Counterexamples to induction, told: the state before, the action, what changes, what breaks.
+"""Counterexamples to induction as text: the state before, the action, the changes, the failure.
 
-The invariant may have states that no run reaches. So the explorer looks for the state before in
-the smallest instance that has room for it.
+The invariant may have states that no run reaches. So the explorer looks for the state before in the
+smallest instance that has room for it.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from raincheck.model.sequencer.system import SequencerSystem
 from .model import SPEC_NAMES, Tie, matters, tables_of
 from .vocabulary import STATUS, UNBORN, Basis, present
 
-LIMIT: Final = 10_000  # states of an instance that are looked at
+LIMIT: Final = 10_000  # states of an instance that are examined
 
 
 def told(failure: Failure) -> str:
-    """The failure in words."""
+    """Describe the failure in words."""
     arguments = [
         f"{name} = {_value(failure, kind, value)}"
         for (name, kind), value in zip(
@@ -128,7 +128,7 @@ def _lines(failure: Failure, tables: Tables) -> Iterator[str]:
         yield f"FORWARD {name(a)}{k} of view {v} under way to {name(d)}"
 
 
-# ---------------------------------------------------------------------- can it be reached?
+# ---------------------------------------------------------------------- reachability
 
 
 def reachability(failure: Failure, basis: Basis, limit: int = LIMIT) -> str:
@@ -152,7 +152,7 @@ def reachability(failure: Failure, basis: Basis, limit: int = LIMIT) -> str:
 def runs_that_break(
     conjuncts: Sequence[Conjunct], basis: Basis, limit: int = 600
 ) -> dict[str, Path[State]]:
-    """For each conjunct that is false in a state of some small instance, a run to that state."""
+    """Return, for each conjunct that is false in a state of some small instance, a run to it."""
     found: dict[str, Path[State]] = {}
     for nodes, founders, demotion in (("ab", "ab", 2), ("abc", "ab", 0)):
         constants = Constants(
@@ -182,7 +182,7 @@ def runs_that_break(
 def _instances(
     failure: Failure, basis: Basis
 ) -> Iterator[tuple[Constants, frozenset[tuple[Any, ...]]]]:
-    """Instances with room for the state, and how it reads there; nodes may be ranked in ways."""
+    """Yield instances with room for the state, and the state there; node ranks may vary."""
     s = failure.frame.world(failure.before)
     rigid = failure.frame.rigid
     born = [p for p in failure.frame.domain["process"] if s.status(p) != UNBORN]
@@ -217,7 +217,7 @@ def _instances(
 def _seen(
     tables: Tables, renamed: tuple[Failure, dict[int, Address], World] | None
 ) -> frozenset[tuple[Any, ...]]:
-    """The spec's variables as one value, the processes renamed if so wished."""
+    """Return the spec's variables as one value, with the processes renamed if requested."""
     found = []
     if renamed is None:
         for name in SPEC_NAMES:
@@ -242,7 +242,7 @@ def _seen(
 
 
 def _visible(name: str, s: World, failure: Failure) -> Iterator[tuple[Any, ...]]:
-    """The arguments at which a function to processes means something."""
+    """Yield the arguments at which a function to processes has a meaning."""
     processes = failure.frame.domain["process"]
     match name:
         case "coordinator":
@@ -254,5 +254,5 @@ def _visible(name: str, s: World, failure: Failure) -> Iterator[tuple[Any, ...]]
 
 
 def _like(state: State, wanted: frozenset[tuple[Any, ...]]) -> bool:
-    """A cheap look before the states are compared value by value."""
+    """Tell by a cheap look whether a state is worth comparing value by value."""
     return ("last_view", (), len(state.views)) in wanted

@@ -1,8 +1,8 @@
-"""Why SEQUENCER is right: the inductive invariant, conjunct by conjunct.
+"""The inductive invariant of SEQUENCER, conjunct by conjunct.
 
-Each conjunct has a name, a sentence (docs/proofs.md tells how they hang together) and a formula.
-None mentions bounds: v ranges over all views decided so far, i over places in a stream, j over
-what a process has delivered, k over seqnos.
+Each conjunct has a name, a sentence (docs/proofs.md explains how they fit together) and a formula.
+None mentions bounds: v ranges over all views decided so far, i over places in a stream, j over the
+deliveries of a process, k over seqnos.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The invariant's conjuncts about the one order, and about deliveries."""
+"""The invariant's conjuncts about the single order, and about deliveries."""
 
 from __future__ import annotations
 

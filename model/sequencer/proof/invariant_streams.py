@@ -1,4 +1,4 @@
-"""The invariant's conjuncts about streams, positions and what joiners are told."""
+"""The invariant's conjuncts about streams, positions and the answers to joiners."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .vocabulary import JOINING, REPLACED, UNBORN, in_part, known, running
 
 
 def streams_conjuncts() -> tuple[Conjunct, ...]:
-    """A view owns an interval of its coordinator's stream, and readers are in their view's."""
+    """A view owns an interval of its coordinator's stream; readers are in that of their view."""
 
     def remembered(s: World, c: Expr, i: Expr) -> Expr:
         v = s.data_view(c, i)

@@ -1,4 +1,4 @@
-"""The invariant's conjuncts about lives, views and what was sent."""
+"""The invariant's conjuncts about lives, views and sent messages."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .vocabulary import (
 
 
 def lives_conjuncts() -> tuple[Conjunct, ...]:
-    """A node's lives follow one another and count on."""
+    """The lives of a node follow one another, and counting continues."""
 
     def one_present(s: World, a: Expr, b: Expr) -> Expr:
         earlier = And(s.node(a) == s.node(b), s.incarnation(a) < s.incarnation(b))
@@ -92,7 +92,7 @@ def lives_conjuncts() -> tuple[Conjunct, ...]:
 
 
 def views_conjuncts() -> tuple[Conjunct, ...]:
-    """Whoever runs is in the last view, and views go from earlier lives to later ones."""
+    """Every running process is in the last view, and views go from earlier lives to later ones."""
 
     def in_last(s: World, p: Expr) -> Expr:
         last = s.last_view()
@@ -182,7 +182,7 @@ def views_conjuncts() -> tuple[Conjunct, ...]:
 
 
 def messages_conjuncts() -> tuple[Conjunct, ...]:
-    """Whatever is anywhere was sent, by a member of the view that it belongs to."""
+    """Every message anywhere was sent by a member of the view that it belongs to."""
 
     def sent(s: World, a: Expr, k: Expr, v: Expr) -> Expr:
         return And(known(s, v), s.member(v, a), k >= 1, k <= s.sent(a))

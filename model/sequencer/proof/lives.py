@@ -1,4 +1,4 @@
-"""The actions of SEQUENCER by which a process ends, and its node comes back."""
+"""The actions of SEQUENCER by which a process ends and its node comes back."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .vocabulary import CRASHED, JOINING, LEAVING, LEFT, MEMBER, REPLACED, UNBOR
 
 
 def lives(basis: Basis) -> tuple[Transition, ...]:
-    """Leave, Stop, Crash and Restart under the given repairs."""
+    """Return Leave, Stop, Crash and Restart under the given repairs."""
     rules = basis.rules
 
     leave = Transition(

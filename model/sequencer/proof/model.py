@@ -1,7 +1,7 @@
 """The states of `model/sequencer/system.py` in the vocabulary of the proof.
 
-The mapping is a function of the state, except for the history variables, which are carried along
-a path. Lives before a node's present one are "replaced", those after it "unborn".
+The mapping is a function of the state, except for the history variables, which accumulate along a
+path. Lives before a node's present one are "replaced", those after it "unborn".
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ GHOST_NAMES = tuple(GHOST)
 
 
 def basis_of(constants: Constants) -> Basis:
-    """What a proof about this instance would stand on."""
+    """Return the basis of a proof about this instance."""
     return Basis(constants.virtual_synchrony, constants.rules)
 
 
 def frame(constants: Constants, states: Sequence[State]) -> Frame:
-    """The frame for these states of an instance."""
+    """Return the frame for these states of an instance."""
     lives = 2 if constants.returners and constants.rules.incarnations else 1
     processes = [Address(n, life) for n in constants.nodes for life in range(lives)]
 
@@ -56,7 +56,7 @@ def frame(constants: Constants, states: Sequence[State]) -> Frame:
 
 
 def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
-    """Values that no guard can see need not be equal."""
+    """Tell whether the values matter: values that no guard can see need not be equal."""
     match name, values:
         case (("heard_from" | "heard_seqno" | "heard_view"), (p, j)):
             return bool(1 <= j <= s.heard(p))
@@ -74,11 +74,11 @@ def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
 
 
 class Misshapen(ValueError):
-    """A state that the vocabulary cannot express; the message says what about it."""
+    """A state that the vocabulary cannot express; the message names the reason."""
 
 
 def tables_of(constants: Constants, state: State) -> Tables:
-    """The spec's variables of a state. Raises Misshapen if something would be lost."""
+    """Return the spec's variables of a state; raise Misshapen if something would be lost."""
     tables: Tables = {name: {} for name in SPEC}
     names = constants.nodes
     lives = constants.rules.incarnations
@@ -143,7 +143,7 @@ def tables_of(constants: Constants, state: State) -> Tables:
 
 
 class Admission(NamedTuple):
-    """How the theory takes an edge: the transitions and parameters, and the tables after."""
+    """The theory's match of an edge: the transitions and parameters, and the tables after."""
 
     steps: tuple[tuple[Transition, tuple[Any, ...]], ...]
     after: Tables
@@ -161,11 +161,11 @@ class Tie:
             self.by_action.setdefault(transition.action, []).append(transition)
 
     def tables(self, state: State) -> Tables:
-        """The spec's variables of the state."""
+        """Return the spec's variables of the state."""
         return tables_of(self.constants, state)
 
     def enabled(self, label: Label, before: Tables) -> bool:
-        """Whether the theory lets this action happen at all."""
+        """Tell whether the theory allows this action at all."""
         s = self.frame.world(before)
         return any(
             bool(transition.guard(s, *values))
@@ -175,7 +175,7 @@ class Tie:
         )
 
     def admitted(self, label: Label, before: Tables, target: Tables) -> Admission | None:
-        """How an action leads from the one state to the other; None: it does not."""
+        """Return how an action leads from the one state to the other, or None if it does not."""
         s = self.frame.world(before)
         known = self._known(label, s, before)
         for transition in self.by_action[label.action]:
@@ -197,7 +197,7 @@ class Tie:
         after: Tables,
         target: Tables,
     ) -> Admission | None:
-        """InstallView at a coordinator goes on with the FORWARDs that waited."""
+        """InstallView at a coordinator continues with the FORWARDs that waited."""
         if self.frame.differs(after, target, SPEC_NAMES) is None:
             return Admission(steps, after)
         if label.action != "InstallView":
@@ -216,7 +216,7 @@ class Tie:
         return None
 
     def _known(self, label: Label, s: World, before: Tables) -> Mapping[str, Sequence[Any]]:
-        """What the label and the state say about an action's parameters."""
+        """Return what the label and the state determine of an action's parameters."""
         processes = self.frame.domain["process"]
         here = [p for p in processes if present(s, p)]
         life = {p.node: p for p in here}
@@ -241,8 +241,8 @@ class Tie:
     def histories(self) -> Iterator[tuple[int, Label | None, int, Tables]]:
         """Yield (source, label, state, tables) for every state once, in the order of discovery.
 
-        The history variables are those of a shortest path. Raises ValueError where the theory
-        does not admit the edge by which a state was found.
+        The history variables are those of a shortest path. Raise ValueError if the theory does not
+        admit the edge by which a state was found.
         """
         found: dict[int, Tables] = {}
         for number in self.graph.initial:
@@ -260,7 +260,7 @@ class Tie:
             yield source, label, target, found[target]
 
     def _began(self, tables: Tables) -> Tables:
-        """The initial state with its history, which is empty; Init of the theory agrees."""
+        """Return the initial state with its history, which is empty; Init of the theory agrees."""
         began: Tables = {**tables, **{name: {} for name in GHOST_NAMES}}
         s = self.frame.world(began)
         condition, values = self.frame.theory.initial(s)

@@ -1,4 +1,4 @@
-"""What SEQUENCER's proof offers to the prover: its theory, and words for what fails."""
+"""The proof of SEQUENCER for the prover: its theory, and words for its failures."""
 
 from .failure import reachability as reachability
 from .failure import runs_that_break as runs_that_break

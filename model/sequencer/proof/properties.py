@@ -1,4 +1,4 @@
-"""What SEQUENCER promises, as formulas: the twins of the properties in `spec/Sequencer.tla`."""
+"""The promises of SEQUENCER as formulas: the twins of the properties in `spec/Sequencer.tla`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _payload(s: World, p: Expr, j: Expr) -> Expr:
 
 
 def _identical(s: World, p: Expr, j: Expr, q: Expr, x: Expr) -> Expr:
-    """Identity of the spec: the same node's, and the how-manieth of its application."""
+    """Identity of the spec: the same node, and the same number in its application."""
     same_node = s.node(s.heard_from(p, j)) == s.node(s.heard_from(q, x))
     return And(same_node, _payload(s, p, j) == _payload(s, q, x))
 
@@ -48,7 +48,7 @@ def agreement(s: World) -> Expr:
 
 
 def integrity(s: World) -> Expr:
-    """Nothing is delivered twice, and nothing that was not sent."""
+    """Nothing is delivered twice, and only sent messages are delivered."""
 
     def once(p: Expr, j: Expr, x: Expr) -> Expr:
         both = And(is_heard(s, p, j), is_heard(s, p, x), j < x)
@@ -99,7 +99,7 @@ def gap_free(s: World) -> Expr:
 
 
 def fresh(s: World) -> Expr:
-    """A joiner does not deliver what a member still there delivered before it joined."""
+    """A joiner does not deliver what a present member delivered before it joined."""
 
     def joined(p: Expr, q: Expr, j: Expr, x: Expr) -> Expr:
         both = And(running(s, p), running(s, q), is_heard(s, p, j), is_heard(s, q, x))

@@ -1,4 +1,4 @@
-"""The actions of SEQUENCER that take in what was multicast or decided."""
+"""The actions of SEQUENCER that take in multicasts and views."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .vocabulary import JOINING, MEMBER, Basis, is_coordinator, present, running
 
 
 def receiving(basis: Basis) -> tuple[Transition, ...]:
-    """ReceiveData, InstallView and Join under the given assumptions and repairs."""
+    """Return ReceiveData, InstallView and Join under the given assumptions and repairs."""
     vs, rules = basis.virtual_synchrony, basis.rules
 
     def latch_open(s: World, n: Expr) -> Expr:
@@ -137,7 +137,7 @@ def receiving(basis: Basis) -> tuple[Transition, ...]:
     install = Transition(
         "InstallView", "", (("n", "process"), ("v", "view")), may_install, installed
     )
-    # The second half of InstallView at the new coordinator: once for each FORWARD in `early`.
+    # The second half of InstallView at the new coordinator, once for each FORWARD in `early`.
     install_waiting = Transition(
         "InstallView",
         "early sequenced",

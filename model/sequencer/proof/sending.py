@@ -48,7 +48,7 @@ def multicast(s: World, n: Expr, a: Expr, k: Expr) -> Updates:
 
 
 def sending(basis: Basis) -> tuple[Transition, ...]:
-    """Send, ReceiveForward and Resend under the given assumptions and repairs."""
+    """Return Send, ReceiveForward and Resend under the given assumptions and repairs."""
     rules = basis.rules
 
     def latch_open(s: World, n: Expr) -> Expr:
@@ -88,7 +88,7 @@ def sending(basis: Basis) -> tuple[Transition, ...]:
         lambda s, n: merged(numbered(s, n, kept=True), forward(s, n, s.seqno(n) + 1)),
     )
 
-    # `again`: another copy is still under way. The spec has none; see sequencer.py.
+    # `again`: another copy is still under way. The spec has none; see theory.py.
     forward_parameters = (
         ("n", "process"),
         ("a", "process"),

@@ -4,26 +4,27 @@
 processes and one of nodes, integers for views, places, indices and seqnos. Its actions have the
 spec's names, and its formulas are tied to the model's edges by tests/model/test_inductive_tie.py.
 
-What is changed against the spec, and why what is proved here holds there:
+The theory differs from the spec in these points, none of which excludes a run of the spec:
 
 - A process is an address: a node and one life of it. Variables of a node become those of its
-  present life; Restart ends the old one ("replaced") and begins a new one. This renames, no more.
-- A message is (sender, seqno); its payload is `base` of the sender plus seqno. The spec's Send is
-  the only place where a message is made, and there payload = said + 1 = base + seqno.
+  present life; Restart ends the old one ("replaced") and begins a new one. This is only a renaming.
+- A message is (sender, seqno); its payload is `base` of the sender plus seqno. Only the spec's Send
+  makes messages, with payload = said + 1 = base + seqno.
 - receivedTable is total; 0 is "no entry", since every entry is at least 1.
 - forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
   actions, so its head is the least one.
 - Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may
-  be received twice, and one that waited may be sequenced again while its view lasts. So UNICAST
-  is not assumed to be FIFO: safety does not rest on FifoForward (validity does).
+  be received twice, and one that waited may be sequenced again while its view lasts. So UNICAST is
+  not assumed to be FIFO: safety does not rest on FifoForward (validity does).
 - Over-approximated: the members of a view are a set with a coordinator. When the coordinator is
   gone, or demoted, any member that stays may be the next; the spec takes the first in rank.
-- InstallView at a coordinator sequences what waited in `early` in the same step. Here this is the
-  step of installing followed by one step for each such FORWARD; the invariant holds in between.
+- InstallView at a coordinator sequences the FORWARDs in `early` in the same step. Here the step of
+  installing is followed by one step for each such FORWARD; the invariant holds in between.
 - History variables are written and never read by a guard, so every run of the spec has them.
 
-Runs of the spec are therefore runs of this theory, and what holds of all its reachable states
-holds of all of the spec's. The argument for this list is on paper; bounded instances check it.
+Runs of the spec are therefore runs of this theory, and properties of all its reachable states hold
+in all reachable states of the spec. The argument for this list is on paper; bounded instances check
+it.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ AXIOMS = (
         lambda s, p: [s.incarnation(p)],
     ),
 )
-"""What is true of nodes and lives, whatever happens."""
+"""Facts about nodes and lives that no action changes."""
 
 PLAUSIBLE = (
     Conjunct(
@@ -138,7 +139,7 @@ PLAUSIBLE = (
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders are the members of view 1, everybody else asks to join."""
+    """Return Init of the spec: the founders are the members of view 1, all others ask to join."""
 
     def status(p: Expr) -> Expr:
         return If(s.founder(p), MEMBER, If(s.incarnation(p) == 0, JOINING, UNBORN))
@@ -154,13 +155,13 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
         "last_view": lambda: 1,
         "member": lambda v, p: And(v == 1, s.founder(p)),
     }
-    # Functions to processes have no empty value; what they are is not looked at, but for
-    # the first view's coordinator.
+    # Functions to processes have no empty value; except for the first view's coordinator, their
+    # values are not read.
     return s.founder(s.coordinator(1)), values
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """SEQUENCER over the given basis: all assumptions and repairs, unless told otherwise."""
+    """Return SEQUENCER over the given basis, by default with all assumptions and repairs."""
     basis = basis or Basis()
     return Theory(
         "sequencer",

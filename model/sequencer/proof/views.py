@@ -11,7 +11,7 @@ from .vocabulary import JOINING, Basis, present, running
 
 
 def views(basis: Basis) -> tuple[Transition, ...]:
-    """ViewChange and Demote under the given assumptions and repairs."""
+    """Return ViewChange and Demote under the given assumptions and repairs."""
     vs, rules = basis.virtual_synchrony, basis.rules
 
     def settled(s: World) -> Expr:
@@ -27,7 +27,10 @@ def views(basis: Basis) -> tuple[Transition, ...]:
         return s.forall(["process"], everybody, lambda n: [s.status(n)])
 
     def may_cut(s: World, c: Expr, new: Expr, x: Expr, cut: Expr) -> Expr:
-        """new is the next coordinator, x the present life of the old one's node, c."""
+        """Tell whether the stream of c, the former coordinator, may be cut there.
+
+        `new` is the next coordinator, `x` the present life of c's node.
+        """
         held = s.forall(
             ["process"],
             lambda n: Implies(

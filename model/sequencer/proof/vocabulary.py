@@ -1,6 +1,6 @@
-"""The words in which SEQUENCER is proved: the variables of `spec/Sequencer.tla` as functions.
+"""The vocabulary of SEQUENCER's proof: the variables of `spec/Sequencer.tla` as functions.
 
-`sequencer.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ RIGID: Final = symbols("""
     incarnation: process -> number
     founder:     process -> bool
 """)
-"""What never changes. A process is an address of the spec: a node and one of its lives."""
+"""Symbols that never change. A process is an address of the spec: a node and one of its lives."""
 
 SPEC: Final = symbols("""
     status:        process -> number
@@ -71,12 +71,12 @@ VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
 UNBORN, JOINING, MEMBER, LEAVING, LEFT, CRASHED, REPLACED = range(7)
 STATUS: Final = ("unborn", "joining", "member", "leaving", "left", "crashed", "replaced")
-"""The spec's values, and what a life is before it begins and after its node has come back."""
+"""The spec's values, and the status of a life before it begins and after its node has come back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a proof stands on: the assumption on the layers below, and the repairs."""
+    """The basis of a proof: the assumption about the layers below, and the repairs."""
 
     virtual_synchrony: bool = True
     rules: Rules = field(default_factory=Rules)
@@ -98,11 +98,11 @@ REPAIRS: Final[Mapping[str, tuple[str, bool | str]]] = {
 ASSUMPTION: Final = "VirtualSynchrony"
 
 WITHOUT: Final = (ASSUMPTION, *REPAIRS)
-"""What a basis can do without, by the spec's names."""
+"""The parts that a basis can do without, by the spec's names."""
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less an assumption or repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without an assumption or repairs, by the spec's names; KeyError if none."""
     names = list(names)
     undone = dict(REPAIRS[name] for name in names if name != ASSUMPTION)
     return Basis(ASSUMPTION not in names, replace(Rules(), **undone))  # type: ignore[arg-type]
@@ -114,7 +114,7 @@ def running(s: World, p: Expr) -> Expr:
 
 
 def ended(s: World, p: Expr) -> Expr:
-    """The process takes no more steps, in any life of it."""
+    """The process takes no more steps, in any of its lives."""
     return s.status(p) >= LEFT
 
 
@@ -129,7 +129,7 @@ def is_coordinator(s: World, p: Expr) -> Expr:
 
 
 def in_part(s: World, v: Expr, i: Expr) -> Expr:
-    """Place i belongs to what was multicast in view v and was not lost with its coordinator."""
+    """Place i was multicast in view v and was not lost with its coordinator."""
     return And(v >= 1, v <= s.last_view(), s.first(v) < i, i <= s.final(v))
 
 

@@ -1,4 +1,4 @@
-"""The actions of `spec/Stable.tla` that touch what OnlyStablePurged speaks about.
+"""The actions of `spec/Stable.tla` that affect OnlyStablePurged.
 
 Each branch of an action is a transition.
 """
@@ -35,7 +35,7 @@ _M = ("m", "stability")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """All branches of all actions."""
+    """Return all branches of all actions."""
 
     def ours(s: World, n: Expr, view: Expr) -> Expr:
         return s.view(n) == view if basis.vote_check else True
@@ -44,7 +44,7 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         return And(s.running(n), Not(s.suspended(n)))
 
     def taken(s: World, n: Expr, p: Expr, at: Function, first: bool, last: bool) -> Updates:
-        """The minimum with a vote of p, which is counted too unless that is a step of its own."""
+        """Return the minimum with a vote of p, counted too unless counting is a step of its own."""
 
         def low(x: Expr) -> Expr:
             return at(x) if first else If(s.lowest(n, x) <= at(x), s.lowest(n, x), at(x))

@@ -1,8 +1,8 @@
 """The inductive invariant of STABLE's proof.
 
-Everything in it says the same of something else: a digest, a vote, a minimum, a STABILITY, what is
-purged. It does not go beyond what who descends from its voters has delivered, nor beyond what is
-promised to those who will.
+Every conjunct says the same of another quantity (a digest, a vote, a minimum, a STABILITY, a
+purge): it covers no more than the descendants of its voters have delivered, and no more than is
+promised to future descendants.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def admitted(s: World, q: Expr) -> Expr:
 
 
 def _descends(s: World, q: Expr, v: Expr) -> Expr:
-    """What all members of view v have delivered q has delivered, or was given."""
+    """q has delivered, or was given, everything that all members of view v have delivered."""
     return And(admitted(s, q), s.member(v, s.origin(q, v)))
 
 

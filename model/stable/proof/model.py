@@ -1,7 +1,7 @@
-"""Runs of STABLE's model, read in the words of its proof.
+"""Runs of STABLE's model, translated into the vocabulary of its proof.
 
-A process of the theory is one admission of one life of a node: who is admitted again, because the
-coordinator died before it answered, has not begun and is another process.
+A process of the theory is one admission of one life of a node. A joiner that is admitted again,
+because the coordinator died before it answered, has not begun and is another process.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from .words import Basis
 
 
 class Process(NamedTuple):
-    """One life of a node, and the view that admitted it last; 0: none yet."""
+    """One life of a node, and the last view that admitted it; 0 for none."""
 
     who: Address
     admitted: int
 
 
 Shown: TypeAlias = dict[tuple[str, tuple[Any, ...]], Any]
-"""What a state of the model says of the theory's symbols, where their values are of consequence."""
+"""The values of the theory's symbols that a state of the model shows, where they matter."""
 
 
 class Run(Following[State]):
@@ -62,15 +62,15 @@ class Run(Following[State]):
             lambda *_: True,
         )
         self.datagrams: dict[tuple[str, Address, int, Vector], int] = {}
-        """The step that sent such a digest, or such a STABILITY, last."""
+        """The last step that sent such a digest or STABILITY."""
 
     def process(self, who: Address, view: int) -> Process:
-        """The process that the address stands for in that view."""
+        """Return the process that the address stands for in that view."""
         found = (v for v in range(view, 0, -1) if who in self.views[v - 1].joiners)
         return Process(who, next(found, 1 if who in self.views[0].members else 0))
 
     def shown(self, state: State) -> Shown:
-        """What is of consequence in the state."""
+        """Return the values that matter in the state."""
         last = len(state.views)
         found: Shown = {("last", ()): last}
         running = {}
@@ -103,7 +103,7 @@ class Run(Following[State]):
         return found
 
     def differs(self, tables: Tables, state: State) -> str | None:
-        """The first symbol that differs where it is of consequence."""
+        """Return the first symbol that differs where it matters, or None."""
         world = self.frame.world(tables)
         for (name, values), wanted in self.shown(state).items():
             if getattr(world, name)(*values) != wanted:
@@ -113,7 +113,7 @@ class Run(Following[State]):
     # ------------------------------------------------------------------ its steps
 
     def told(self, number: int) -> Iterator[Told]:
-        """The step as a transition of the theory; none where nothing of consequence happens."""
+        """Yield the step as a transition of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         if move.action in ("ViewChange", "Exclude"):
             new = move.target.views[-1]
@@ -162,7 +162,7 @@ class Run(Following[State]):
         return ours and not me.suspended and not (late and rules.drop_late)
 
     def ready(self, number: int, tables: Tables) -> Tables:
-        """What a datagram says is chosen when it is sent; before, the theory leaves it open."""
+        """Fix the contents of a datagram when it is sent; before, the theory leaves them open."""
         move = self.moves[number]
         if not move.action.startswith("Send"):
             return tables
@@ -172,7 +172,7 @@ class Run(Following[State]):
         vector: Vector = move.event.delivered if digest else me.pending or ()
         self.datagrams[move.action, me.me, me.view, vector] = number
         kind, source = ("digest", "delivered") if digest else ("stability", "due")
-        # Of processes outside of the view the model's vectors say nothing.
+        # The model's vectors have no entries for processes outside the view.
         row = {x: at for (p, x), at in tables.get(source, {}).items() if p == n}
         row |= {self.process(a, me.view): at for a, at in vector}
         changed: Tables = {
@@ -185,6 +185,6 @@ class Run(Following[State]):
 
 
 def _case(me: Local, sender: Address) -> str:
-    """Whether it is the first vote, and the last one, that `me` counts."""
+    """Tell whether `me` counts the first vote, and the last one."""
     case = "later" if me.vector else "first"
     return f"{case}, last" if me.heard_from == {sender} else case

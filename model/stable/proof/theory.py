@@ -1,23 +1,25 @@
 """STABLE proved for any number of members, messages, views, rounds and lives.
 
-`theory()` is the part of `spec/Stable.tla` that OnlyStablePurged rests on, in first-order logic.
+`theory()` is the part of `spec/Stable.tla` on which OnlyStablePurged rests, in first-order logic.
 Its actions have the spec's names (Deliver stands for Multicast, Arrive and Fetch; ViewChange for
 Exclude too).
 
-What is changed against the spec, always so that more can happen than there:
+The theory differs from the spec in these points, each of which allows more:
 
-- Datagrams are never used up: whatever was sent may arrive at any time, as often as it likes, in
-  any order, or never. So nothing rests on Overtaking, Duplication or loss being limited.
-- Anything may be delivered at any time: of NAKACK only this is left, that a process never delivers
-  less than before, and that its digests say what it has delivered (TrueDigests).
-- A vote counts again and again; a late one (DropLate) is counted too; another's STABILITY replaces
-  one's own or not, whatever it covers (CancelCovered); foreign digests may be there and are
-  ignored. A process purges what STABILITY says whether it has delivered it or not.
-- Anybody in the last view may promise a digest to joiners, several at once; anybody may be left
-  out of a view, alive; a joiner may begin as soon as its view is decided.
+- Datagrams are never used up: any of them may arrive at any time, as often as it likes, in any
+  order, or never. So nothing rests on a limit of Overtaking, Duplication or loss.
+- Anything may be delivered at any time. Of NAKACK only two facts are left: the deliveries of a
+  process never decrease, and its digests tell what it has delivered (TrueDigests).
+- A vote counts again and again; a late one (DropLate) is counted too; another member's STABILITY
+  may or may not replace a process's own, whatever it covers (CancelCovered); foreign digests may
+  exist and are ignored. A process purges as STABILITY says, whether it has delivered those messages
+  or not.
+- Any member of the last view may promise a digest to joiners, several at once; any process may be
+  left out of a view alive; a joiner may begin as soon as its view is decided.
 
-A process is one life of a node, so that nobody comes back: Incarnations is in the words. So is
-SingleSequenceOfViews, since a view is a number, and CutOfAMember, in the guard of ViewChange.
+Three assumptions are built in: Incarnations, because a process is one life of a node and nobody
+comes back; SingleSequenceOfViews, because a view is a number; and CutOfAMember, in the guard of
+ViewChange.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without some repairs, by the spec's names; KeyError if a name is unknown."""
     return replace(Basis(), **{WITHOUT[name]: False for name in names})
 
 
 def _only_stable_purged(s: World) -> Expr:
-    """Of members of the purger's view, and of those who are in the last view with it."""
+    """The promise for members of the purger's view, and for those in the last view with it."""
 
     def delivered(n: Expr, p: Expr, x: Expr) -> Expr:
         served = Or(s.member(s.view(n), p), And(s.member(s.last(), n), s.member(s.last(), p)))
@@ -63,7 +65,7 @@ PROPERTIES: Final = (
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: the founders are in the first view, nothing was sent."""
+    """Return Init of the spec: the founders are in the first view, nothing has been sent."""
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -83,7 +85,7 @@ def _one_if(condition: Expr) -> Expr:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """STABLE over the given basis: all repairs, unless told otherwise."""
+    """Return STABLE over the given basis, by default with all repairs."""
     return Theory(
         "stable",
         VOCABULARY,

@@ -1,6 +1,6 @@
-"""The words in which STABLE is proved: variables of `spec/Stable.tla`, and a history.
+"""The vocabulary of STABLE's proof: variables of `spec/Stable.tla`, and a history.
 
-`stable.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from raincheck.model.proof.vocabulary import Symbol, symbols
 RIGID: Final = symbols("""
     founder: process -> bool
 """)
-"""What never changes."""
+"""Symbols that never change."""
 
 SPEC: Final = symbols("""
     running:   process -> bool
@@ -34,7 +34,7 @@ SPEC: Final = symbols("""
     cutting:   process -> bool             # cut[n] # <<>>
     cut:       process process -> number
 """)
-"""The variables of the spec; whoever votes and whoever is voted about is a process of one life."""
+"""The variables of the spec; voters, and the processes voted about, are processes of one life."""
 
 GHOST: Final = symbols("""
     digest:         digest -> bool
@@ -47,17 +47,18 @@ GHOST: Final = symbols("""
     joined:         process -> view
     origin:         process view -> process
 """)
-"""Every digest and every STABILITY ever sent; the view with which a process was admitted, 0 for
-none; and whose delivered messages it began with: `origin(q, v)` is the member of view v from whose
-digest, taken in v or later and passed on, q's own descends. That is q itself from its first view
-on."""
+"""The history: every digest and STABILITY ever sent; the view with which a process was admitted, 0
+for none; and the origin of the messages with which it began. `origin(q, v)` is the member of view v
+from whose digest, taken in v or later and passed on, the digest of q descends. From q's first view
+on, that is q itself.
+"""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The repairs and assumptions that OnlyStablePurged rests on."""
+    """The repairs and assumptions on which OnlyStablePurged rests."""
 
     vote_check: bool = True
     reset_on_view: bool = True
@@ -73,7 +74,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "SuspendOnJoin": "suspend_on_join",
     "TrueDigests": "true_digests",
 }
-"""Repairs and assumptions by their names in the spec and in the catalog."""
+"""The repairs and assumptions, by their names in the spec and in the catalog."""
 
 
 def all_voted(s: World, n: Expr, besides: Expr) -> Expr:
@@ -86,12 +87,12 @@ def all_voted(s: World, n: Expr, besides: Expr) -> Expr:
 
 
 def put_row(function: Function, key: Expr, row: Callable[..., Expr]) -> Function:
-    """The function with another row of values at one process."""
+    """Return the function with another row of values at one process."""
     return lambda n, *rest: If(n == key, row(*rest), function(n, *rest))
 
 
 def fresh(s: World, n: Expr) -> Updates:
-    """n counts anew."""
+    """Return the updates with which n starts counting again."""
     return {
         "voted": put_row(s.voted, n, lambda _: False),
         "held": put_row(s.held, n, lambda _: False),
@@ -100,7 +101,7 @@ def fresh(s: World, n: Expr) -> Updates:
 
 
 def empty(s: World, n: Expr) -> Expr:
-    """No vote is in n's minimum yet."""
+    """n's minimum contains no vote yet."""
     return s.forall(
         ["process"],
         lambda p: And(Not(s.voted(n, p)), Not(s.held(n, p))),

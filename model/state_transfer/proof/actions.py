@@ -1,7 +1,7 @@
-"""The actions of `spec/StateTransfer.tla` that touch what SameCut speaks about.
+"""The actions of `spec/StateTransfer.tla` that affect SameCut.
 
-Each branch of an action is a transition. "Tried" of the spec, asking another provider or giving
-up, is a branch of every action that may do so.
+Each branch of an action is a transition. "Tried" of the spec (asking another provider, or giving
+up) is a branch of every action that may do so.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _S = ("s", "process")
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """All branches of all actions."""
+    """Return all branches of all actions."""
     return (
         Transition(
             "Ask",
@@ -106,7 +106,7 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
 
 
 def _fetching(s: World, n: Expr, p: Expr, basis: Basis) -> dict[str, Function]:
-    """n asks p for the state; the chunks of an earlier provider are forgotten."""
+    """Return the updates with which n asks p and forgets an earlier provider's chunks."""
     updates = {
         "phase": put(s.phase, n, FETCHING),
         "provider": put(s.provider, n, p),
@@ -121,7 +121,7 @@ def _fetching(s: World, n: Expr, p: Expr, basis: Basis) -> dict[str, Function]:
 def _tried(
     action: str, more: tuple[tuple[str, str], ...], guard: Guard, basis: Basis, suffix: str = ""
 ) -> tuple[Transition, ...]:
-    """Another provider is asked, or there is none."""
+    """Return the branches in which another provider is asked, or there is none."""
     return (
         Transition(
             action,
@@ -141,7 +141,7 @@ def _tried(
 
 
 def _go(basis: Basis) -> tuple[Transition, ...]:
-    """GO: a joiner begins where it says, a member where it is."""
+    """GO: a joiner begins at the cut that it names, a member where it is."""
 
     def waits(s: World, n: Expr) -> Expr:
         return Or(s.phase(n) == ASKING, s.phase(n) == FETCHING)
@@ -204,7 +204,7 @@ def _go(basis: Basis) -> tuple[Transition, ...]:
 
 
 def _chunk(basis: Basis) -> tuple[Transition, ...]:
-    """CHUNK: one that was sent, or a damaged one that says anything."""
+    """CHUNK: one that was sent, or a damaged one with arbitrary contents."""
     sent = (_N, _S, ("t", "number"), ("k", "index"), ("c", "place"), ("a", "place"))
 
     def mine(s: World, n: Expr, p: Expr, t: Expr) -> Expr:
@@ -295,7 +295,7 @@ def _set(basis: Basis) -> tuple[Transition, ...]:
 
 
 def _read(s: World, n: Expr, r: Expr, t: Expr, k: Expr) -> Updates:
-    """Part k of n's state at its position is under way to r from now on, for ever."""
+    """From now on part k of n's state at its position is for ever under way to r."""
 
     def chunk(p: Expr, q: Expr, u: Expr, j: Expr, c: Expr, a: Expr) -> Expr:
         new = And(p == n, q == r, u == t, j == k, c == s.position(n), a == s.applied(n))
@@ -305,7 +305,7 @@ def _read(s: World, n: Expr, r: Expr, t: Expr, k: Expr) -> Updates:
 
 
 def _crash(s: World, n: Expr) -> Updates:
-    """It forgets its part as a requester; what its application had nobody asks any more."""
+    """Return the updates with which n forgets its part as a requester; its application is gone."""
     return {
         "phase": put(s.phase, n, IDLE),
         "attempt": put(s.attempt, n, 0),

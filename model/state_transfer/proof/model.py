@@ -1,6 +1,6 @@
 """The states of `model/state_transfer/system.py` in the vocabulary of the proof.
 
-The mapping is a function of the state, but for the chunks ever sent, which are carried along a
+The mapping is a function of the state, except for the chunks ever sent, which accumulate along a
 path: a chunk under way was sent on every path to its state.
 """
 
@@ -24,17 +24,17 @@ SPEC_NAMES = tuple(SPEC)
 
 
 class Edge(NamedTuple):
-    """An edge of the model, and how the theory takes it; None: it does not."""
+    """An edge of the model, and the transition of the theory that takes it, or None."""
 
     move: Move[State]
     transition: Transition | None
     stutters: bool
-    """Nothing changes that the theory speaks about."""
+    """Nothing changes that the theory is about."""
     after: Tables
 
 
 def basis_of(constants: Constants) -> Basis:
-    """What a proof about this instance would stand on."""
+    """Return the basis of a proof about this instance."""
     rules = constants.rules
     return Basis(
         rules.check_cut,
@@ -47,7 +47,7 @@ def basis_of(constants: Constants) -> Basis:
 
 
 def frame(constants: Constants, states: Sequence[State]) -> Frame:
-    """The frame for these states of an instance."""
+    """Return the frame for these states of an instance."""
     attempts = max(me.attempt for s in states for me in s.locals)
     domain: dict[str, Sequence[Any]] = {
         "process": constants.nodes,
@@ -64,7 +64,7 @@ def frame(constants: Constants, states: Sequence[State]) -> Frame:
 
 
 def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
-    """Values that no guard can see need not be equal."""
+    """Tell whether the values matter: values that no guard can see need not be equal."""
     match name, values:
         case "provider", (n,):
             return bool(active(s, n))
@@ -78,7 +78,7 @@ def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
 
 
 def tables_of(constants: Constants, state: State) -> Tables:
-    """The spec's variables of a state."""
+    """Return the spec's variables of a state."""
     tables: Tables = {name: {} for name in SPEC}
 
     def put(name: str, value: Any, *values: Any) -> None:
@@ -105,7 +105,7 @@ def tables_of(constants: Constants, state: State) -> Tables:
 
 
 def edges(system: StateTransferSystem, basis: Constants | None = None) -> Iterator[Edge]:
-    """Every edge of the instance, with the transition that takes it.
+    """Yield every edge of the instance, with the transition that takes it.
 
     The theory is that of the instance, unless another instance is given as its basis.
     """
@@ -155,7 +155,7 @@ def _edge(
 
 
 def _known(transition: Transition, move: Move[State]) -> Mapping[str, Sequence[Any]]:
-    """What the label and the input say about the parameters."""
+    """Return what the label and the input determine of the parameters."""
     names = [name for name, _ in transition.parameters]
     known: dict[str, Sequence[Any]] = {"n": move.args[:1]} if "n" in names and move.args else {}
     event = move.event

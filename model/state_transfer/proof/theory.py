@@ -1,23 +1,23 @@
 """STATE TRANSFER proved for any number of members, messages, chunks and transfers.
 
-`theory()` is the part of `spec/StateTransfer.tla` that SameCut rests on, in first-order logic. Its
+`theory()` is the part of `spec/StateTransfer.tla` on which SameCut rests, in first-order logic. Its
 actions have the spec's names; tests/model/test_state_transfer_inductive.py ties them to the model.
 
-What is changed against the spec, always so that more can happen than there:
+The theory differs from the spec in these points, each of which allows more:
 
-- FLUSH is not there: anybody may send, and anything may be delivered, at any time. So SameCut
+- FLUSH is left out: any process may send, and anything may be delivered, at any time. So SameCut
   rests neither on Flushed nor on LatchStays.
-- UNICAST promises nothing: a chunk that was ever sent may arrive at any time, as often as it
-  likes, in any order; and a damaged one, saying anything, at any time as well. So SameCut rests
-  not on FifoUnicast.
-- A provider may send any chunk of its state to anybody at any time, under any number: what it
-  was asked for, and the credit, are not there. Nor are the leader's queue and whom it waits for.
-- GO may arrive at any time, from anybody; a joiner then begins wherever it says. Whom to ask next
-  is anybody's choice, and giving up is possible whenever asking another provider is.
+- UNICAST promises nothing: a chunk that was ever sent may arrive at any time, as often as it likes,
+  in any order; a damaged one, with arbitrary contents, may arrive at any time as well. So SameCut
+  does not rest on FifoUnicast.
+- A provider may send any chunk of its state to any process at any time, under any number: requests,
+  credit, the leader's queue and its waiting are left out.
+- GO may arrive at any time, from any process; a joiner then begins wherever it says. A requester
+  may ask any provider next, and may give up whenever it may ask another one.
 
-Each state of the spec has a state here, with the chunks ever sent as a history. What holds of all
-reachable states here therefore holds of all of the spec's. The assumption OneSequence is in the
-words themselves: a message is a number, and so is a cut.
+Each state of the spec has a state here, with the chunks ever sent as a history. Properties of all
+reachable states here therefore hold in all reachable states of the spec. The assumption OneSequence
+is built in: a message is a number, and so is a cut.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ AXIOMS: Final = (
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without some repairs, by the spec's names; KeyError if a name is unknown."""
     return replace(Basis(), **{WITHOUT[name]: False for name in names})
 
 
@@ -139,7 +139,7 @@ INVARIANT: Final = (
 
 
 def _same_cut(s: World) -> Expr:
-    """Every message that was applied is in each chunk or was applied after it; never both."""
+    """Every applied message is either in each chunk or was applied after it, never both."""
 
     def within(n: Expr, i: Expr, m: Expr) -> Expr:
         return And(m >= 1, m <= s.state_at(n, i))
@@ -186,7 +186,7 @@ PROPERTIES: Final = (
 
 
 def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: nobody has asked, nothing was sent."""
+    """Return Init of the spec: nobody has asked, nothing has been sent."""
     values: dict[str, Function] = {
         name: nothing(symbol.result)
         for name, symbol in VOCABULARY.items()
@@ -199,7 +199,7 @@ def initial(s: World) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """State transfer over the given basis: all repairs, unless told otherwise."""
+    """Return state transfer over the given basis, by default with all repairs."""
     return Theory(
         "state_transfer",
         VOCABULARY,

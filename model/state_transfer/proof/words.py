@@ -1,6 +1,6 @@
-"""The words in which state transfer is proved: variables of `spec/StateTransfer.tla`.
+"""The vocabulary of state transfer's proof: variables of `spec/StateTransfer.tla`.
 
-`state_transfer.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ RIGID: Final = symbols("""
     founder: process -> bool
     total:   -> number                        # Chunks
 """)
-"""What never changes."""
+"""Symbols that never change."""
 
 SPEC: Final = symbols("""
     phase:         process -> number          # requester[n].phase, and so on
@@ -46,8 +46,9 @@ GHOST: Final = symbols("""
     chunk: process process number index place place -> bool
     owner: process -> process
 """)
-"""Every chunk ever sent: by whom, to whom, its transfer and number, its cut, how many messages
-are in it. And whose state a process has set, which no guard reads."""
+"""Every chunk ever sent: its sender, receiver, transfer and number, its cut, and how many messages
+it contains. Also the owner of the state that a process has set, which no guard reads.
+"""
 
 VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
@@ -57,7 +58,7 @@ IDLE, ASKING, FETCHING, SETTING, SET, FAILED = range(len(PHASES))
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The repairs that SameCut rests on."""
+    """The repairs on which SameCut rests."""
 
     check_cut: bool = True
     check_chunk: bool = True
@@ -75,7 +76,7 @@ WITHOUT: Final[Mapping[str, str]] = {
     "HoldMessages": "hold_messages",
     "AppliedFirst": "applied_first",
 }
-"""What a basis can do without: the spec's constants, each with its name here."""
+"""The parts that a basis can do without: the spec's constants, each with its name here."""
 
 
 def active(s: World, n: Expr) -> Expr:

@@ -9,7 +9,7 @@ from .words import Basis, least, most
 
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
-    """Every action under these repairs, one transition for each branch of it."""
+    """Return every action under these repairs, one transition for each branch of it."""
     return (*_sending(basis), *_receiving(basis), *_ending(basis))
 
 
@@ -35,7 +35,7 @@ def _sent(basis: Basis, s: World, connection: Expr, low: Expr, high: Expr) -> Up
 
 
 def _pushed(basis: Basis, s: World, seqno: Expr, acked: Expr, confirmed: Expr) -> Expr:
-    """How far the window lets the sender go."""
+    """Return how far the window lets the sender go."""
     base = confirmed if basis.rules.consumed_window else acked
     return most(s.out(), least(seqno, base + s.window()))
 
@@ -163,7 +163,7 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
         }
 
     def reaches(s: World, k: Expr, m: Expr) -> Expr:
-        """Once k is in the buffer, m is how much has arrived."""
+        """Once k is in the buffer, m is the highest seqno up to which all have arrived."""
 
         def there(x: Expr) -> Expr:
             return Or(s.buffered(x), x == k)
@@ -173,7 +173,7 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
             lambda x: Implies(And(s.arrived() < x, x <= m), there(x)),
             lambda x: [s.buffered(x)],
         )
-        # It says no more than `between`, but it names `buffered(m)` to Z3.
+        # It says no more than `between`, but names `buffered(m)` to Z3.
         last = Implies(s.arrived() < m, there(m))
         return And(s.arrived() <= m, last, between, Not(there(m + 1)))
 
@@ -204,7 +204,7 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
     def may_keep(s: World, c: Expr, k: Expr, life: Expr, talk: Expr, number: Expr) -> Expr:
         return And(s.data(c, k, life, talk, number), Not(stale(s, c)), Not(dropped(s, c, k)))
 
-    # Apart, so that each reads the buffer in every case or in none: Z3 looks at nothing else.
+    # Separate transitions, so that each reads the buffer in every case or in none, as Z3 needs.
     receive_first = Transition(
         "Receive",
         "first",
@@ -287,7 +287,7 @@ def _ending(basis: Basis) -> tuple[Transition, ...]:
             **({"closed": lambda: s.from_here()} if basis.rules.remember_closed else {}),
         },
     )
-    # A new address is another pair of processes; the old one takes no more steps.
+    # A new address belongs to another pair of processes; the old one takes no more steps.
     restart = Transition(
         "Restart",
         "under the old address",

@@ -1,4 +1,4 @@
-"""Why UNICAST is right: the inductive invariant, conjunct by conjunct.
+"""The inductive invariant of UNICAST, conjunct by conjunct.
 
 Each conjunct has a name, a sentence and a formula; none mentions bounds. A `connection` is that of
 the sender, `from_here` that of the receiver; either may be ahead of the other.
@@ -25,7 +25,7 @@ def _is_over(s: World, c: Expr) -> Expr:
 
 
 def _has(s: World, c: Expr, arrived: Expr, consumed: Expr) -> Expr:
-    """So much of connection c has arrived and was consumed, or the connection is over."""
+    """Connection c has arrived and was consumed that far, or is over."""
     there = And(arrived <= s.arrived(), consumed <= s.consumed())
     return Or(_is_over(s, c), And(s.receiving(), c == s.from_here(), there))
 

@@ -4,16 +4,15 @@
 logic. Its actions have the spec's names; tests/model/test_unicast_inductive.py ties them to the
 model.
 
-What is changed against the spec, always so that as much or more can happen than there:
+The theory differs from the spec in these points, each of which allows as much or more:
 
-- One pair: a connection's two ends and the datagrams between them are read and written by no other
-  action, so what holds of an arbitrary pair holds of all. A pair is two lives of processes: with
+- One pair: no other action reads or writes a connection's two ends and the datagrams between them,
+  so a property of an arbitrary pair holds for all. A pair is two lives of processes: with
   Incarnations a process that comes back has another address and is of another pair, and a crash
-  only ends what can happen. What was sent to a receiver's former life is then addressed to another
-  process, which is NothingStale's first half.
-- The network is all that was ever sent: anything may arrive at any time, as often as it likes, in
-  any order, or never. So sending something again changes nothing, and what is missing need not be
-  named.
+  only ends the run. Messages to a receiver's former life are then addressed to another process,
+  which is NothingStale's first half.
+- The network holds everything ever sent: a datagram may arrive at any time, as often as it likes,
+  in any order, or never. So sending again changes nothing, and missing messages need not be named.
 - An acknowledgement may be sent at any time, and a connection may begin with any larger id: the
   process has connections to others too.
 - `place` is a history variable: it is written and never read by a guard.
@@ -38,12 +37,14 @@ AXIOMS: Final = (
 )
 
 
-# ---------------------------------------------------------------------- what it implies
+# ---------------------------------------------------------------------- consequences
 
 
 def reliable_fifo_unicast(s: World) -> Expr:
-    """What is consumed of a connection is a prefix of what was sent on it: each message is its
-    first one or comes after the one before, and none comes twice."""
+    """The messages consumed of a connection are a prefix of those sent on it.
+
+    Each is the first or follows the one before, and none comes twice.
+    """
 
     def gap_free(i: Expr) -> Expr:
         before = s.exists(
@@ -62,8 +63,7 @@ def reliable_fifo_unicast(s: World) -> Expr:
 
 
 def nothing_stale(s: World) -> Expr:
-    """Nothing of an older connection, or of a former life of the sender, is consumed once
-    something of a later one has been."""
+    """After a message of a later connection none of an older one or a former life is consumed."""
 
     def later(i: Expr, j: Expr) -> Expr:
         same_life = And(s.heard_life(i) == s.heard_life(j), s.heard_talk(i) <= s.heard_talk(j))
@@ -91,7 +91,7 @@ def window_kept(s: World) -> Expr:
 
 
 def kept_until_arrived(s: World) -> Expr:
-    """What a sender no longer keeps has arrived, unless the receiver has closed the connection."""
+    """Messages that a sender no longer keeps have arrived, unless the receiver has closed."""
     on_it = And(same_connection(s), s.arrived() >= s.acked(), s.consumed() >= s.confirmed())
     return Implies(And(s.sending(), s.acked() > 0), Or(s.closed() >= s.connection(), on_it))
 
@@ -109,7 +109,7 @@ PROPERTIES: Final = tuple(
 
 
 def initial(_s: World) -> tuple[Expr, Mapping[str, Function]]:
-    """Init of the spec: no connections, nothing under way."""
+    """Return Init of the spec: no connections, nothing under way."""
     empty: dict[str, Expr] = {"bool": False, "number": 0}
 
     def constant(value: Expr) -> Function:
@@ -123,7 +123,7 @@ def initial(_s: World) -> tuple[Expr, Mapping[str, Function]]:
 
 
 def theory(basis: Basis | None = None) -> Theory:
-    """UNICAST over the given basis: all repairs, unless told otherwise."""
+    """Return UNICAST over the given basis, by default with all repairs."""
     basis = basis or Basis()
     return Theory(
         "unicast",

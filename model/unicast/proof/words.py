@@ -1,6 +1,6 @@
-"""The words in which UNICAST is proved: variables of `spec/Unicast.tla` for one pair of processes.
+"""The vocabulary of UNICAST's proof: variables of `spec/Unicast.tla` for one pair of processes.
 
-`unicast.py` says what of the spec is kept, dropped and over-approximated.
+`theory.py` lists what the proof keeps, drops and over-approximates.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from raincheck.model.unicast.handlers import Rules
 RIGID: Final = symbols("""
     window: -> number
 """)
-"""What never changes."""
+"""Symbols that never change."""
 
 SPEC: Final = symbols("""
     life:         -> number                           # of the sender's process
@@ -43,7 +43,7 @@ SPEC: Final = symbols("""
     data:         number seqno number number number -> bool # connection, seqno; life, talk, number
     ack:          number seqno seqno -> bool          # connection, arrived, consumed
 """)
-"""The variables of the spec. What was ever sent may always arrive."""
+"""The variables of the spec. A datagram that was ever sent may always arrive."""
 
 GHOST: Final = symbols("""
     place: number seqno -> index                      # where that message was heard
@@ -55,7 +55,7 @@ VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """What a proof stands on: the repairs."""
+    """The basis of a proof: the repairs."""
 
     rules: Rules = field(default_factory=Rules)
 
@@ -78,7 +78,7 @@ WITHOUT: Final = tuple(_UNDONE)
 
 
 def basis_without(names: Iterable[str]) -> Basis:
-    """The basis less some repairs, by the spec's names. KeyError: no such name."""
+    """Return the basis without some repairs, by the spec's names; KeyError if a name is unknown."""
     undone = dict(_UNDONE[name] for name in names)
     return Basis(replace(Rules(), **undone))  # type: ignore[arg-type]
 
@@ -94,10 +94,10 @@ def most(x: Expr, y: Expr) -> Expr:
 
 
 def is_heard(s: World, i: Expr) -> Expr:
-    """An i-th message was consumed."""
+    """An i-th message has been consumed."""
     return And(i >= 1, i <= s.heard())
 
 
 def same_talk(s: World, i: Expr, j: Expr) -> Expr:
-    """The i-th and the j-th message consumed are of one conversation."""
+    """The i-th and the j-th message consumed belong to one conversation."""
     return And(s.heard_life(i) == s.heard_life(j), s.heard_talk(i) == s.heard_talk(j))
