@@ -18,7 +18,7 @@ _LASTING = (tuple, str, int, frozenset, bytes, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class FromFaces:
+class FromBinding:
     """Records in the model's words, whatever the implementation calls things."""
 
     binding: Binding

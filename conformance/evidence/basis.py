@@ -127,7 +127,7 @@ class AssumptionRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Dossier:
+class Basis:
     """Everything that the page shows."""
 
     steps: tuple[Step, ...]

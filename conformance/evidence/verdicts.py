@@ -1,4 +1,4 @@
-"""Weighing the steps' results: which cell of the dossier says what, and why.
+"""The verdicts of the audit: what each cell of its page says, and on which results it rests.
 
 Law of this file: it adds nothing up that was not found. Evidence that is missing, or that speaks of
 less than it should, becomes "inconclusive"; only what a step's own summary says counts.
@@ -16,8 +16,8 @@ from raincheck.conformance.tlc.spec import comment_above, spec_of
 from .basis import (
     OPEN,
     AssumptionRow,
+    Basis,
     Cell,
-    Dossier,
     Entry,
     FlawRow,
     PropertyRow,
@@ -29,9 +29,9 @@ from .links import actions_of, links_of, of_protocol, protocol_rows
 from .needs import SEQUENCER, needs_of
 
 
-def compile_dossier(
+def compile_basis(
     steps: Sequence[Step], cases: Iterable[Case], assumptions: Iterable[Assumption]
-) -> Dossier:
+) -> Basis:
     """Put the steps' results together, by the catalog."""
     cases = tuple(cases)
     by_name = {step.name: {str(entry["name"]): entry for entry in step.results} for step in steps}
@@ -40,7 +40,7 @@ def compile_dossier(
     needs = needs_of(cases, assumptions := tuple(assumptions))
     gaps = frozenset((each.protocol, each.name) for each in assumptions if not each.evidence)
     properties = tuple(_property_rows(ran, by_name, needs, gaps))
-    return Dossier(
+    return Basis(
         steps=tuple(steps),
         properties=properties,
         assumptions=tuple(

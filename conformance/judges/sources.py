@@ -97,7 +97,7 @@ SOURCES: Final = (
     ),
     Source(
         module="trace.follower",
-        planted="planted_faced",
+        planted="planted_follower",
         complaints=frozenset(
             {"_Unusable", "ShapeError", "_find", "_missing", "Difference", "Problem"}
         ),
@@ -106,18 +106,18 @@ SOURCES: Final = (
     ),
     Source(
         module="trace.channels_compared",
-        planted="planted_facednet",
+        planted="planted_channels",
         complaints=frozenset({"Bad", "Stuck"}),
     ),
     Source(
         module="trace.judged",
-        planted="planted_facednet",
+        planted="planted_channels",
         complaints=frozenset({"_finding", "Finding"}),
         builders=frozenset({"_finding"}),
     ),
     Source(
         module="trace.run",
-        planted="planted_facednet",
+        planted="planted_channels",
         complaints=frozenset({"Problem"}),
     ),
     Source(

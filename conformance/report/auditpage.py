@@ -8,7 +8,7 @@ from pathlib import Path
 from jinja2 import Environment, StrictUndefined
 
 from raincheck import __version__
-from raincheck.conformance.evidence.basis import OPEN, Dossier
+from raincheck.conformance.evidence.basis import OPEN, Basis
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
 from raincheck.conformance.verbs.doctor import examine
 
@@ -18,26 +18,26 @@ from .sequencesvg import STYLE
 SIGNS = {HOLDS: ("✓", "ok"), INCONCLUSIVE: ("?", "open"), OPEN: ("○", "open")}
 
 
-def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
+def audit_html(basis: Basis, outcome: Outcome, folder: Path) -> str:
     """Return the page; pictures of counterexamples are taken from the check's folder."""
     source = files("raincheck.conformance.report").joinpath("audit.html").read_text("utf-8")
     page = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     ).from_string(source)
-    undischarged = [row for row in dossier.assumptions if not row.assumption.evidence]
+    undischarged = [row for row in basis.assumptions if not row.assumption.evidence]
     pictures = {
         case.name: svg
-        for row in dossier.flaws
+        for row in basis.flaws
         for case, _ in row.exhibited
         if (svg := _picture(folder / "check" / "counterexamples" / f"{case.name}.svg"))
     }
     rendered = page.render(
-        dossier=dossier,
+        basis=basis,
         outcome=outcome,
         undischarged=undischarged,
         pictures=pictures,
-        kinds=list(dossier.properties[0].cells) if dossier.properties else [],
-        checks=list(dossier.protocols[0].cells) if dossier.protocols else [],
+        kinds=list(basis.properties[0].cells) if basis.properties else [],
+        checks=list(basis.protocols[0].cells) if basis.protocols else [],
         tools=examine(),
         figures_line=figures_line,
         version=__version__,
@@ -45,7 +45,7 @@ def audit_html(dossier: Dossier, outcome: Outcome, folder: Path) -> str:
         style=STYLE,
         sign=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[0],
         shade=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[1],
-        steps_with_actions=sorted({step for row in dossier.actions.values() for step in row}),
+        steps_with_actions=sorted({step for row in basis.actions.values() for step in row}),
     )
     return re.sub(r"\n\s*\n+", "\n", rendered)
 

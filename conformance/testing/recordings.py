@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.bindings.binding import Core, binding_of
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.errors import UsageError
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach
@@ -44,7 +44,12 @@ class Recording:
             who = Address(node, 0)
             writer = TraceWriter(self.folder, run, who, protocol=protocol)
             recorder = Recorder(
-                FromFaces(binding), run, who, tuple(cores), writer, constants=dict(constants or {})
+                FromBinding(binding),
+                run,
+                who,
+                tuple(cores),
+                writer,
+                constants=dict(constants or {}),
             )
             recorder.begin(core)
             attach(core, recorder)

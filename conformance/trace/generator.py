@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.replay.replay import Cores
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Described, Recorder, attach
@@ -50,7 +50,7 @@ def record_walk(
         begun.add(who)
         writer = TraceWriter(folder, run, who, protocol=binding.protocol)
         recorder = Recorder(
-            described or FromFaces(binding),
+            described or FromBinding(binding),
             run,
             who,
             system.nodes,

@@ -22,7 +22,7 @@ from raincheck.conformance.cases.tables import TIERS, load_assumptions, load_cas
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.basis import Step
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Ui
-from raincheck.conformance.evidence.verdicts import compile_dossier
+from raincheck.conformance.evidence.verdicts import compile_basis
 from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import offering, protocols
 from raincheck.conformance.report.auditpage import audit_html
@@ -119,9 +119,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             steps = _run_all(chosen, args.out, ui, reuse=args.reuse)
         finally:
             shutil.rmtree(own, ignore_errors=True)
-    dossier = compile_dossier(steps, load_cases(), load_assumptions())
-    outcome = Outcome("audit", dossier.results(), again)
-    evidence.write_text("report.html", audit_html(dossier, outcome, args.source or args.out))
+    basis = compile_basis(steps, load_cases(), load_assumptions())
+    outcome = Outcome("audit", basis.results(), again)
+    evidence.write_text("report.html", audit_html(basis, outcome, args.source or args.out))
     evidence.finish(outcome)
     ui.say(f"The page: {args.out / 'report.html'}")
     return outcome

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.aio.channel import Channel
@@ -69,7 +69,7 @@ async def transfers(folder: Path, repairs: Repairs = ALL) -> None:
             writer = TraceWriter(folder, "run", channel.address, protocol="state_transfer")
             who = channel.address
             recorder = Recorder(
-                FromFaces(BINDING), "run", who, "abc", writer, constants={"window": 4}
+                FromBinding(BINDING), "run", who, "abc", writer, constants={"window": 4}
             )
             core = channel._stack.state.core
             core.repairs = repairs
@@ -146,7 +146,7 @@ def drawn(draw: random.Random) -> Any:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_views_come_and_go_in_the_model_as_in_the_core(seed: int) -> None:
-    draw, described = random.Random(seed), FromFaces(BINDING)
+    draw, described = random.Random(seed), FromBinding(BINDING)
     rules = BINDING.rules(window=16)
     core = StateTransfer(Address("a", 0))
     local, taken = BINDING.core_local(core), set()

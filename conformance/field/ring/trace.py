@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.bindings.binding import binding_of
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.impl.messages import Address
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.recording.core import Recorder, attach, detach
@@ -39,7 +39,7 @@ class Trace:
     ) -> None:
         self._core = core
         me: Address = core.me
-        described = FromFaces(binding_of(PROTOCOL))
+        described = FromBinding(binding_of(PROTOCOL))
         path = folder / f"{run}.{me.node}.{me.incarnation}.{PROTOCOL}.jsonl"
         before = path.exists()
         self._writer = TraceWriter(

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.bindings.nakack import binding as nakack
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.bindings.unicast import binding as unicast
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.sequencer import Record
@@ -39,7 +39,7 @@ def traced(
         constants = {"window": config.multicast_window, "retain": config.retain_window}
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
-    described, me = FromFaces(binding), stack.address
+    described, me = FromBinding(binding), stack.address
     recorder = Recorder(described, run, me, nodes, write, constants=constants, real=real)
     attach(core, recorder)
     return core, recorder

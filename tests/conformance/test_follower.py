@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.bindings.recorded import FromFaces
+from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.replay.replay import Cores
 from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
@@ -36,7 +36,7 @@ def recorded(
     for node, core in cores.cores.items():
         writer = TraceWriter(folder, "r1", Address(node, 0), protocol="handover")
         recorder = Recorder(
-            described or FromFaces(toy.binding), "r1", Address(node, 0), system.nodes, writer
+            described or FromBinding(toy.binding), "r1", Address(node, 0), system.nodes, writer
         )
         recorder.begin(core)
         attach(core, recorder)
@@ -115,7 +115,7 @@ def test_recording_changes_nothing_and_can_be_ended(toy: SimpleNamespace) -> Non
 
     records: list[Any] = []
     plain, watched = core(), core()
-    attach(watched, Recorder(FromFaces(toy.binding), "r", Address("a", 0), ["a"], records.append))
+    attach(watched, Recorder(FromBinding(toy.binding), "r", Address("a", 0), ["a"], records.append))
     for event in (toy.core.Pass(Address("b", 0)), toy.core.ReceiveToken(Address("b", 0), 2)):
         assert watched.handle(event) == plain.handle(event)
     detach(watched)
@@ -132,7 +132,7 @@ def test_a_message_that_the_core_refuses_leaves_a_hole_in_its_channel(
 
     records: list[Any] = []
     core = toy.binding.make_core(toy.model.Rules(), toy.model.Local("a", ("b",)))
-    attach(core, Recorder(FromFaces(toy.binding), "r", Address("a", 0), ["a"], records.append))
+    attach(core, Recorder(FromBinding(toy.binding), "r", Address("a", 0), ["a"], records.append))
     core.handle(toy.core.ReceiveThanks(Address("b", 0), 1))
     with pytest.raises(NotEnabled):
         core.handle(toy.core.ReceiveThanks(Address("b", 0), 1))

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.cases.tables import Assumption, Case, load_assumptions, load_cases
-from raincheck.conformance.evidence.basis import OPEN, Dossier, Step
-from raincheck.conformance.evidence.verdicts import compile_dossier
+from raincheck.conformance.evidence.basis import OPEN, Basis, Step
+from raincheck.conformance.evidence.verdicts import compile_basis
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
 
 CASES = tuple(case for case in load_cases() if (case.tier, case.protocol) == ("quick", "sequencer"))
@@ -62,14 +62,14 @@ def good_steps() -> dict[str, Step]:
     }
 
 
-def compiled(steps: Mapping[str, Step]) -> Dossier:
-    """The dossier of these steps."""
-    return compile_dossier(tuple(steps.values()), CASES, ASSUMPTIONS)
+def compiled(steps: Mapping[str, Step]) -> Basis:
+    """The basis of these steps."""
+    return compile_basis(tuple(steps.values()), CASES, ASSUMPTIONS)
 
 
-def verdict_of(dossier: Dossier) -> str:
+def verdict_of(basis: Basis) -> str:
     """What the audit would answer."""
-    return Outcome("audit", dossier.results(), "raincheck audit").verdict
+    return Outcome("audit", basis.results(), "raincheck audit").verdict
 
 
 def test_with_all_evidence_there_the_audit_holds() -> None:
@@ -84,11 +84,11 @@ def test_a_case_that_is_not_as_expected_reaches_the_verdict_its_hole_and_its_pro
             each["verdict"] = "Agreement"
     steps["check"] = step("check", entries, VIOLATED)
 
-    dossier = compiled(steps)
+    basis = compiled(steps)
 
-    assert verdict_of(dossier) == VIOLATED
-    assert {row.flaw: row.verdict for row in dossier.flaws}["SEQ-F1"] == VIOLATED
-    agreement = next(row for row in dossier.properties if row.name == "Agreement")
+    assert verdict_of(basis) == VIOLATED
+    assert {row.flaw: row.verdict for row in basis.flaws}["SEQ-F1"] == VIOLATED
+    agreement = next(row for row in basis.properties if row.name == "Agreement")
     assert agreement.cells["TLC"].verdict == VIOLATED
 
 
@@ -100,9 +100,9 @@ def test_an_expected_violation_that_is_no_longer_found_is_a_failure() -> None:
             each["verdict"] = HOLDS
     steps["check"] = step("check", entries, VIOLATED)
 
-    dossier = compiled(steps)
+    basis = compiled(steps)
 
-    assert {row.flaw: row.verdict for row in dossier.flaws}["SEQ-F2"] == VIOLATED
+    assert {row.flaw: row.verdict for row in basis.flaws}["SEQ-F2"] == VIOLATED
 
 
 @pytest.mark.parametrize("name", ["check", "mirror", "prove", "run"])
@@ -114,9 +114,9 @@ def test_a_step_that_failed_to_run_leaves_the_audit_inconclusive(name: str) -> N
 
 
 def test_evidence_that_is_missing_is_shown_as_missing() -> None:
-    dossier = compiled({"check": good_steps()["check"]})
+    basis = compiled({"check": good_steps()["check"]})
 
-    for row in dossier.properties:
+    for row in basis.properties:
         assert row.cells["TLC"].verdict == HOLDS
         assert row.cells["Z3"].verdict == INCONCLUSIVE
         assert row.cells["mirror"].verdict == INCONCLUSIVE
@@ -128,11 +128,11 @@ def test_a_property_violated_in_the_field_is_violated() -> None:
     entries = [entry("run-1", events=10), entry("Integrity", VIOLATED)]
     steps["run"] = step("run", entries, VIOLATED)
 
-    dossier = compiled(steps)
+    basis = compiled(steps)
 
-    integrity = next(row for row in dossier.properties if row.name == "Integrity")
+    integrity = next(row for row in basis.properties if row.name == "Integrity")
     assert integrity.verdict == VIOLATED
-    assert verdict_of(dossier) == VIOLATED
+    assert verdict_of(basis) == VIOLATED
 
 
 def test_what_only_shows_a_known_gap_is_told_and_is_no_surprise() -> None:
@@ -140,10 +140,10 @@ def test_what_only_shows_a_known_gap_is_told_and_is_no_surprise() -> None:
     gap = entry("r1: TotalOrder", INCONCLUSIVE, assumption="VirtualSynchrony")
     steps["conform"] = step("conform", [entry("r1"), gap], INCONCLUSIVE)
 
-    dossier = compiled(steps)
+    basis = compiled(steps)
 
-    assert verdict_of(dossier) == HOLDS
-    order = next(row for row in dossier.properties if row.name == "TotalOrder")
+    assert verdict_of(basis) == HOLDS
+    order = next(row for row in basis.properties if row.name == "TotalOrder")
     assert order.cells["field"].verdict == INCONCLUSIVE
     assert "VirtualSynchrony" in order.cells["field"].text
 
@@ -218,7 +218,7 @@ def toy_case(toy: SimpleNamespace, **fields: object) -> Case:
 def test_each_protocol_has_a_row_of_what_every_check_came_to(toy: SimpleNamespace) -> None:
     case = toy_case(toy)
 
-    (row,) = compile_dossier(toy_steps(case), (case,), ()).protocols
+    (row,) = compile_basis(toy_steps(case), (case,), ()).protocols
 
     assert row.protocol == "handover"
     assert {kind: cell.text for kind, cell in row.cells.items()} == {
@@ -244,23 +244,23 @@ def test_another_protocols_results_do_not_speak_for_this_one(toy: SimpleNamespac
         for each in toy_steps(case)
     )
 
-    dossier = compile_dossier(steps, (case,), ())
+    basis = compile_basis(steps, (case,), ())
 
-    (row,) = dossier.properties
+    (row,) = basis.properties
     assert (row.protocol, row.name) == ("handover", "OneHolder")
     assert row.cells["Z3"].verdict == row.cells["field"].verdict == INCONCLUSIVE
-    assert dossier.protocols[0].cells["traces"].text == "nothing"
+    assert basis.protocols[0].cells["traces"].text == "nothing"
 
 
 def test_a_property_of_a_protocol_rests_on_its_proof_and_its_traces(toy: SimpleNamespace) -> None:
     case = toy_case(toy)
 
-    dossier = compile_dossier(toy_steps(case), (case,), ())
+    basis = compile_basis(toy_steps(case), (case,), ())
 
-    (row,) = dossier.properties
+    (row,) = basis.properties
     assert row.cells["Z3"].verdict == row.cells["field"].verdict == HOLDS
     assert row.cells["field"].text == "1 traces, 120 events, each one the model's"
-    assert dossier.actions == {"handover!Pass": {"lockstep": 9}}
+    assert basis.actions == {"handover!Pass": {"lockstep": 9}}
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_an_assumption_is_discharged_by_what_the_catalog_names(
     case = toy_case(toy)
     assumption = Assumption("OneToken", "upper", "HANDOVER", "there is one token", evidence)
 
-    (row,) = compile_dossier(toy_steps(case), (case,), (assumption,)).assumptions
+    (row,) = compile_basis(toy_steps(case), (case,), (assumption,)).assumptions
 
     assert row.cell.verdict == verdict
     assert text in row.cell.text
@@ -294,7 +294,7 @@ def test_evidence_that_is_violated_violates_the_assumption(toy: SimpleNamespace)
     assumption = Assumption("OneToken", "upper", "HANDOVER", "one", ("handover.OneHolder",))
     steps = toy_steps(case, verdict="OneHolder")
 
-    (row,) = compile_dossier(steps, (case,), (assumption,)).assumptions
+    (row,) = compile_basis(steps, (case,), (assumption,)).assumptions
 
     assert row.cell.verdict == VIOLATED
 
@@ -305,8 +305,8 @@ def test_a_case_with_other_rules_than_the_implementation_promises_nothing(
     case = replace(toy_case(toy), implemented={"Thanks": True}, constants={"Thanks": True})
     other = replace(case, constants={"Thanks": False})
 
-    assert len(compile_dossier(toy_steps(case), (case,), ()).properties) == 1
-    assert compile_dossier(toy_steps(other), (other,), ()).properties == ()
+    assert len(compile_basis(toy_steps(case), (case,), ()).properties) == 1
+    assert compile_basis(toy_steps(other), (other,), ()).properties == ()
 
 
 def test_what_the_catalog_names_as_evidence_is_promised_by_some_case() -> None:
