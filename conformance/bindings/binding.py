@@ -279,7 +279,7 @@ class Binding:
         return self.arrives.get(message, f"Receive{message}")
 
     def as_sent(self, message: str, event: Any) -> Any:
-        """Return the part of its action's input that is the message: the input, or a field of it."""
+        """Return the message within its action's input: the input itself, or a field of it."""
         return getattr(event, self.whole[message]) if message in self.whole else event
 
 

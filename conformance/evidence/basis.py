@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """The answer of one kind of evidence about one property: a verdict and the figures behind it."""
+    """The answer of one kind of evidence about a property: a verdict and the figures behind it."""
 
     verdict: str
     text: str

@@ -11,7 +11,7 @@ SEQUENCER: Final = "sequencer"
 def needs_of(
     cases: Sequence[Case], assumptions: Sequence[Assumption]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Return the assumptions that each property needs: a case that lacks just that one breaks it."""
+    """Return the assumptions each property needs: a case that lacks just that one breaks it."""
     named = {(each.protocol, each.name) for each in assumptions}
     found: dict[tuple[str, str], dict[str, None]] = {}
     for case in cases:

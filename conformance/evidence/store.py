@@ -35,7 +35,7 @@ def files_key(files: Sequence[Path]) -> str:
 
 
 def code_key(*modules: str) -> str:
-    """Return the part of a key for modules and everything that they import of ours and their own."""
+    """Return the part of a key for modules and all that they import of ours and their own."""
     wanted, found = list(modules), dict[str, str]()
     own = frozenset(name.partition(".")[0] for name in (OURS, *modules))
     while wanted:
@@ -134,7 +134,7 @@ class Store:
             return None
 
     def put(self, kind: str, key: str, entry: object) -> None:
-        """Keep an entry. If the folder cannot be written the next run is slower, and that is all."""
+        """Keep an entry. If the folder cannot be written, the next run is only slower."""
         path = self.file(kind, key)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         with suppress(OSError):

@@ -66,7 +66,7 @@ def try_mutant(
 
 
 def _played(mutant: Mutant, binding: Binding, make: MakeCore) -> int:
-    """Return after how many moves the mutant's own schedule shows it; undamaged cores must pass it."""
+    """Return after how many moves the mutant's schedule shows it; undamaged cores must pass it."""
     if mutant.instance is None:
         return 0
     instance = mutant.name, instance_of(binding, mutant.instance, mutant.name).system

@@ -269,7 +269,7 @@ def drawn(
 
 
 class _Alone(_Run):
-    """A run of one node that receives inputs in any order; a move's target is its next local state."""
+    """A run of one node with inputs in any order; a move's target is its next local state."""
 
     def begin(self, random: Random) -> None:
         system = self.instance.system

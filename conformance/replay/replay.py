@@ -43,7 +43,7 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """A mismatch between implementation and model: the moves that lead to it, and the differences."""
+    """A mismatch of implementation and model: the moves that lead to it, and the differences."""
 
     where: str
     moves: tuple[Move[Any], ...]

@@ -68,7 +68,7 @@ def nothing_undone(binding: Binding, rules: Any) -> bool:
 
 
 def cannot_be_made(binding: Binding, rules: Any) -> str:
-    """Return the rules that the implementation cannot be given, for lack of a switch; "" if none."""
+    """Return the rules that the implementation has no switch for, or ""."""
     if not is_dataclass(rules) or isinstance(rules, type):
         return ""
     usual = asdict(binding.rules())

@@ -128,7 +128,7 @@ def undo(
 
 
 def table(rows: Iterable[Undone]) -> str:
-    """Return the table: protocol, repair undone, the walk that finds its absence, number of runs."""
+    """Return the table: protocol, repair undone, the walk that finds it, number of runs."""
     head = ("protocol", "repair undone", "found by replay of", "walks", "lockstep runs", "seed")
     lines = [
         (

@@ -140,7 +140,7 @@ def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
 
 
 def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
-    """Run the steps, two at a time, each once the step that it needs is done; return them in order."""
+    """Run the steps, two at a time, each after the step that it needs; return them in order."""
     done: dict[str, Step] = {}
     waiting = list(chosen)
     changed = Condition()

@@ -44,7 +44,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Gms:
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
-    """Return whether the layers around could bring this input now: FLUSH names no unknown process."""
+    """Return whether the layers around could bring this input: FLUSH names no unknown process."""
     members = model.members_of(local)
     answers = getattr(event, "answers", ())
     return all(answer.member in members and answer.view is not None for answer in answers)
