@@ -182,7 +182,7 @@ class Binding:
     parts: Callable[[Any, Any], dict[str, Any]] | None = None
     """(local before, after) -> the content of `changed`, where it is not each variable whole."""
     numbers: Numbers | None = None
-    """What a recorder writes into `changed` then."""
+    """The content that a recorder writes into `changed` then."""
     end_of: Callable[[Any], Any] = _itself
     """Of an address in an input or output: whose end it is."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing

@@ -28,8 +28,7 @@ LENGTH: Final = 60
 """The most steps of a run."""
 
 DRAWS: Final = 8
-"""How many inputs are drawn to find one that the model accepts; after that the last one is taken.
-"""
+"""The most inputs drawn to find one that the model accepts; the last one is taken if none is."""
 
 
 class Instance(NamedTuple):

@@ -1,4 +1,4 @@
-"""What shows that a promise of Raincore is broken, in one sentence, from the states of the spec."""
+"""The evidence that a promise of Raincore is broken, in one sentence, from the spec's states."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
