@@ -206,7 +206,7 @@ class Words:
         return f"{n} has lost its state, and keeps its name"
 
     def of_nobody(self, action: str, taken: Any, after: State) -> str:
-        """Return what the environment does in this step, and the mark of the event."""
+        """Return in words what the environment does in this step."""
         if action == "Split":
             one = [node for node, side in after["side"].items() if side]
             rest = [node for node in self.names if node not in one]
