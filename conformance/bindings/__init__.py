@@ -1,1 +1,1 @@
-"""How each protocol's model, implementation and traces name the same things."""
+"""The bindings of the protocols: one name for each thing in model, implementation and traces."""

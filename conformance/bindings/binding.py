@@ -41,15 +41,15 @@ FIFO: Final = "fifo"
 """Reliable: each message arrives exactly once and in order, unless an end of it dies."""
 
 DATAGRAM: Final = "datagram"
-"""Each message may be lost, duplicated, and overtaken by later ones."""
+"""Each message may be lost, duplicated or overtaken by later ones."""
 
 
 class Core(Protocol):
-    """What a protocol's implementation provides: one method, no I/O, no clock, no randomness.
+    """The interface of a protocol's implementation: one method, no I/O, no clock, no randomness.
 
-    An event is one action of the specification, with what the action takes; the effects are what
-    is to be sent and handed up, in order. Where the action's guard is false the core raises and
-    stays as it is. Which exception says so is its own choice: `Binding.refusal` names it.
+    An event is one action of the specification with its arguments; the effects are the messages and
+    indications that result, in order. Where the action's guard is false the core raises an
+    exception and keeps its state. `Binding.refusal` names the exception, which the core chooses.
     """
 
     def handle(self, event: Any) -> Iterable[Any]:
@@ -57,22 +57,22 @@ class Core(Protocol):
 
 
 class Numbers(Protocol):
-    """What records say of a core whose tables are too large to be told whole: numbers by entry."""
+    """A core's large tables as records have them: numbers by entry, instead of whole tables."""
 
     def whole(self, core: Any) -> dict[str, Any]:
-        """Return the variables that are told whole."""
+        """Return the variables that are recorded whole."""
 
     def touched(self, core: Any, event: Any) -> Iterable[Any] | None:
         """Return the keys of all entries that the event can have changed; None: any."""
 
     def keys(self, core: Any) -> Iterable[Any]:
-        """Return the keys that there are."""
+        """Return all keys."""
 
     def named(self, key: Any) -> list[Any]:
         """Return the key as a record has it."""
 
     def of(self, core: Any, key: Any) -> dict[str, Any]:
-        """Return the numbers of that entry, by table; None where there is none."""
+        """Return the numbers of that entry, by table; None where the table has no such entry."""
 
 
 MakeCore: TypeAlias = Callable[[Any, Any], Core]
@@ -93,7 +93,7 @@ def _itself(who: Any) -> Any:
 
 
 class World(NamedTuple):
-    """An instance of the model, and what holds in all of its states, by name."""
+    """An instance of the model, and its invariants by name."""
 
     system: Composed[Any, Any]
     promised: Mapping[str, Callable[[Any], bool]]
@@ -101,10 +101,10 @@ class World(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """How one protocol's model and implementation name the same things."""
+    """The binding of one protocol: how its model and its implementation name the same things."""
 
     protocol: str
-    """The name in the catalog, such as "flush"."""
+    """The name in the registry, such as "flush"."""
     rules: type[Any]
     """The model's Rules."""
     local: type[Any]
@@ -117,15 +117,16 @@ class Binding:
     """Every output type of the model: messages, which have a field `to`, and indications."""
     make_core: MakeCore
     events: Mapping[str, Any]
-    """The core's event types by the actions' names; `vars(module)` will do."""
+    """The core's event types by the actions' names, for instance `vars(module)`."""
     refusal: type[Exception] = NotEnabled
-    """What the core raises where a guard is false."""
+    """The exception that the core raises where a guard is false."""
     guards_in: tuple[ModuleType, ...] = ()
     """Modules of the model that have guards, beside those of its handlers."""
     switches: Mapping[str, Any] = field(default_factory=dict)
-    """The fields of Rules that the implementation can undo, for tests, and their value then."""
+    """The fields of Rules that the implementation can undo, for tests, with their undone values."""
     around: frozenset[str] = frozenset()
-    """The fields of Rules that are about the world around the core: it is the same with them."""
+    """The fields of Rules that concern only the core's surroundings, and leave the core the same.
+    """
     channels: Mapping[str, str] = field(default_factory=dict)
     """For each output that is a network message: FIFO or DATAGRAM."""
     arrives: Mapping[str, str] = field(default_factory=dict)
@@ -134,73 +135,83 @@ class Binding:
     whole: Mapping[str, str] = field(default_factory=dict)
     """By message: the field of its action's input that is the message, where it comes as one."""
     sent_by: str = "sender"
-    """Who sent a message: the field of its action's input, or of a message that comes as one."""
+    """The sender of a message: the field of its action's input, or of a message that comes as one.
+    """
     told: frozenset[str] = frozenset()
-    """Outputs that are no messages and that traces have as well, so that they are compared."""
+    """Outputs other than messages that traces record too, so that they are compared."""
     given: frozenset[str] = frozenset()
-    """Fields of Local that are the environment's to give: they may change between two events, and
-    traces say so. It must not matter to any promise what they are."""
+    """Fields of Local that the environment sets: they may change between two events, and traces
+    record it. No promise may depend on their values.
+    """
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """What the model calls an effect, or the body of a message, that the code names otherwise."""
+    """The model's name for an effect, or the body of a message, that the code names otherwise."""
     extra: frozenset[str] = frozenset()
     """Fields of effects and bodies that the model does not have, such as a payload's."""
     adjusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By message: fields that a layer between both ends may change, and so are not compared."""
     uncompared: frozenset[str] = frozenset()
-    """Fields of Local that the implementation does not have: what only a proof remembers."""
+    """Fields of Local that the implementation does not have: history that only a proof needs."""
     unread: frozenset[str] = frozenset()
-    """Those of them that no handler reads: traces need not remember them."""
+    """Those of `uncompared` that no handler reads: the checker of traces forgets them."""
     unhandled: frozenset[str] = frozenset({"Crash", "Restart"})
-    """Actions that happen to a node and have no handler in the core; a new core is made then."""
+    """Actions that affect a node and have no handler in the core; the node then gets a new core."""
     ignored: frozenset[str] = frozenset()
-    """Effects, by type name, of which the model knows nothing, such as a timer being set."""
+    """Effects, by type name, that the model does not have, such as setting a timer."""
     local_of: Callable[[Any], Any] | None = None
     """core -> Local. By default each field of Local is the core's attribute of that name."""
     event_of: Callable[[Any], Any] | None = None
     """model input -> core event. By default the type of that name in `events`."""
     input_of: Callable[[Any], Any] | None = None
-    """core event -> model input, the reverse; only traces ask. By default by the fields' names."""
+    """core event -> model input, the inverse, used only for traces. By default by the fields'
+    names.
+    """
     output_of: Callable[[Any], Any] | None = None
-    """core effect -> model output, a list of them, or None. By default the one of that name;
-    of an effect `Control(to, body)` the one named as the body, with its fields."""
+    """core effect -> model output, a list of them, or None. By default the output of that name; for
+    an effect `Control(to, body)` the output named as the body, with its fields.
+    """
     field_inputs: Mapping[str, type[Any]] = field(default_factory=dict)
-    """Inputs of real runs that no instance of the specification has, since there they are fixed
-    when it begins. Traces alone have them."""
+    """Inputs of real runs that no instance of the specification has, since instances fix them at
+    the beginning. Only traces have them.
+    """
     field_handlers: Mapping[str, Handler] = field(default_factory=dict)
-    """The model's handlers of these."""
+    """The model's handlers of these inputs."""
     real: Binding | None = None
-    """The binding of traces of the real class, where it has more than the spec: of a trace whose
-    header says `real`. They have `parts`."""
+    """The binding for traces of the real class, if it has more than the spec: for traces whose
+    header says `real`. Such traces have `parts`.
+    """
     parts: Callable[[Any, Any], dict[str, Any]] | None = None
-    """(local before, after) -> what `changed` then is, where it is not each variable whole."""
+    """(local before, after) -> the content of `changed`, where it is not each variable whole."""
     numbers: Numbers | None = None
-    """What a recorder writes into `changed` then."""
+    """The content that a recorder writes into `changed` then."""
     end_of: Callable[[Any], Any] = _itself
     """Of an address in an input or output: whose end it is."""
     assumes: Callable[[Any, Any, Any], bool] = _nothing
-    """(rules, local, input) -> whether the layers around could bring this input now. Lockstep
-    leaves out what they could not."""
+    """(rules, local, input) -> whether the surrounding layers could bring this input now. Lockstep
+    leaves out inputs that they could not.
+    """
     give: Callable[[Any, Any, Any], bool] | None = None
-    """(core, local before, after) -> whether the core could be given what the environment has
-    changed. By default, and where it could not, the node has a new core from then on."""
+    """(core, local before, after) -> whether the core could be given the environment's change. By
+    default, and where it could not, the node gets a new core.
+    """
     offered: Callable[[Any, Any], Iterable[Any]] = _nowhere
-    """(rules, local) -> inputs that are offered in that state, besides those of the graph, for the
-    core to refuse where the model does."""
+    """(rules, local) -> inputs to offer in that state, besides those of the graph; the core must
+    refuse those that the model refuses.
+    """
     worlds: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
-    """Instances for lockstep instead of the catalog's, in groups by name: arguments of `world`."""
+    """Instances for lockstep in place of the catalog's, in groups by name: arguments of `world`."""
     world: Callable[..., World] | None = None
-    """Makes the instance that such arguments describe, without bounds but its nodes."""
+    """Makes the instance for such arguments; only its nodes are bounded."""
     seldom: frozenset[str] = frozenset()
-    """Actions that lockstep draws a tenth as often, since they end what goes on."""
+    """Actions that lockstep draws a tenth as often, since they end what is going on."""
     begins: Callable[[Any, Any], bool] | None = None
-    """(rules, local) -> whether a node may begin like this; asked of a trace's header."""
+    """(rules, local) -> whether a node may begin in this state; checked for a trace's header."""
 
     _events: dict[tuple[type[Any], Any], Any] = field(
         default_factory=dict, repr=False, compare=False
     )
 
     def traced_input(self, action: str) -> type[Any] | None:
-        """Return the input of that name that a trace may have."""
+        """Return the input of that name, if a trace may have it."""
         return self.inputs.get(action) or self.field_inputs.get(action)
 
     def traced_handler(self, action: str) -> Handler:
@@ -208,7 +219,9 @@ class Binding:
         return self.handlers.get(action) or self.field_handlers[action]
 
     def core_event(self, event: Any) -> Any:
-        """Return the core's event for the model's input; replay asks for the same ones often."""
+        """Return the core's event for the model's input; cached, since replay asks for the same
+        ones often.
+        """
         key = (type(event), event)  # tuples of two types can be equal
         made = self._events.get(key)
         if made is None:
@@ -218,7 +231,9 @@ class Binding:
         return made
 
     def core_local(self, core: Core) -> Any:
-        """Return the core's state as the model's Local; fields never compared have no meaning."""
+        """Return the core's state as the model's Local; fields that are never compared have no
+        meaning.
+        """
         if self.local_of is not None:
             return self.local_of(core)
         return self.local(
@@ -254,7 +269,7 @@ class Binding:
         )
 
     def compared(self, local: Any) -> Any:
-        """Return the local state without what is never compared."""
+        """Return the local state without the fields that are never compared."""
         if not self.uncompared:
             return local
         return local._replace(**dict.fromkeys(self.uncompared))
@@ -264,7 +279,7 @@ class Binding:
         return self.arrives.get(message, f"Receive{message}")
 
     def as_sent(self, message: str, event: Any) -> Any:
-        """Return what of its action's input is of the message: the input, or a field of it."""
+        """Return the message within its action's input: the input itself, or a field of it."""
         return getattr(event, self.whole[message]) if message in self.whole else event
 
 

@@ -30,11 +30,11 @@ _ADDRESS: Final = ("node", "incarnation")
 
 
 class ShapeError(ValueError):
-    """The value does not have that type; the text says where."""
+    """The value does not fit the type; the text says where."""
 
 
 def shaped(value: Any, wanted: Any) -> Any:
-    """Return the value in the shape of the type; raise ShapeError if it has not that type."""
+    """Return the value in the shape of the type; raise ShapeError if it does not fit."""
     return _shaper(wanted)(value)
 
 
@@ -57,7 +57,9 @@ def named(value: Any) -> dict[str, Any]:
 
 
 def frozen(value: Any) -> Any:
-    """Return the value made of tuples and frozensets only, so that it can be a key."""
+    """Return the value with tuples and frozensets in place of lists and sets, so that it is
+    hashable.
+    """
     if isinstance(value, str | bytes) or not isinstance(value, Collection):
         return value
     if isinstance(value, Mapping):
@@ -238,7 +240,7 @@ def _pairs(value: Any) -> Iterable[tuple[Any, Any]]:
 
 
 def _named(kind: type) -> _Shaper:
-    # The fields' shapers are looked up when first used, so that a type may hold itself.
+    # The fields' shapers are looked up on first use, so that a type may contain itself.
     names = field_names(kind)
     items: dict[str, _Shaper] = {}
 

@@ -1,4 +1,4 @@
-"""A protocol's `Binding` as the recorder of its traces needs them (`impl/recording/core.py`)."""
+"""A protocol's `Binding` as the description that a recorder needs (`impl/recording/core.py`)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ _LASTING = (tuple, str, int, frozenset, bytes, type(None))
 
 @dataclass(frozen=True, slots=True)
 class FromBinding:
-    """Records in the model's words, whatever the implementation calls things."""
+    """Describes records in the model's names, whatever the implementation's names are."""
 
     binding: Binding
     _known: dict[str, tuple[Any, Any]] = field(default_factory=dict, repr=False, compare=False)
-    """What was made of a value last: most of them stay the same, and some are asked for twice."""
+    """The last value of each variable and its record: most stay the same between two events."""
     _numbers: Record = field(default_factory=dict, repr=False, compare=False)
-    """Where records have numbers: the variables that are told whole, and under "" the entries."""
+    """Where records have numbers: the variables that are recorded whole, and under "" the entries.
+    """
 
     @property
     def protocol(self) -> str:
@@ -33,7 +34,7 @@ class FromBinding:
         return self.binding.protocol
 
     def variables(self, core: Any) -> Record:
-        """The core's state as the model's."""
+        """Return the core's state as the model's."""
         binding = self.binding
         self.parts(core, None)
         if binding.local_of is not None:
@@ -47,7 +48,7 @@ class FromBinding:
         }
 
     def parts(self, core: Any, event: Any) -> Record | None:
-        """The numbers that the event has changed, where records have numbers."""
+        """Return the numbers that the event has changed, where records have numbers."""
         numbers, known = self.binding.numbers, self._numbers
         if numbers is None:
             return None
@@ -65,7 +66,7 @@ class FromBinding:
         return found
 
     def given(self, core: Any) -> Record:
-        """What of it the environment may change."""
+        """Return the variables that the environment may change."""
         wanted = fields_of(self.binding.local)
         return {
             name: self._variable(name, getattr(core, name), wanted[name])
@@ -74,7 +75,7 @@ class FromBinding:
 
     def _variable(self, name: str, value: Any, wanted: Any) -> Any:
         known = self._known.get(name)
-        # What cannot change, and is the same object, is the same.
+        # An immutable value that is the same object is unchanged.
         if known is not None and known[0] is value and isinstance(value, _LASTING):
             return known[1]
         made = plain(shaped(value, wanted))
@@ -82,11 +83,11 @@ class FromBinding:
         return made
 
     def args(self, event: Any) -> Record:
-        """The event as the model's input."""
+        """Return the event as the model's input."""
         return {name: plain(value) for name, value in self._input(event)._asdict().items()}
 
     def sent(self, effect: Any) -> Iterable[Parcel]:
-        """The messages that the effect is."""
+        """Return the messages of the effect."""
         outputs = self._outputs(effect)
         for output in outputs:
             name = type(output).__name__
@@ -100,13 +101,13 @@ class FromBinding:
                     yield Parcel(name, each, content, self.binding.channels[name])
 
     def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
-        """What the effect tells the layer above, by the output's name."""
+        """Return the indication of the effect to the layer above, by the output's name."""
         for output in self._outputs(effect) if self.binding.told else ():
             if (name := type(output).__name__) in self.binding.told:
                 yield name, plain(output)
 
     def arrived(self, event: Any) -> Parcel | None:
-        """The message that arrives by this event."""
+        """Return the message that arrives by this event."""
         action = type(event).__name__
         for name, channel in self.binding.channels.items():
             if self.binding.arrival(name) == action:
@@ -137,7 +138,7 @@ class FromBinding:
             return self.binding.input_of(event)
         wanted = self.binding.traced_input(type(event).__name__)
         assert wanted is not None, event
-        # What the model does not have, such as what another layer adds, nobody can check.
+        # A field that the model lacks, such as one that another layer adds, cannot be checked.
         fields = {k: v for k, v in named(event).items() if k in fields_of(wanted)}
         return shaped(fields, wanted)
 

@@ -1,1 +1,1 @@
-"""The tables of cases: worlds, rules, and the answer that is wanted of each."""
+"""The tables of cases: worlds, rules, and the expected answer of each case."""

@@ -1,4 +1,4 @@
-"""Specifications of anybody: a module, and a configuration file for each question about it."""
+"""Bare specifications: a module, and a configuration file for each question about it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,17 +16,17 @@ _CFG: Final = ".cfg"
 
 @dataclass(frozen=True, slots=True)
 class BareCase(Case):
-    """A question that a configuration file asks of a module; nothing is known but the files."""
+    """A question that a configuration file asks of a module, without a table of cases."""
 
     asked: Configuration = field(default_factory=lambda: Configuration("", ()))
 
     def cfg_text(self) -> str:
-        """Return the file's text, but for the statement that older TLC does not know."""
+        """Return the file's text without the statement that older TLC does not know."""
         lines = self.asked.text.splitlines(keepends=True)
         return "".join(line for line in lines if not line.lstrip().startswith(_DEADLOCK))
 
     def configuration(self) -> Configuration:
-        """Return what TLC is asked."""
+        """Return the configuration that TLC is given."""
         return self.asked.instead(self.cfg_text())
 
 
@@ -41,8 +41,8 @@ def is_bare(words: Sequence[str]) -> bool:
 def bare_cases(words: Sequence[str], *, deadlock: bool = True) -> tuple[BareCase, ...]:
     """Return a case for each configuration among the words; by default the one beside the module.
 
-    A state without a step is an error, as TLC has it, unless `deadlock` or the file says otherwise.
-    Raises UsageError unless the words are one module and its configurations, all of them there.
+    As for TLC, a state without a step is an error, unless `deadlock` or the file says otherwise.
+    Raises UsageError unless the words are one module and its configurations, all of which exist.
     """
     modules = [Path(word) for word in words if word.endswith(_MODULE)]
     files = [Path(word) for word in words if word.endswith(_CFG)]

@@ -1,4 +1,4 @@
-"""A case: one question to TLC, with the values of all constants, and the wanted answer."""
+"""A case: one question to TLC, with the values of all constants, and the expected answer."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -14,7 +14,7 @@ from .cfgfile import Configuration, parse_cfg
 HOLDS: Final = "holds"
 
 TIERS: Final = ("quick", "full", "deep")
-"""For every commit, for a release, for a night; each includes those before it."""
+"""The tiers: for every commit, for a release, for a night; each includes those before it."""
 
 _WIDTH: Final = 96
 
@@ -27,48 +27,49 @@ class Case:
     protocol: str
     module: Path
     words: str
-    """The constants in words."""
+    """A description of the instance."""
     properties: tuple[str, ...]
     expected: str
     """"holds", or the name of the property that TLC must find violated."""
     tier: str
     rule: str
-    """The rules of the seed that it speaks to, such as "R6, R7"."""
+    """The rules of the original design that it is about, such as "R6, R7"."""
     flaw: str = ""
     note: str = ""
     mirrored: str = ""
-    """The tier in which `mirror` compares it, where that is not its own."""
+    """The tier in which `mirror` compares the case, if that is not the case's own tier."""
     distinct: int | None = None
     depth: int | None = None
     made_of: tuple[str, ...] = ()
-    """The protocols whose specifications run together in it. Such a case is TLC's alone: it has no
-    model, since each of these has one of its own."""
+    """The protocols whose specifications run together in it. Such a case has no model, since each
+    of these protocols has one of its own.
+    """
     specification: str = "Spec"
     constants: Mapping[str, Value] = field(default_factory=dict)
     replaced: Mapping[str, str] = field(default_factory=dict)
-    """The constants in whose place a definition is put."""
+    """The constants that are replaced by definitions."""
     temporal: frozenset[str] = frozenset()
-    """Those of its properties that are not invariants."""
+    """Its properties that are not invariants."""
     implemented: Mapping[str, Value] = field(default_factory=dict)
-    """The rules of the protocol, as it is implemented."""
+    """The protocol's rules, with the values of the implemented protocol."""
     assumed: Mapping[str, Value] = field(default_factory=dict)
-    """What is assumed of what is around the protocol, as it is granted."""
+    """The assumptions on the protocol's surroundings, with the values that grant them."""
     table: str = ""
-    """Where it stands: the table's file and the case."""
+    """Its place: the table's file and the case."""
     deadlock: bool = False
     """Whether a state without a step is a violation."""
 
     @property
     def as_implemented(self) -> bool:
-        """Whether it speaks of the implemented protocol: all rules have the values they have there.
+        """Whether it is about the implemented protocol: all rules have the implemented values.
 
-        What the layers around do is not the protocol's: an assumption may be taken back.
+        The surrounding layers are not part of the protocol: an assumption may be taken back.
         """
         return not self.unlike
 
     @property
     def unlike(self) -> tuple[str, ...]:
-        """The rules that are other than in the implemented protocol."""
+        """The rules whose values differ from the implemented protocol's."""
         return _other(self.constants, self.implemented)
 
     @property
@@ -78,15 +79,15 @@ class Case:
 
     @property
     def cfg_name(self) -> str:
-        """The name of the file that a TLA+ user opens by hand."""
+        """The name of the file for a TLA+ user who opens the case by hand."""
         return f"{self.name}.cfg"
 
     def cfg_text(self) -> str:
-        """Return the configuration that TLC is given, as a TLA+ user would write it."""
+        """Return the configuration for TLC, as a TLA+ user would write it."""
         return "".join(f"{line}\n" for line in self._lines())
 
     def configuration(self) -> Configuration:
-        """Return what TLC is asked."""
+        """Return the parsed configuration."""
         return parse_cfg(self.cfg_text(), self.table or self.cfg_name, Path(self.cfg_name))
 
     def _lines(self) -> Iterator[str]:
@@ -124,12 +125,12 @@ def _other(found: Mapping[str, Value], wanted: Mapping[str, Value]) -> tuple[str
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What a specification takes for granted, and whose promise it is."""
+    """An assumption of a specification, and the layer that promises it."""
 
     name: str
     protocol: str
     layer: str
     words: str
     evidence: tuple[str, ...] = ()
-    """The properties of field traces that discharge it; none while nobody does."""
+    """The results of the audit that discharge it; empty while none does."""
     note: str = ""

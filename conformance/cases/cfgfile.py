@@ -1,7 +1,7 @@
-"""TLC's configuration files: what a case assigns to its constants, and what it asks.
+"""TLC's configuration files: the values of the constants, and the properties to check.
 
-TLC reads a list of statements, a keyword and what follows it until the next keyword; comments
-are as in TLA+.
+A file is a list of statements: a keyword, and what follows it until the next keyword. Comments are
+as in TLA+.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ _SKIPPED: Final = re.compile(
 _ASSIGNED: Final = re.compile(r"(\w+)\s*(=|<-)")
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 
-# What a state graph needs; the questions that a case asks about it are left out.
+# The statements that a state graph needs; the properties to check are left out.
 _BEHAVIOUR: Final = ("SPECIFICATION", "INIT", "NEXT", "CONSTANT")
-# With these TLC's graph is not the graph of the specification.
+# With these statements TLC's graph is not the graph of the specification.
 _NARROWING: Final = ("CONSTRAINT", "ACTION_CONSTRAINT", "SYMMETRY", "VIEW")
 
 
@@ -60,14 +60,14 @@ class Configuration:
     path: Path = Path()  # what TLC and the user know the file by
 
     def names(self, keyword: str) -> tuple[str, ...]:
-        """Return the names that follow a keyword such as INVARIANT, wherever it stands."""
+        """Return the names that follow a keyword such as INVARIANT, in all statements."""
         texts = [text for each, text in self.statements if each == keyword]
         return tuple(name for text in texts for name in text.split())
 
     def behaviour_only(self) -> str:
-        """Return a configuration with the same behaviours that asks nothing about them.
+        """Return a configuration with the same behaviours and no properties.
 
-        TLC stops at the first violation; so its graph is whole only if nothing can be violated.
+        TLC stops at the first violation, so its graph is whole only if nothing can be violated.
         Raises UsageError where TLC would leave out parts of the graph.
         """
         for keyword in _NARROWING:
@@ -80,7 +80,7 @@ class Configuration:
         return "".join(f"{keyword} {text}\n" for keyword, text in kept)
 
     def instead(self, text: str) -> Configuration:
-        """Return another text's configuration that goes by the same name."""
+        """Return the configuration of another text, under the same name."""
         return parse_cfg(text, self.where, self.path)
 
 

@@ -1,4 +1,4 @@
-"""What the words after a verb mean: names, groups of names such as protocols, and globs."""
+"""The meaning of the words after a verb: names, groups of names such as protocols, and globs."""
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -21,11 +21,11 @@ def meant(
     usual: Callable[[Item], bool] = lambda _: True,
     unusual: str = "",
 ) -> tuple[Item, ...]:
-    """Return what the words mean, each once, in the order of the words.
+    """Return the items that the words mean, each once, in the order of the words.
 
-    A name means its item, whatever it is; a group and a glob mean those that are `usual`, and
-    `unusual` says what to do where none is. In groups and globs - and _ are one.
-    Raises UsageError for a word that means nothing, and suggests near ones.
+    A name means its item in any case; a group and a glob mean those of their items that are
+    `usual`, and `unusual` says what to do if none is. In groups and globs, - and _ are the same.
+    Raises UsageError, with similar names, for a word that means nothing.
     """
     found: dict[str, None] = {}
     for word in words:

@@ -1,4 +1,4 @@
-"""The constants of a table of cases: who there is, what is assumed, and which rules there are."""
+"""The constants of a table of cases: the instance's world, the assumptions, the rules."""
 
 import re
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ _PUT: Final = "<- "
 
 
 def same(one: Value, other: Value) -> bool:
-    """Tell whether two values are one, of one kind: TRUE is not 1."""
+    """Tell whether two values are equal and of one type: TRUE is not 1."""
     return type(one) is type(other) and one == other
 
 
 @dataclass(slots=True)
 class Settings:
-    """What a table says of its constants, and the values that a case then has."""
+    """The constants that a table sets, and the values that a case gets from them."""
 
     path: Path
     content: InitVar[Mapping[str, Any]]
     fixed: dict[str, Value] = field(default_factory=dict)
-    """What all cases have ..."""
+    """The constants that all cases have."""
     replaced: dict[str, str] = field(default_factory=dict)
-    """... and the definitions that are put in place of constants."""
+    """The definitions that replace constants."""
     implemented: dict[str, Value] = field(default_factory=dict)
     assumed: dict[str, Value] = field(default_factory=dict)
     usual: dict[str, Value] = field(default_factory=dict)
@@ -60,7 +60,7 @@ class Settings:
             self.rules[name] = self._changes(raw, f"{self.path}, rules {name}", self.implemented)
 
     def values(self, said: Mapping[str, Any], where: str) -> dict[str, Value]:
-        """Return the values of all constants: those of the world, the rules, and what differs."""
+        """Return the values of all constants: the world's, the rules', and the case's own."""
         base = {**self.fixed, **self.usual, **self.assumed, **self.implemented}
         for key, known in (("world", self.worlds), ("rules", self.rules)):
             if key in said:
@@ -91,7 +91,7 @@ class Settings:
         return {undone: not usual[undone]}
 
     def _changes(self, raw: Any, where: str, base: Mapping[str, Value]) -> dict[str, Value]:
-        """Return the values in a table that changes a base; it must change what it names."""
+        """Return the values of a table that changes a base; each must differ from the base's."""
         if not isinstance(raw, dict):
             raise UsageError(f"{where}: it must be a table of constants.")
         found = {}

@@ -1,7 +1,7 @@
-"""One table of cases, `spec/cases/<protocol>.toml`: worlds, rules, and what differs.
+"""One table of cases, `spec/cases/<protocol>.toml`: worlds, rules, and each case's differences.
 
 Law of this file: a table that contradicts itself is refused whole, with the file, the case and the
-key in the sentence; nothing is ever skipped, and nothing is said twice.
+key in the sentence; nothing is skipped, and nothing may be given twice.
 """
 
 import re
@@ -27,7 +27,7 @@ _SAID: Final = frozenset(
 _SET_UP: Final = frozenset({"world", "rules", "undone", "with", "differs"})
 _KEYS: Final = _SAID | _SET_UP | {"like"}
 _PER_CASE: Final = frozenset({"ask", "holds", "breaks", "note"})
-"""What a case that is `like` another one does not take over."""
+"""The keys that a case that is `like` another one does not take over."""
 
 _CASE_NAME: Final = re.compile(r"[a-z0-9_.-]+")  # it becomes the name of a file
 
@@ -75,7 +75,7 @@ class CaseTable:
 
     @property
     def protocol(self) -> str:
-        """Whose table it is: the file says so."""
+        """The protocol of the table, by the file's name."""
         return self.path.stem
 
     @property
@@ -95,7 +95,7 @@ class CaseTable:
         return list(found.values())
 
     def assumptions(self) -> list[Assumption]:
-        """Return what the specification takes for granted."""
+        """Return the assumptions of the specification."""
         found = []
         for name, table in self.content.get("assumption", {}).items():
             where = f"{self.path}, assumption {name}"
@@ -140,7 +140,7 @@ class CaseTable:
         )
 
     def _said(self, name: str, table: Any, where: str) -> dict[str, Any]:
-        """Return the case's keys, those of the one that it is like among them."""
+        """Return the case's keys, and those of the case that it is like."""
         if not _CASE_NAME.fullmatch(name):
             raise UsageError(f"{where}: a name has small letters, digits, '-', '_' and '.' only.")
         if not isinstance(table, dict):
@@ -170,7 +170,7 @@ class CaseTable:
     def _answer(
         self, said: Mapping[str, Any], where: str
     ) -> tuple[tuple[str, ...], str, dict[str, int]]:
-        """Return what is asked, what must be answered, and the counts that are pinned."""
+        """Return the properties, the expected answer, and the pinned counts."""
         if ("holds" in said) == ("breaks" in said):
             raise UsageError(f"{where}: it either holds or breaks a property: say one of them.")
         expected = said.get("breaks", HOLDS)
@@ -190,7 +190,7 @@ class CaseTable:
         return asked, expected, pinned
 
     def _asked(self, raw: Any, where: str) -> tuple[str, ...]:
-        """Return the properties; a name in small letters is a set of them."""
+        """Return the properties; a name in small letters means a set of them."""
         found: list[str] = []
         for name in self._names([raw] if isinstance(raw, str) else raw, where, "ask"):
             if name in self.asks:
@@ -211,7 +211,9 @@ class CaseTable:
     # ------------------------------------------------------------------ all together
 
     def _compare(self, name: str, table: Mapping[str, Any], found: Mapping[str, Case]) -> None:
-        """An undone case differs from its repaired twin in one rule, or says why in more."""
+        """Check that an undone case differs from its repaired twin in one rule, or says why in
+        more.
+        """
         if "like" in table:
             return
         where, case = self._where(name), found[name]

@@ -1,6 +1,6 @@
-"""The tables of what must hold, and of what must not; one per protocol.
+"""The tables of cases, one per protocol: what must hold, and what must not.
 
-Law of this file: all tables are read, or none; no two cases have one name.
+Law of this file: all tables are read, or none; no two cases have the same name.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ def spec_folder() -> Path:
 
 
 def load_cases(path: Path | None = None) -> tuple[Case, ...]:
-    """Return the cases of the named table or folder of tables, else of all known protocols."""
+    """Return the cases of the given table or folder of tables, else of all known protocols."""
     cases: dict[str, Case] = {}
     for table in _tables(path):
         for case in table.cases():
@@ -74,10 +74,10 @@ def select(
     tier: str = "quick",
     modelled: bool = False,
 ) -> tuple[Case, ...]:
-    """Return the cases that the names mean, all of the tier and the tiers within it if none do.
+    """Return the cases that the names mean; without names, all of the tier and of those within it.
 
-    A case's name means it whatever its tier, a protocol's or a glob those of the tier.
-    `modelled`: only those that have a model.
+    A case's name means it in any tier; a protocol's name or a glob means its cases of the tier.
+    With `modelled`, only cases that have a model are chosen.
     """
     known = {case.name: case for case in cases if not (modelled and case.made_of)}
     within = TIERS[: TIERS.index(tier) + 1]

@@ -1,1 +1,1 @@
-"""What the verbs leave behind: a folder of a run, and what its results amount to."""
+"""Evidence: a run's folder, the store, and the audit's verdicts."""

@@ -1,7 +1,7 @@
-"""What the evidence amounts to: per property, per assumption and per hole, on what it rests.
+"""The content of the audit's page: each property, assumption and hole with its evidence.
 
-Law of this file: it adds nothing up that was not found. Evidence that is missing, or that speaks of
-less than it should, is shown as missing; only what a step's own summary says counts.
+Law of this file: nothing is added to what was found. Evidence that is missing, or that covers less
+than it should, is shown as missing; only a step's own summary counts.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ Entry = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A verb that the audit ran, and what it answered."""
+    """A verb that the audit ran, and its results."""
 
     name: str
     verb: str
@@ -28,16 +28,16 @@ class Step:
     folder: str
     results: tuple[Entry, ...] = ()
     problem: str = ""
-    """Why there are no results, in one sentence."""
+    """The reason why there are no results, in one sentence."""
 
     @property
     def as_expected(self) -> int:
-        """How many of its results are what the catalog foresees."""
+        """The number of results that are as the catalog expects."""
         return sum(1 for entry in self.results if agrees(entry))
 
     @property
     def surprises(self) -> tuple[Entry, ...]:
-        """The results that are not; those that only show a known gap are no surprise."""
+        """The results that are not as expected, except those that only show a known gap."""
         return tuple(entry for entry in self.results if not agrees(entry) and not excused(entry))
 
     @property
@@ -50,7 +50,7 @@ class Step:
 
     @property
     def judgement(self) -> str:
-        """The step's verdict, unless all that speaks against it is a known gap."""
+        """The step's verdict, unless everything against it is a known gap."""
         if self.problem or self.verdict == HOLDS or self.surprises:
             return self.verdict
         return HOLDS if self.results else self.verdict
@@ -58,7 +58,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one kind of evidence says of one property: a verdict and the figures behind it."""
+    """The answer of one kind of evidence about a property: a verdict and the figures behind it."""
 
     verdict: str
     text: str
@@ -78,7 +78,7 @@ class PropertyRow:
 
     @property
     def verdict(self) -> str:
-        """Violated by any evidence; else inconclusive if a kind that must speak is silent."""
+        """Violated by any evidence; else inconclusive if a required kind of evidence is missing."""
         verdicts = {cell.verdict for cell in self.cells.values()}
         if VIOLATED in verdicts:
             return VIOLATED
@@ -87,7 +87,7 @@ class PropertyRow:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """How two binding of a protocol are held together, and what was seen."""
+    """A link between two descriptions of a protocol, and the evidence for it."""
 
     between: str
     how: str
@@ -96,7 +96,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class ProtocolRow:
-    """A protocol, and what each kind of check of it came to."""
+    """A protocol, and the result of each kind of check of it."""
 
     protocol: str
     cells: Mapping[str, Cell]
@@ -104,7 +104,7 @@ class ProtocolRow:
 
 @dataclass(frozen=True, slots=True)
 class FlawRow:
-    """A hole of the seed: which cases show it, which show it closed."""
+    """A hole of the original design: the cases that show it, and those that show it closed."""
 
     protocol: str
     flaw: str
@@ -119,7 +119,7 @@ class FlawRow:
 
 @dataclass(frozen=True, slots=True)
 class AssumptionRow:
-    """An assumption, and what discharges it."""
+    """An assumption, and the results that discharge it."""
 
     assumption: Assumption
     needed_by: tuple[str, ...]
@@ -128,7 +128,7 @@ class AssumptionRow:
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """Everything that the page shows."""
+    """The content of the page."""
 
     steps: tuple[Step, ...]
     properties: tuple[PropertyRow, ...]
@@ -207,5 +207,5 @@ def agrees(entry: Entry) -> bool:
 
 
 def excused(entry: Entry) -> bool:
-    """Tell whether the result was set apart because an assumption is not discharged."""
+    """Tell whether the result was excused because an assumption is not discharged."""
     return entry["verdict"] == INCONCLUSIVE and bool(entry.get("assumption"))

@@ -1,7 +1,7 @@
-"""The evidence folder of a run: what was found, for machines and for people.
+"""The evidence folder of a run, for machines and for people.
 
 Law of this file: a folder with a `summary.json` is complete, one with a file `INCOMPLETE` is not,
-and no folder ever has both, however the run ends; one rename turns the one into the other.
+and no folder ever has both, however the run ends; a single rename makes a folder complete.
 """
 
 import json
@@ -31,7 +31,7 @@ def as_json_text(obj: object) -> str:
 
 
 def reserve_folder(verb: str, runs: Path) -> Path:
-    """Make `runs/<time>-<verb>/`, a folder that no other run has, and return its path."""
+    """Make `runs/<time>-<verb>/`, a folder that no other run uses, and return its path."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     for attempt in range(1, 1000):
         suffix = "" if attempt == 1 else f"-{attempt}"
@@ -44,7 +44,7 @@ def reserve_folder(verb: str, runs: Path) -> Path:
 
 
 class Evidence:
-    """What one run leaves behind. Files appear whole or not at all."""
+    """The evidence of one run. Files appear whole or not at all."""
 
     def __init__(self, verb: str, out: Path) -> None:
         self.verb = verb
@@ -54,7 +54,7 @@ class Evidence:
         self._clock = time.monotonic()
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-            # An earlier run's summary in the same folder must not outlive this one's start.
+            # An earlier run's summary in the same folder must not survive the start of this run.
             for stale in (SUMMARY, "junit.xml", "report.html"):
                 (self.folder / stale).unlink(missing_ok=True)
             self._replace(INCOMPLETE, f"raincheck {verb} was started here and has not finished.\n")
@@ -75,7 +75,7 @@ class Evidence:
         return self.write_text(name, as_json_text(obj))
 
     def finish(self, outcome: Outcome) -> Path:
-        """Write junit.xml, report.html and at last summary.json; point `runs/latest` here."""
+        """Write junit.xml, report.html and finally summary.json; point `runs/latest` here."""
         self.write_text("junit.xml", junit_xml(outcome))
         if "report.html" not in self._written:
             self.write_text("report.html", report_html(outcome, self._started))
@@ -100,7 +100,9 @@ class Evidence:
             raise
 
     def _point_latest(self) -> None:
-        """Only a folder of `runs/` is the latest run; one that --out put elsewhere is not."""
+        """Point `runs/latest` here if this is a folder of `runs/`, and not one that --out put
+        elsewhere.
+        """
         folder = self.folder.absolute()
         if folder.parent.name != RUNS:
             return
@@ -117,7 +119,7 @@ class Evidence:
 
 @contextmanager
 def _writing(folder: Path) -> Iterator[None]:
-    """Turn what the file system refuses into a sentence."""
+    """Turn an error of the file system into a sentence."""
     try:
         yield
     except FileExistsError as error:

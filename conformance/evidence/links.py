@@ -1,4 +1,4 @@
-"""What holds the binding of the protocols together, and how often each action was reached."""
+"""The links between a protocol's specification, model, implementation and field runs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
@@ -11,7 +11,7 @@ from .needs import SEQUENCER
 
 
 def links_of(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
-    """What holds specification, model, implementation and field together."""
+    """Yield the links between specification, model, implementation and field."""
     yield _link(
         "specification = model",
         "the same labelled graph, state by state and edge by edge",
@@ -66,7 +66,7 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
 def protocol_rows(
     cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]]
 ) -> Iterable[ProtocolRow]:
-    """Per protocol, what each kind of check came to."""
+    """Return a row per protocol with the result of each kind of check."""
     kinds: tuple[tuple[str, str, Callable[[Entry], bool], str], ...] = (
         ("TLC", "check", lambda _: True, "cases"),
         ("mirror", "mirror", lambda _: True, "graphs"),
@@ -104,7 +104,7 @@ def _protocol_cell(found: Sequence[Entry], what: str, *, was_run: bool) -> Cell:
 
 
 def of_protocol(entries: Mapping[str, Entry] | None, protocol: str) -> Mapping[str, Entry] | None:
-    """The results of a step that speak of the protocol; None where the step was not run."""
+    """Return the results of a step about the protocol; None if the step was not run."""
     if entries is None:
         return None
     return {name: entry for name, entry in entries.items() if entry["protocol"] == protocol}
@@ -136,11 +136,11 @@ def _sum(entries: Sequence[Entry], figure: str) -> int:
 
 
 _COUNTS: Final = ("actions", "edges_by_action", "steps_by_action")
-"""The figures that count by action, in the words of the several verbs."""
+"""The names of the figures that count by action, in the results of the several verbs."""
 
 
 def actions_of(by_name: Mapping[str, Mapping[str, Entry]]) -> dict[str, dict[str, int]]:
-    """How often each action was taken, by the kind of evidence that reached it."""
+    """Return how often each action was taken, by the kind of evidence that reached it."""
     found: dict[str, dict[str, int]] = {}
     for step, entries in by_name.items():
         for entry in entries.values():

@@ -1,4 +1,4 @@
-"""What the implemented protocol still assumes: which property needs which assumption."""
+"""The assumptions that each property of an implemented protocol needs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -11,11 +11,11 @@ SEQUENCER: Final = "sequencer"
 def needs_of(
     cases: Sequence[Case], assumptions: Sequence[Assumption]
 ) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Which property needs which assumption: a case that lacks just that one breaks it."""
+    """Return the assumptions each property needs: a case that lacks just that one breaks it."""
     named = {(each.protocol, each.name) for each in assumptions}
     found: dict[tuple[str, str], dict[str, None]] = {}
     for case in cases:
-        # What is broken with a rule taken back as well says nothing of an assumption.
+        # A case that also takes a rule back says nothing about an assumption.
         if case.expected == HOLDS or not case.as_implemented or len(case.lacking) != 1:
             continue
         (lacking,) = case.lacking

@@ -1,4 +1,4 @@
-"""Proofs told: the invariant in readable form, what was attempted, and why a step fails."""
+"""Proofs in words: the invariant in readable form, the attempts, and why a step fails."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -16,10 +16,10 @@ def explained(
     search: Search,
     most: int,
 ) -> dict[tuple[str, str], str]:
-    """Why steps fail, for at most so many: by the conjunct's and the transition's name.
+    """Return why steps fail, for at most so many, by the names of the conjunct and the transition.
 
-    First come those whose conjunct is false in a run. What is left out has no small
-    counterexample, or was not looked at.
+    Conjuncts that are false in a run come first. A step that is left out has no small
+    counterexample, or none was looked for.
     """
     conjuncts = {each.name: each for each in subject.invariant}
     transitions = {each.name: each for each in subject.transitions}
@@ -51,7 +51,7 @@ def explained(
 
 
 def readable(subject: Theory) -> str:
-    """The invariant, conjunct by conjunct: its name, its sentence and its formula."""
+    """Return the invariant, conjunct by conjunct: its name, its sentence and its formula."""
     s = subject.world()
     lines = [f"The inductive invariant of {subject.name}: {len(subject.invariant)} conjuncts.", ""]
     for each in subject.invariant:
@@ -63,7 +63,7 @@ def readable(subject: Theory) -> str:
 
 
 def rows(attempts: Iterable[Attempt]) -> list[dict[str, object]]:
-    """Every attempt, for obligations.json."""
+    """Return every attempt, for obligations.json."""
     return [
         {
             "kind": each.obligation.kind,

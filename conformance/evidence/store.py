@@ -1,7 +1,7 @@
-"""Evidence that need not be gathered twice: kept under a key of all that it depends on.
+"""The store of evidence: kept under a key of everything that the evidence depends on.
 
-Law of this file: the key covers everything that the evidence depends on, code and tools among it;
-an entry that cannot be read is no entry; what was left undecided is never kept.
+Law of this file: the key covers everything that the evidence depends on, code and tools included;
+an entry that cannot be read is missing; an undecided result is never kept.
 """
 
 import ast
@@ -30,12 +30,12 @@ def hash_of(path: Path) -> str:
 
 
 def files_key(files: Sequence[Path]) -> str:
-    """Return what stands for files in a key: names and contents, wherever the folder is."""
+    """Return the part of a key for files: names and contents, wherever the folder is."""
     return " ".join(f"{each.name}={hash_of(each)}" for each in sorted(files, key=lambda f: f.name))
 
 
 def code_key(*modules: str) -> str:
-    """Return what stands in a key for modules and all that they import of ours and their own."""
+    """Return the part of a key for modules and all that they import of ours and their own."""
     wanted, found = list(modules), dict[str, str]()
     own = frozenset(name.partition(".")[0] for name in (OURS, *modules))
     while wanted:
@@ -49,7 +49,7 @@ def code_key(*modules: str) -> str:
 
 
 def source_of(module: str) -> str:
-    """Return a module's text, nothing if there is no such module."""
+    """Return a module's text, or "" if there is no such module."""
     path = _path_of(module)
     return path.read_text(encoding="utf-8") if path is not None else ""
 
@@ -65,7 +65,7 @@ def _path_of(module: str) -> Path | None:
 
 @cache
 def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
-    """Return the modules of these packages that a text imports, wherever in it."""
+    """Return the modules of these packages that a text imports, anywhere in it."""
     package = module if _is_package(module) else module.rpartition(".")[0]
     found = dict.fromkeys(_prefixes(module))
     for node in _statements(ast.parse(text)):
@@ -73,7 +73,7 @@ def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):
             base = f"{package}.{node.module or ''}".rstrip(".") if node.level else node.module or ""
-            # What is imported from a package may be a module too.
+            # A name imported from a package may be a module too.
             names = [base, *(f"{base}.{each.name}" for each in node.names)]
         else:
             continue
@@ -84,7 +84,7 @@ def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
 
 
 def _statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Yield all nodes but those that only type checkers see."""
+    """Yield all nodes except those that only type checkers see."""
     for node in ast.iter_child_nodes(tree):
         if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
             yield node
@@ -97,24 +97,24 @@ def _is_package(module: str) -> bool:
 
 
 def _prefixes(module: str) -> Iterator[str]:
-    """Yield the packages around a module: they run when it is imported."""
+    """Yield the packages around a module, which run when it is imported."""
     parts = module.split(".")
     yield from (".".join(parts[:n]) for n in range(1, len(parts)))
 
 
 def tools_key(*packages: str) -> str:
-    """Return what stands in a key for Python and the packages of others."""
+    """Return the part of a key for Python and for packages of others."""
     return " ".join([sys.version, *(f"{each}={version(each)}" for each in packages)])
 
 
 def key_of(**parts: object) -> str:
-    """Return the key of evidence that depends on the parts."""
+    """Return the key of evidence that depends on these parts."""
     return sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Results and the files beside them, as a step of a verb leaves them."""
+    """The results of a step of a verb, and the files beside them."""
 
     results: tuple[Result, ...]
     files: Mapping[str, str] = field(default_factory=dict)
@@ -127,14 +127,14 @@ class Store:
     folder: Path = FOLDER
 
     def get(self, kind: str, key: str) -> Any:
-        """Return what is kept under the key, or None."""
+        """Return the entry kept under the key, or None."""
         try:
             return json.loads(self.file(kind, key).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return None
 
     def put(self, kind: str, key: str, entry: object) -> None:
-        """Keep an entry. A folder that cannot be written makes the next run slower, no worse."""
+        """Keep an entry. If the folder cannot be written, the next run is only slower."""
         path = self.file(kind, key)
         draft = path.with_name(f".{path.name}.{os.getpid()}")
         with suppress(OSError):
@@ -151,17 +151,17 @@ class Store:
 
 
 def store_of(cache_folder: Path | None, *, unused: bool) -> Store | None:
-    """Return the store that the options of a verb ask for."""
+    """Return the store that a verb's options choose, or None."""
     return None if unused else Store(cache_folder or FOLDER)
 
 
 def gathered(
     store: Store | None, kind: str, key: Callable[[], str], gather: Callable[[], Found]
 ) -> Found:
-    """Return the evidence of an earlier run whose key is the same, else gather it.
+    """Return the evidence of an earlier run with the same key, else gather it.
 
-    It is kept if all is as expected: a failure shows itself anew each time. Results of an earlier
-    run say so: their figure `cached` is true.
+    Gathered evidence is kept if all results are as expected, so a failure is found again by each
+    run. Results of an earlier run are marked: their figure `cached` is true.
     """
     if store is None:
         return gather()

@@ -32,7 +32,7 @@ from .needs import SEQUENCER, needs_of
 def compile_basis(
     steps: Sequence[Step], cases: Iterable[Case], assumptions: Iterable[Assumption]
 ) -> Basis:
-    """Put the steps' results together, by the catalog."""
+    """Put the steps' results together, in the order of the catalog."""
     cases = tuple(cases)
     by_name = {step.name: {str(entry["name"]): entry for entry in step.results} for step in steps}
     checked = by_name.get("check", {})
@@ -56,7 +56,7 @@ def compile_basis(
 # ---------------------------------------------------------------------- properties
 
 STRUCTURE: Final = frozenset({"TypeOK"})
-"""Invariants about the shape of the state: checked, but no promise to anybody."""
+"""Invariants about the shape of the state: checked, but no promise to users."""
 
 
 def _property_rows(
@@ -116,7 +116,7 @@ def _proof_cell(protocol: str, proofs: Mapping[str, Entry] | None, name: str) ->
 
 
 def _named_cell(entries: Mapping[str, Entry] | None, name: str, silent: str) -> Cell:
-    """The results of a step that speak of this property by name."""
+    """Return the results of a step that name this property."""
     found = [entry for entry in (entries or {}).values() if _speaks_of(entry, name)]
     if not found:
         return Cell(INCONCLUSIVE, silent if entries is not None else "was not run")
@@ -135,14 +135,14 @@ def _speaks_of(entry: Entry, name: str) -> bool:
 
 
 FIELD: Final = ("run", "conform", "conform-spark")
-"""The steps that speak of real processes."""
+"""The steps whose results come from real processes."""
 
 
 def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str, protocol: str) -> Cell:
-    """What the real processes' runs and their traces say of a property.
+    """Return what the runs of real processes and their traces say about a property.
 
-    Only SEQUENCER's properties are judged one by one; another protocol's trace is a behaviour of
-    its model or it is not, and then all of its properties are those of the model.
+    Only SEQUENCER's properties are judged one by one. The trace of another protocol is a behaviour
+    of its model or it is not; if it is, all properties of the model are its properties.
     """
     if protocol != SEQUENCER:
         return trace_cell(by_name, protocol)
@@ -162,14 +162,16 @@ def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str, protocol:
 
 
 def _over(entries: Mapping[str, Entry], name: str) -> str:
-    """Over how many members, views and messages the field runs have judged a property."""
+    """Return over how many members, views and messages the field runs have judged a property."""
     entry = entries.get(name, {})
     judged = entry.get("judged")
     return judged_over(judged) if isinstance(judged, dict) else ""
 
 
 def trace_cell(by_name: Mapping[str, Mapping[str, Entry]], protocol: str) -> Cell:
-    """What the traces of a protocol's real cores say: is each event one of the model's?"""
+    """Return what the traces of a protocol's real cores say: whether each event is one of the
+    model's.
+    """
     found = [
         entry
         for step in FIELD[1:]
@@ -218,11 +220,11 @@ def _assumption_row(
 def _evidence(
     name: str, by_name: Mapping[str, Mapping[str, Entry]], properties: Sequence[PropertyRow]
 ) -> Cell:
-    """What discharges an assumption, by the catalog's word for it.
+    """Return the results that discharge an assumption, by the catalog's word for them.
 
     "Agreement" is a property of SEQUENCER judged in the field, "nakack.GapFree" a property of
-    another protocol on all its evidence, "trace nakack" that protocol's traces, and
-    "case stack-views" one question to TLC.
+    another protocol on all its evidence, "trace nakack" that protocol's traces, and "case
+    stack-views" one question to TLC.
     """
     kind, _, rest = name.partition(" ")
     if kind == "trace" and rest:

@@ -1,1 +1,1 @@
-"""The protocols that the verbs know: one record each, ours and anybody's alike."""
+"""The protocols that the verbs know: one record each, ours and anybody else's alike."""

@@ -32,7 +32,7 @@ _MODULES: Final = {
     "story": "tell",
     "run": "run",
 }
-"""What a record's modules are for, and the name that each of them must define."""
+"""The purpose of each module of a record, and the name that the module must define."""
 
 _LACKS: Final = {
     "model": "no model of its specification",
@@ -44,43 +44,46 @@ _LACKS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
-    """What one protocol offers to the verbs."""
+    """Everything that one protocol offers to the verbs."""
 
     name: str
-    """As in `raincheck check NAME`; the names of its cases begin with it."""
+    """The name, as in `raincheck check NAME`; the names of its cases begin with it."""
     cases: Path
     """Its table of cases. The module that the table names is beside it or in the folder above."""
     home: Path
-    """The folder of the `raincheck.toml`; files that mutants damage are relative to it."""
+    """The folder of the `raincheck.toml`; the files that mutants damage are relative to it."""
     title: str = ""
-    """How its name is written in sentences."""
+    """The name as it is written in sentences."""
     mutants: Path | None = None
-    """The table of damage, to its specification and its implementation, that must be noticed."""
+    """The table of mutants of its specification and its implementation, which must be noticed."""
     model: str = ""
-    """A module with `machine(constants) -> Machine`: `mirror` and all that replays."""
+    """A module with `machine(constants) -> Machine`, for `mirror` and for replay."""
     binding: str = ""
     """A module with `BINDING`: how the model and the core name the same things."""
     proof: str = ""
     """A module with `theory(basis=None) -> Theory`, for `prove`."""
     story: str = ""
-    """A module that tells what a step of a counterexample means (`tlc/story.py`)."""
+    """A module that says in words what a step of a counterexample means (`tlc/story.py`)."""
     run: str = ""
     """A module with `add_arguments(parser)` and `run(args, ui) -> Outcome`: real processes."""
     page: Path | None = None
-    """Its page for people."""
+    """Its page of documentation."""
 
     def offers(self, what: str) -> bool:
-        """Whether the record has such a module: "model", "binding", "proof", "story" or "run"."""
+        """Return whether the record has such a module: "model", "binding", "proof", "story" or
+        "run".
+        """
         return bool(getattr(self, what))
 
     def modules(self, *what: str) -> tuple[str, ...]:
-        """Return the names of these modules, of those that it has."""
+        """Return the names of these modules, as far as the record has them."""
         return tuple(name for each in what if (name := getattr(self, each)))
 
     def module(self, what: str) -> ModuleType:
-        """Import what it offers; raise Inconclusive if that is nothing, UsageError if it is wrong.
+        """Import such a module; raise Inconclusive if the record has none, UsageError if it is
+        wrong.
 
-        A module that is there and fails while it is imported fails as it does anywhere.
+        A module that exists and fails while it is imported raises its own exception.
         """
         name: str = getattr(self, what)
         if not name:
@@ -101,12 +104,12 @@ class Protocol:
         return found
 
     def get(self, what: str) -> Any:
-        """Return the module's one name that the verb is after."""
+        """Return the one name in the module that the verb needs."""
         return getattr(self.module(what), _MODULES[what])
 
     @property
     def where(self) -> str:
-        """Where the record stands, for sentences."""
+        """Return where the record is written, for use in sentences."""
         return f"{self.home / FILE}, protocol {self.name}"
 
 
@@ -116,7 +119,7 @@ _KEYS: Final = {each.name for each in fields(Protocol)} - {"name", "home"}
 
 
 def record_of(name: str, table: Any, home: Path) -> Protocol:
-    """Return the record in a `[protocol.NAME]` table; raise UsageError if it cannot be one."""
+    """Return the record in a `[protocol.NAME]` table; raise UsageError if the table is wrong."""
     where = f"{home / FILE}, protocol {name}"
     if not name.replace("_", "").isalnum() or name != name.lower():
         raise UsageError(f"{where}: a name has small letters, digits and '_' only.")

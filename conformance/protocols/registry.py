@@ -1,9 +1,9 @@
-"""Which protocols there are: those of the project that one stands in, or those that are installed.
+"""The registry of protocols: those of the project at hand, or those that are installed.
 
-A project has a `raincheck.toml` in the working folder or in one above it; the verbs then speak of
-that project alone. Elsewhere they speak of every protocol that an installed package has registered:
-an entry point of the group `raincheck.protocols` names a package in which a `raincheck.toml` lies.
-Ours are registered so as well.
+A project has a `raincheck.toml` in the working folder or in one above it; inside a project the
+verbs know its protocols alone. Elsewhere they know every protocol that an installed package has
+registered: an entry point of the group `raincheck.protocols` names a package that contains a
+`raincheck.toml`. Ours are registered in the same way.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def offering(what: str) -> tuple[Protocol, ...]:
 
 @contextmanager
 def added(record: Protocol) -> Iterator[Protocol]:
-    """Let a protocol be known for a while, in this process: for tests."""
+    """Add a protocol for a while, in this process: for tests."""
     _extra[record.name] = record
     try:
         yield record
@@ -93,7 +93,7 @@ def _folders(path: Path, content: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _installed() -> dict[str, Protocol]:
-    """Return what packages have registered."""
+    """Return the records that installed packages have registered."""
     found: dict[str, Protocol] = {}
     for entry in sorted(entry_points(group=GROUP), key=lambda each: each.name):
         for name, record in _read(_file_of(entry.value, _said(entry))).items():

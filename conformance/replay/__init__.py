@@ -1,1 +1,1 @@
-"""Model and implementation side by side: walks, replay, lockstep, mutants."""
+"""Replay: model and implementation side by side, by walks, in lockstep, and damaged by mutants."""

@@ -47,7 +47,7 @@ def coverage(
 
 
 def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:
-    """Return the actions of the specification that the cases are about."""
+    """Return the actions of the specification that the cases cover."""
     spec = spec_of(cases[0].module)
     try:
         of_node, of_nobody = actions_of(code_of(spec.read_text(encoding="utf-8")))
@@ -57,11 +57,11 @@ def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:
 
 
 def guards_of(binding: Binding) -> tuple[str, ...]:
-    """Return the text of every guard's conjunct in the model, as its source has them.
+    """Return the text of every conjunct of a guard in the model, as its source has it.
 
-    A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}). Those of actions
-    that no core handles do not count: nobody can offer these. Nor does one that is a rule's name:
-    where the rule is off, no graph has the action, and nothing of it can be offered.
+    A conjunct is written (holds, "text", {values}) or Conjunct("text", {values}). Conjuncts of
+    actions that no core handles do not count, since no core can be offered them. Neither does a
+    conjunct that is a rule's name: where the rule is off, no graph has the action.
     """
     foreign = {
         handler.__name__

@@ -1,7 +1,7 @@
-"""Damaged implementations of a protocol: a source with an edit, a repair undone.
+"""Damaged implementations of a protocol: an edit to a source file, or a repair undone.
 
-Law of this file: the damage lives in modules of its own. Nobody else ever imports them, and what
-was imported before is there again afterwards.
+Law of this file: damaged code lives in modules of its own, which nothing else imports; afterwards
+the modules imported before are in place again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
             made = binding_of(protocol)
         except (SyntaxError, NameError) as error:
             raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
-        # A type looks its annotations up in its module's namespace, while that is there.
+        # A type looks up its annotations in its module's namespace while that exists.
         for name in made.inputs.keys() & made.events.keys():
             fields_of(made.events[name])
     return made
@@ -57,7 +57,7 @@ def _module_in(path: Path) -> str | None:
 
 
 def _that_use(target: str, binding: str) -> list[str]:
-    """Return the module and those of its package, and of the binding's, that use it."""
+    """Return the module and the modules of its package, and of the binding's, that use it."""
     packages = tuple(f"{name.rpartition('.')[0]}." for name in (target, binding))
     near = [name for name in sys.modules if name.startswith(packages)]
     found = [target]
@@ -75,10 +75,10 @@ def _uses(module: ModuleType, other: str) -> bool:
 
 @contextmanager
 def _anew(sources: dict[str, tuple[Path, str]]) -> Iterator[None]:
-    """Import these modules again from these texts, and put everything back afterwards."""
+    """Import these modules again from these texts, and restore everything afterwards."""
     before = {name: sys.modules.pop(name) for name in sources}
     for name in before:
-        # `from package import module` would find it there.
+        # `from package import module` would find the module there.
         parent, _, child = name.rpartition(".")
         delattr(sys.modules[parent], child)
     finder = _Finder(sources)
@@ -96,7 +96,7 @@ def _anew(sources: dict[str, tuple[Path, str]]) -> Iterator[None]:
 
 
 class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds modules in texts."""
+    """Finds modules among given texts."""
 
     def __init__(self, sources: dict[str, tuple[Path, str]]) -> None:
         self.sources = sources
@@ -104,14 +104,14 @@ class _Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def find_spec(
         self, fullname: str, _path: Sequence[str] | None, _target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return where the module is, if it is one of them."""
+        """Return where the module is, if its text is given."""
         if fullname not in self.sources:
             return None
         origin = str(self.sources[fullname][0])
         return importlib.util.spec_from_loader(fullname, self, origin=origin)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Run its text."""
+        """Run the module's text."""
         path, text = self.sources[module.__name__]
         exec(compile(text, str(path), "exec"), module.__dict__)
 

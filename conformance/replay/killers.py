@@ -1,4 +1,4 @@
-"""Who notices a mutant of an implementation, and the absence of each of its repairs."""
+"""Which checks notice a mutant of an implementation, or a repair undone."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .undoing import RUNS, Undone, undo
 
 
 def of_protocol(catalog: Iterable[Case], protocol: str) -> list[Case]:
-    """Return the protocol's cases for every commit."""
+    """Return the protocol's cases of the tier that every commit runs."""
     return [case for case in catalog if case.protocol == protocol and case.tier == TIERS[0]]
 
 
 def cases_for(mutant: Mutant, catalog: Iterable[Case]) -> list[Case]:
-    """Return the cases that the mutant is replayed in: those that it names, else its protocol's.
+    """Return the cases in which the mutant is replayed: those that it names, else its protocol's.
 
-    None where lockstep has instances of its own, and only batches can show the mutant.
+    None if lockstep has instances of its own and only batches can show the mutant.
     """
     catalog = list(catalog)
     if mutant.cases:
@@ -45,7 +45,7 @@ def try_mutant(
 ) -> Undone:
     """Play the mutant's schedule, run the damaged cores in lockstep, and replay them.
 
-    Unless `both`, only until somebody notices.
+    Unless `both` is set, stop at the first check that notices the mutant.
     """
     binding = binding_of(mutant.protocol)
     if mutant.undo:
@@ -66,7 +66,7 @@ def try_mutant(
 
 
 def _played(mutant: Mutant, binding: Binding, make: MakeCore) -> int:
-    """Return after how many moves the mutant's own schedule shows it; sound cores must pass it."""
+    """Return after how many moves the mutant's schedule shows it; undamaged cores must pass it."""
     if mutant.instance is None:
         return 0
     instance = mutant.name, instance_of(binding, mutant.instance, mutant.name).system
@@ -88,10 +88,11 @@ def undone_switches(
     runs: int = RUNS,
     quick: bool = False,
 ) -> list[Undone]:
-    """Undo each switch of each protocol, but for those that one of the mutants undoes.
+    """Undo each switch of each protocol, except those that a mutant undoes.
 
-    Lockstep runs over the cases of all tiers. `quick`: in replay only what it does not find. What
-    neither finds is replayed in the larger cases too: some repairs matter in one of them only.
+    Lockstep runs over the cases of all tiers. With `quick`, replay tries only what lockstep does
+    not find. A repair whose absence neither finds is replayed in the larger cases too: some repairs
+    matter only in one of them.
     """
     elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
     rows = []
@@ -112,7 +113,7 @@ def undone_switches(
             make = without(binding, switches)
             row = undo(binding, switches, make, prepared, instances, seed=seed, runs=runs)
             if not row.found and quick:
-                # Lockstep alone is blind to what only some instances show.
+                # Lockstep alone misses what only some instances show.
                 prepared = prepared or list(graphs.prepared())
                 row = _also(row, undo(binding, switches, make, prepared, (), seed=seed))
             if not row.found:
@@ -127,7 +128,7 @@ def _all(mine: Replayable, **how: int | None) -> list[Instance]:
 
 
 def beyond(cases: Iterable[Case]) -> list[Case]:
-    """Return the cases that hold but are too large for every commit, the smallest first."""
+    """Return the cases that hold and are too large for every commit, the smallest first."""
     found = [
         case
         for case in cases
@@ -137,7 +138,7 @@ def beyond(cases: Iterable[Case]) -> list[Case]:
 
 
 def _also(row: Undone, more: Undone) -> Undone:
-    """Return the row with what a replay after it found."""
+    """Return the row with the result of the replay that followed it."""
     return replace(
         row,
         repair=more.repair,

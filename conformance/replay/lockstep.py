@@ -1,9 +1,9 @@
-"""Model and real cores in lockstep, beyond the graphs that are replayed whole.
+"""Model and cores in lockstep, beyond the graphs that are replayed whole.
 
-Two kinds of runs take turns. In the one a whole instance goes where the model's moves lead, however
-large it is. In the other a single node is handed inputs in any order, some of them mixtures that no
-small instance has; the model's handler says what must come of each. A run depends only on the seed
-and its number. What goes wrong is shortened to the steps that it takes.
+Two kinds of runs alternate. In the first, a whole instance of any size follows the model's moves.
+In the second, a single node receives inputs in any order, some of them mixtures that no small
+instance has; the model's handler gives the expected result. A run depends only on the seed and its
+number. A mismatch is shortened to the steps that it needs.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from .replay import Cores, Mismatch, Problem, probe
 from .steps import find_move, step_of
 
 LENGTH: Final = 60
-"""Most steps of a run."""
+"""The most steps of a run."""
 
 DRAWS: Final = 8
-"""So many inputs are drawn until one is found that the model accepts; the last one is taken."""
+"""The most inputs drawn to find one that the model accepts; the last one is taken if none is."""
 
 
 class Instance(NamedTuple):
-    """An instance, the inputs known of it, and what is asked of each of its states."""
+    """An instance, the inputs known for it, and the invariants of its states."""
 
     name: str
     system: Composed[Any, Any]
     probes: Probes
     promised: Mapping[str, Callable[[Any], bool]] = MappingProxyType({})
     given: Mapping[str, Any] | None = None
-    """The arguments of `Binding.world` that make it; None if it is a case's."""
+    """The arguments of `Binding.world` that make the instance; None if it is a case's."""
 
 
 @dataclass(slots=True)
 class Walked:
-    """What a number of runs came to."""
+    """The result of a number of runs."""
 
     seed: int
     runs: int = 0
@@ -52,10 +52,10 @@ class Walked:
     refusals: int = 0
     actions: Counter[str] = field(default_factory=Counter)
     mismatch: Mismatch | None = None
-    """Found in the last of the runs."""
+    """The mismatch, found in the last of the runs."""
 
     def figures(self) -> dict[str, object]:
-        """Return the figures of a result."""
+        """Return the figures for a result."""
         return {
             "seed": self.seed,
             "examples": self.runs,
@@ -65,7 +65,7 @@ class Walked:
         }
 
     def text(self) -> str:
-        """Return the mismatch and how to see it again; "" if there is none."""
+        """Return the mismatch and how to reproduce it; "" if there is none."""
         if self.mismatch is None:
             return ""
         lines = [self.mismatch.text()]
@@ -110,7 +110,7 @@ def lockstep(
 
 
 class _Run:
-    """One run: the moves made so far, and what went wrong with the last of them."""
+    """One run: the moves made so far, and the mismatch of the last of them."""
 
     def __init__(
         self, binding: Binding, instance: Instance, make: MakeCore | None, where: str
@@ -133,7 +133,7 @@ class _Run:
 
     def again(self, items: Sequence[Any]) -> _Run:
         """Return a run of these items, as far as they are possible."""
-        # What was offered in a state before has to be offered again.
+        # A probe that was offered in a state has to be offered again.
         instance = self.instance._replace(probes=self.instance.probes.afresh())
         run = type(self)(self.binding, instance, self.make, self.where)
         try:
@@ -154,11 +154,13 @@ class _Run:
         )
 
     def schedule(self) -> dict[str, Any] | None:
-        """Return the moves as one record of a file of schedules, None if they fit into none."""
+        """Return the moves as one record of a file of schedules, or None if they do not fit into
+        one.
+        """
         return None
 
     def shortened(self) -> Mismatch:
-        """Return the mismatch with fewer moves: to leave one more of them out makes it none."""
+        """Return the mismatch with fewer moves: without any one of them it would disappear."""
         best, size = self, max(len(self.moves) // 2, 1)
         while size:
             place = len(best.moves) - size
@@ -183,7 +185,7 @@ class _Run:
         raise NotImplementedError
 
     def items(self) -> list[Any]:
-        """Return what `repeat` takes to make the moves again."""
+        """Return the items from which `repeat` makes the moves again."""
         raise NotImplementedError
 
     def repeat(self, item: Any) -> None:
@@ -191,7 +193,7 @@ class _Run:
 
 
 class _Whole(_Run):
-    """All nodes and the network: the model's moves, drawn by action first."""
+    """A run of all nodes and the network by the model's moves, drawn by action first."""
 
     state: Any = None
 
@@ -252,7 +254,7 @@ class _Whole(_Run):
 def drawn(
     system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
 ) -> Move[Any] | None:
-    """Return one of the moves that the model has now, or None: drawn by its action first."""
+    """Return one of the moves that the model has now, drawn by action first, or None."""
     by_action: dict[str, list[Move[Any]]] = {}
     for move in system.moves(state):
         by_action.setdefault(move.action, []).append(move)
@@ -266,7 +268,7 @@ def drawn(
 
 
 class _Alone(_Run):
-    """One node and inputs in any order. A move's target is the node's next local state."""
+    """A run of one node with inputs in any order; a move's target is its next local state."""
 
     def begin(self, random: Random) -> None:
         system = self.instance.system

@@ -1,7 +1,7 @@
-"""Mutants: one piece of damage each, to a specification or to the implementation.
+"""Mutants: each is one piece of damage to a specification or to an implementation.
 
 Law of this file: the damage is done to copies, in a folder or in memory, never to the files
-themselves; and an edit that no longer fits its file is an error, never a mutant that does nothing.
+themselves; an edit that no longer fits its file is an error, never a mutant without effect.
 """
 
 from __future__ import annotations
@@ -37,27 +37,29 @@ _KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Mutant:
-    """One piece of damage and where it must be noticed."""
+    """One piece of damage, and where it must be noticed."""
 
     name: str
     shows: str
     protocol: str = "sequencer"
-    """Whose mutant it is: that of its table."""
+    """The protocol whose table has the mutant."""
     file: str = ""
     edits: tuple[tuple[str, str], ...] = ()
     undo: Mapping[str, Any] | None = None
     cases: tuple[str, ...] = ()
     breaks: str = ""
-    """The property that TLC must find violated, of a mutant of the specification."""
+    """For a mutant of the specification: the property that TLC must find violated."""
     quick: bool = False
     schedule: tuple[Mapping[str, Any], ...] = ()
-    """Steps that show it, for what lockstep meets too rarely, in `instance`."""
+    """Steps that show the mutant, for damage that lockstep meets too rarely; they start in
+    `instance`.
+    """
     instance: Mapping[str, Any] | None = None
     """The arguments of `Binding.world` that make the schedule's instance."""
 
     @property
     def of_spec(self) -> bool:
-        """Whether it is the specification that is damaged."""
+        """Whether the damage is to the specification."""
         return self.file.endswith(".tla")
 
 
@@ -125,7 +127,7 @@ def damaged(text: str, mutant: Mutant) -> str:
 
 
 def write_spec(mutant: Mutant, source: Path, folder: Path) -> None:
-    """Write all specifications of the source into the folder, the mutant's file damaged."""
+    """Write all specifications of the source into the folder, with the mutant's file damaged."""
     for path in source.glob("*.tla"):
         text = path.read_text(encoding="utf-8")
         if path.name == mutant.file:

@@ -1,7 +1,7 @@
-"""Inputs that are worth offering to a node: those that a model's graph has, and mixtures of them.
+"""Probes: inputs worth offering to a node, taken from a model's graph or mixed from its fields.
 
-What the model's handler refuses, the core must refuse as well and stay as it is. Which conjunct of
-a guard was false is counted, so that one that was never tried shows.
+If the model's handler refuses an input, the core must refuse it too and keep its state. Each false
+conjunct of a guard is counted, so that a conjunct that was never tried shows.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Accepted, Refused
 
 FEW: Final = 6
-"""So many inputs of each action are offered to a node in each of its local states."""
+"""How many inputs of each action are offered to a node in each of its local states."""
 
 
 class Probes:
-    """The inputs of one instance, by action, and what came of offering them."""
+    """The inputs of one instance by action, and the result of offering them."""
 
     def __init__(self, binding: Binding, rules: Any, moves: Iterable[Move[Any]]) -> None:
         """Learn from every move which inputs there are."""
@@ -33,7 +33,7 @@ class Probes:
         self._values: dict[tuple[str, int], dict[Any, None]] = {}
         self._probed: set[tuple[Any, ...]] = set()
         for action, kind in binding.inputs.items():
-            # Without fields an input is known even where nothing leads to it.
+            # An input without fields is known even where nothing leads to it.
             if not kind._fields and action not in binding.unhandled and action in binding.events:
                 self.by_action[action] = {kind(): None}
         for move in moves:
@@ -47,28 +47,28 @@ class Probes:
         self._fields = {key: list(known) for key, known in self._values.items()}
 
     def afresh(self) -> Probes:
-        """Return the same inputs, none of which has been offered yet."""
+        """Return the same inputs, none of them offered yet."""
         made = copy(self)
         made.refused, made._probed = Counter(), set()
         return made
 
     def answer(self, local: Any, event: Any) -> Accepted[Any, Any] | Refused:
-        """Return the model's answer, and count the conjuncts that are false."""
+        """Return the model's answer, and count the false conjuncts."""
         answer = self.binding.handlers[type(event).__name__](self.rules, local, event)
         if isinstance(answer, Refused):
             self.refused.update(conjunct.text for conjunct in answer.conjuncts)
         return answer
 
     def offer(self, node: str, local: Any, core: Core, arriving: tuple[Any, ...] = ()) -> str:
-        """Offer what must be refused, once per local state; return what is wrong, or "".
+        """Offer the inputs that must be refused, once per local state; return what is wrong, or "".
 
-        `arriving` is what the network has for the node there.
+        `arriving` are the network's messages for the node in that state.
         """
         key = (node, local, arriving)
         if key in self._probed:
             return ""
         self._probed.add(key)
-        # Drawn by the number of states so far: over all states every input has its turn.
+        # The draw depends on the number of states so far: over all states every input has its turn.
         random = Random(len(self._probed))
         for event in (*self._some(random), *self.binding.offered(self.rules, local), *arriving):
             if not self.binding.assumes(self.rules, local, event):
@@ -90,7 +90,7 @@ class Probes:
             yield from events if len(events) <= FEW else random.sample(events, FEW)
 
     def draw(self, random: Random) -> Any:
-        """Return an input: one of the graph's, or one with its fields drawn one by one."""
+        """Return an input: one of the graph's, or one whose fields are drawn one by one."""
         action = random.choice(list(self._lists))
         event = random.choice(self._lists[action])
         if random.random() < 0.5:
@@ -100,7 +100,7 @@ class Probes:
 
 
 def refuses(binding: Binding, core: Core, local: Any, event: Any) -> str:
-    """Return "" if the core refuses the input and stays as it is, else what it does instead."""
+    """Return "" if the core refuses the input and keeps its state, else what it does instead."""
     try:
         core.handle(binding.core_event(event))
     except binding.refusal:

@@ -1,8 +1,8 @@
-"""Replaying a model's graph on the real cores, one per node, compared after every step.
+"""Replay of a model's graph on real cores, one per node, compared after every step.
 
-The protocol's `Binding` says how the two name the same things. A node's move is made by its core:
-its state and what it puts out must be the model's. Where the environment sets a node's state (a
-crash, a restart), the node has a new core from then on. The network is the model's alone.
+The protocol's `Binding` says how model and core name the same things. A node's move is made by its
+core: the core's state and outputs must equal the model's. When the environment sets a node's state
+(a crash, a restart), the node gets a new core. The network is the model's alone.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .steps import step_of, written
 from .walks import EdgeIndex, Walk, covering_walks
 
 LIMIT = 60_000
-"""A graph with more states than these is not replayed whole."""
+"""The most states of a graph that is replayed whole."""
 
 PART_STEPS: Final = 50_000
-"""So many steps are replayed of a graph that is not whole."""
+"""The most steps that are replayed of a graph that is not whole."""
 
 
 class Difference(NamedTuple):
-    """What the model has, and what the implementation has instead."""
+    """A value of the model, and the implementation's value in its place."""
 
     what: str
     expected: Any
@@ -43,18 +43,18 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Mismatch:
-    """Where the implementation is not the model: the moves up to there, and what differs."""
+    """A mismatch of implementation and model: the moves that lead to it, and the differences."""
 
     where: str
     moves: tuple[Move[Any], ...]
     problem: str
     differences: tuple[Difference, ...] = ()
     schedule: Mapping[str, Any] | None = None
-    """The moves as one record of a file of schedules, where they are those of an instance."""
+    """The moves as one record of a file of schedules, if they belong to an instance."""
 
     @property
     def step(self) -> int:
-        """The number of the step that went wrong, from 1; 0 is the beginning."""
+        """The number of the step that went wrong, from 1; 0 is the initial state."""
         return len(self.moves)
 
     def text(self) -> str:
@@ -68,7 +68,7 @@ class Mismatch:
 
 
 def printed(moves: Sequence[Move[Any]], schedule: Mapping[str, Any] | None = None) -> list[str]:
-    """Return each move in words, with what its step in the schedule says beside the arguments."""
+    """Return each move in words, with the choices that its step in the schedule records."""
     steps = ({},) * len(moves) if schedule is None else schedule["steps"]
     return [_in_words(move, step) for move, step in zip(moves, steps, strict=True)]
 
@@ -81,7 +81,7 @@ def _in_words(move: Move[Any], step: Mapping[str, Any]) -> str:
 
 
 class Problem(Exception):
-    """The implementation parts from the model."""
+    """The implementation differs from the model."""
 
     def __init__(self, problem: str, differences: Sequence[Difference] = ()) -> None:
         self.problem = problem
@@ -90,7 +90,7 @@ class Problem(Exception):
 
 
 class Cores:
-    """The cores of one instance, in the states that the model's nodes are in."""
+    """The cores of one instance, in the local states of the model's nodes."""
 
     def __init__(
         self, binding: Binding, system: Composed[Any, Any], make: MakeCore | None = None
@@ -108,7 +108,7 @@ class Cores:
             self._made(node, self.system.local(state, node))
 
     def perform(self, move: Move[Any]) -> None:
-        """Make the move, compare; raise Problem where the implementation parts from the model."""
+        """Make the move and compare; raise Problem if the implementation differs from the model."""
         for node in self.system.nodes:
             local = self.system.local(move.target, node)
             if node == move.node and move.action not in self.binding.unhandled:
@@ -117,7 +117,7 @@ class Cores:
                 self._changed(node, local)
 
     def _changed(self, node: str, local: Any) -> None:
-        """The environment has set a node's state: its core is given it, or is another one now."""
+        """The environment has set a node's state: its core is given that state, or replaced."""
         give = self.binding.give
         if give is None or not give(self.cores[node], self.locals[node], local):
             self._made(node, local)
@@ -134,12 +134,12 @@ class Cores:
         self.compare(node, "begins otherwise")
 
     def handle(self, move: Move[Any], local: Any) -> None:
-        """Let the core of the move's node make it, and compare with that local state."""
+        """Let the core of the move's node make the move, and compare it with that local state."""
         node = cast("str", move.node)
         effects = handled(self.binding, self.cores[node], move.event)
         self.locals[node] = local
         self.compare(node, "the states differ")
-        # Named tuples of two kinds with equal fields are equal: Block() is Unblock() to them.
+        # Named tuples of different types with equal fields are equal: Block() equals Unblock().
         if effects != move.outputs or [*map(type, effects)] != [*map(type, move.outputs)]:
             differs = Difference("outputs", move.outputs, effects)
             raise Problem("the outputs differ", [differs])
@@ -158,7 +158,7 @@ class Cores:
 
 
 def handled(binding: Binding, core: Core, event: Any) -> tuple[Any, ...]:
-    """Let the core handle a model's input, and return what it puts out as the model's outputs."""
+    """Give the core a model's input, and return its effects as the model's outputs."""
     try:
         return binding.model_outputs(core.handle(binding.core_event(event)))
     except binding.refusal as refused:
@@ -186,7 +186,7 @@ def _raised(error: Exception) -> str:
 
 @dataclass(slots=True)
 class Replay:
-    """What came of replaying a case's walks."""
+    """The result of replaying a case's walks."""
 
     case: str
     states: int = 0
@@ -197,7 +197,7 @@ class Replay:
     refusals: int = 0
     seconds: float = 0.0
     actions: Counter[str] = field(default_factory=Counter)
-    """Edges that were replayed, by action."""
+    """How many edges were replayed, by action."""
     missing: list[str] = field(default_factory=list)
     mismatch: Mismatch | None = None
     walk: int = 0
@@ -205,7 +205,7 @@ class Replay:
 
 
 class Prepared:
-    """A case's graph with its walks and its moves, found once and in the same order every time."""
+    """A case's graph with its walks and moves, computed once and always in the same order."""
 
     def __init__(
         self, name: str, binding: Binding, system: Composed[Any, Any], limit: int = LIMIT
@@ -222,7 +222,7 @@ class Prepared:
         return list(covering_walks(self.index))
 
     def move(self, edge: int) -> Move[Any]:
-        """Return the move along an edge: the graph keeps the moves of a state in their order."""
+        """Return the move along an edge; the graph keeps the moves of a state in order."""
         source = self.index.source[edge]
         if source not in self._moves:
             self._moves[source] = list(self.system.moves(self.index.graph.states[source]))
@@ -239,14 +239,14 @@ class Prepared:
     def schedule(self, number: int, length: int | None = None) -> dict[str, Any]:
         """Return a walk, or its first steps, as one record of a file of schedules.
 
-        Walks count from 1.
+        Walks are numbered from 1.
         """
         steps = [self._step(edge) for edge in self.walks[number - 1].edges[:length]]
         protocol = self.binding.protocol
         return {"protocol": protocol, "case": self.name, "walk": number, "steps": steps}
 
     def probes(self) -> Probes:
-        """Return the inputs that its nodes handle anywhere in the graph."""
+        """Return the inputs that the instance's nodes handle anywhere in the graph."""
         every = (self.move(edge) for edge in range(len(self.index)))
         return Probes(self.binding, self.system.rules, every)
 
@@ -261,8 +261,8 @@ def replay(
 ) -> Replay:
     """Replay the walks (all, or those numbered from 1) until the first mismatch.
 
-    In each local state that is new, what the model refuses is offered to the core. After so many
-    steps no other walk is begun.
+    In each new local state the core is offered what the model refuses. After `most_steps` steps no
+    further walk is begun.
     """
     started = time.perf_counter()
     index = prepared.index
@@ -316,7 +316,7 @@ def _replay_walk(
 
 
 def probe(cores: Cores, probes: Probes, state: Any, nodes: Collection[str]) -> None:
-    """Offer what must be refused to these nodes, and to those for which something arrives."""
+    """Offer what must be refused to these nodes, and to the nodes for which a message arrives."""
     for node in cores.system.nodes:
         arriving = cores.system.arriving(state, node)
         if arriving or node in nodes:

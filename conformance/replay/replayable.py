@@ -1,4 +1,4 @@
-"""Which cases of a protocol its implementation can be replayed in, and instances for lockstep."""
+"""The cases of a protocol that its implementation can be replayed in, and lockstep's instances."""
 
 from __future__ import annotations
 
@@ -21,27 +21,28 @@ from .probes import Probes
 from .replay import Prepared
 
 WHOLE: Final = 25_000
-"""A graph of at most so many states is replayed whole ..."""
+"""The most states of a graph that is replayed whole ..."""
 
 EDGES: Final = 40_000
-"""... where its size is known before, or else if it has at most so many edges ..."""
+"""... if its size is known beforehand; otherwise it has at most this many edges."""
 
 PART: Final = 5_000
-"""... and of a larger one the part that breadth-first search finds first, so many states; at most
-so many steps of walks in it as `replay.PART_STEPS` says."""
+"""Of a larger graph, replay takes this many states, found breadth-first, and at most
+`replay.PART_STEPS` steps of walks.
+"""
 
 INSTANCES: Final = 6
-"""Lockstep runs over so many instances, the largest first ..."""
+"""How many instances lockstep runs over, the largest first."""
 
 KNOWN: Final = 800
-"""... of each of which so many states show which inputs there are."""
+"""How many states of each instance show which inputs there are."""
 
 WALKS: Final = 5
-"""So many walks show it in an instance without bounds."""
+"""How many walks show the inputs of an instance without bounds."""
 
 
 def system_for(case: Case) -> Composed[Any, Any]:
-    """Return the case's model; raise UsageError if it does not say who handles what."""
+    """Return the case's model; raise UsageError if it does not say which node handles what."""
     made: Any = machine_of(case.protocol, case.constants, case.name)
     for name in ("moves", "local", "nodes", "rules"):
         if not hasattr(made, name):
@@ -54,8 +55,11 @@ def system_for(case: Case) -> Composed[Any, Any]:
 
 
 def nothing_undone(binding: Binding, rules: Any) -> bool:
-    """Tell whether no repair is off. Rules that are no yes or no are sizes and variants, which the
-    core is given too: to compare it with its model any of them will do."""
+    """Tell whether no repair is off.
+
+    Rules that are neither true nor false are sizes and variants. The core is given the same ones,
+    so model and core can be compared under any of them.
+    """
     usual = binding.rules()
     names = asdict(usual)
     return all(
@@ -64,7 +68,7 @@ def nothing_undone(binding: Binding, rules: Any) -> bool:
 
 
 def cannot_be_made(binding: Binding, rules: Any) -> str:
-    """Return which rules the implementation cannot be given, or "": it has no switch for them."""
+    """Return the rules that the implementation has no switch for, or ""."""
     if not is_dataclass(rules) or isinstance(rules, type):
         return ""
     usual = asdict(binding.rules())
@@ -77,12 +81,12 @@ def cannot_be_made(binding: Binding, rules: Any) -> str:
 
 
 class Replayable:
-    """A protocol's cases that its implementation can be replayed in, each prepared once."""
+    """The cases of a protocol that its implementation can be replayed in, each prepared once."""
 
     def __init__(self, binding: Binding, cases: Iterable[Case]) -> None:
         self.binding = binding
         self.left_out: dict[str, str] = {}
-        """Cases that are about another design than the implemented one, and its rules."""
+        """The cases of a design other than the implemented one, each with its rules."""
         self._systems: dict[str, Composed[Any, Any]] = {}
         self._cases: dict[str, Case] = {}
         for case in cases:
@@ -100,7 +104,7 @@ class Replayable:
     def instances(self, most: int | None = INSTANCES) -> dict[str, list[Instance]]:
         """Return instances for lockstep, in groups: the binding's worlds if it has any.
 
-        Else one group "": the largest cases with all repairs on, of whichever variant.
+        Otherwise there is one group "": the largest cases with all repairs on, of any variant.
         """
         if self.binding.worlds:
             return {
@@ -133,17 +137,17 @@ def prepared(
     whole: int = WHOLE,
     part: int = PART,
 ) -> Prepared:
-    """Return the case's graph and walks: whole, or only a part where that is too large."""
+    """Return the case's graph and walks, whole or, where the graph is too large, in part."""
     if (case.distinct or 0) <= whole:
         made = Prepared(case.name, binding, system, whole)
-        # Of what is violated, and may go on for ever, nobody knows the size before.
+        # The size of a violated graph, which may be infinite, is not known beforehand.
         if made.complete and (case.distinct is not None or len(made.index) <= EDGES):
             return made
     return Prepared(case.name, binding, system, part)
 
 
 def instance_of(binding: Binding, given: Mapping[str, Any], name: str) -> Instance:
-    """Return one of the binding's worlds; raise UsageError if it has none like that."""
+    """Return one of the binding's worlds; raise UsageError if it has no such world."""
     if binding.world is None:
         raise UsageError(f"{binding.protocol} has no instances but those of the catalog.")
     try:
@@ -156,7 +160,7 @@ def instance_of(binding: Binding, given: Mapping[str, Any], name: str) -> Instan
 
 @cache
 def _walked(protocol: str, given: tuple[tuple[str, Any], ...]) -> tuple[Move[Any], ...]:
-    """The moves of some walks, since what has no bounds shows little in its first states."""
+    """Return the moves of some walks: the first states of an unbounded instance show little."""
     binding = binding_of(protocol)
     assert binding.world is not None
     system = binding.world(**dict(given)).system
@@ -174,8 +178,8 @@ def _walked(protocol: str, given: tuple[tuple[str, Any], ...]) -> tuple[Move[Any
 
 
 def probes_of(binding: Binding, system: Composed[Any, Any], states: int = KNOWN) -> Probes:
-    """Return the inputs that the first so many states of the instance's graph show."""
+    """Return the inputs that this many states of the instance's graph show."""
     graph = explore(system, limit=states, invariants={}).graph
-    # The last level was found but not looked at: all states are equally good here.
+    # The last level was found but not explored: all states serve equally well here.
     moves = (move for state in graph.states[:states] for move in system.moves(state))
     return Probes(binding, system.rules, moves)

@@ -1,4 +1,4 @@
-"""Files of schedules: one JSON object per line, a walk or a run that somebody wants again."""
+"""Files of schedules: one JSON object per line, each a walk or a run to be repeated."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .steps import check_step, find_move
 
 
 class Schedules:
-    """A file of schedules that appears whole or not at all; nothing if none is wanted."""
+    """A file of schedules that appears whole or not at all; without a path nothing is written."""
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Schedules:
 
     @property
     def wanted(self) -> bool:
-        """Whether there is a file."""
+        """Whether a file is written."""
         return self.draft is not None
 
     def write(self, record: Mapping[str, Any]) -> None:
@@ -83,7 +83,7 @@ def play(
 
 
 def play_record(record: Mapping[str, Any], cases: Mapping[str, Case], where: str) -> Result:
-    """Play one record of a file of schedules: of a case, or of an instance that it brings along."""
+    """Play one record of a file of schedules, which names a case or brings an instance along."""
     protocol, case = record.get("protocol", "sequencer"), str(record.get("case", ""))
     try:
         binding = binding_of(protocol)

@@ -1,7 +1,7 @@
-"""Steps of a schedule: a move as a person reads it and as JSON, and found again in the model.
+"""Steps of a schedule: a move in JSON that people can read, and found again in the model.
 
 A step names the spec's action and its arguments and, where the spec leaves a choice to the
-environment, what was chosen; so an implementation in any language can read it.
+environment, the choice made; so an implementation in any language can read it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ def step_of(
     move: Move[Any],
     moves: Iterable[Move[Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return the move from that state as one step of a schedule; what is usual is left out.
+    """Return the move from that state as one step of a schedule, without default values.
 
-    `count` is the size of a batch; `which` tells apart moves that the model calls the same. All
-    moves from that state may be given, so that they need not be found again.
+    `count` is the size of a batch; `which` distinguishes moves with equal names in the model.
+    Callers that know all moves from that state may pass them, to save finding them again.
     """
     step = _called(system, state, move)
     size = system.size(move)
@@ -46,7 +46,7 @@ def check_step(step: Any) -> None:
 
 
 def find_move(system: Composed[Any, Any], state: Any, step: Mapping[str, Any]) -> Move[Any] | None:
-    """Return the move that the step describes, None if the model does not have it now."""
+    """Return the move that the step describes, or None if the model does not have it now."""
     size, which = int(step.get("count", 1)), int(step.get("which", 1))
     called = {key: value for key, value in step.items() if key not in ("count", "which")}
     called["args"] = list(map(str, step.get("args", ())))
@@ -70,5 +70,5 @@ def _called(system: Composed[Any, Any], state: Any, move: Move[Any]) -> dict[str
 
 
 def written(argument: Any) -> str:
-    """Return an argument as a step has it; a set as TLA+ writes it, in the order of its members."""
+    """Return an argument as a step has it: a set as TLA+ writes it, in the order of its members."""
     return render(argument) if isinstance(argument, frozenset) else str(argument)

@@ -1,9 +1,9 @@
-"""Each repair undone, one at a time: after how many runs is it found?
+"""Each repair undone, one at a time: the number of runs until its absence is found.
 
-A run is a walk of the replay, or a run of lockstep with its seed; the first one that parts from the
-model finds the repair's absence. The table says how many that took, and fails for one that is never
-found. Cores with every repair make the same steps: where they part from the model as well, nothing
-is found but that.
+A run is a walk of the replay, or a run of lockstep with its seed. The first run that differs from
+the model finds the repair's absence. The table gives that number, and fails for a repair whose
+absence is never found. Cores with every repair make the same steps; where they differ from the
+model as well, the run does not count.
 """
 
 from __future__ import annotations
@@ -20,44 +20,44 @@ from .lockstep import Instance, lockstep
 from .replay import PART_STEPS, Prepared, replay
 
 RUNS: Final = 400
-"""So many runs of lockstep a repair's absence may take to be found."""
+"""The most runs of lockstep until a repair's absence must be found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """One repair undone, and how it was found."""
+    """One repair undone, and how its absence was found."""
 
     protocol: str
     repair: str
     replayed: str = ""
-    """The case and the walk that show it."""
+    """The case and the walk that show its absence."""
     walks: int = 0
-    """How many walks of that case it took."""
+    """How many walks of that case were needed."""
     runs: int = 0
-    """How many runs of lockstep it took; 0: they did not find it, or were not tried."""
+    """How many runs of lockstep were needed; 0: lockstep did not find it, or was not tried."""
     tried: int = 0
     """How many runs there were."""
     seed: int = 1
     seconds: float = 0.0
     problem: str = ""
     played: int = 0
-    """How many moves of its own schedule it took."""
+    """How many moves of its own schedule were needed."""
 
     @property
     def found(self) -> bool:
-        """Whether anything found it."""
+        """Whether any check found it."""
         return bool(self.replayed or self.played or self.runs)
 
     @property
     def killers(self) -> str:
-        """Who found it."""
+        """Which check found it."""
         found = [f"replay {self.replayed}"] if self.replayed else []
         found += [f"schedule in {self.played} moves"] if self.played else []
         found += [f"lockstep in {self.runs} runs of seed {self.seed}"] if self.runs else []
         return ", ".join(found)
 
     def result(self) -> Result:
-        """Return it as a result of the verb."""
+        """Return the row as a result of the verb."""
         figures: dict[str, object] = {
             "undone": self.repair,
             "killed_by": self.killers,
@@ -78,7 +78,7 @@ class Undone:
 
 
 def named(switches: Mapping[str, Any]) -> str:
-    """Return what is undone: the switch, and its value where that is more than "off"."""
+    """Return what is undone: the switch, and its value if that is more than "off"."""
     return ", ".join(
         name if value is False else f"{name} = {value}" for name, value in switches.items()
     )
@@ -95,9 +95,9 @@ def undo(
     runs: int = RUNS,
     both: bool = True,
 ) -> Undone:
-    """Look for the absence of these repairs; with `both` in lockstep too once replay found it.
+    """Look for the absence of these repairs; with `both`, in lockstep even if replay has found it.
 
-    Without switches it is `binding` themselves that are damaged: there are no sound cores to ask.
+    Without switches, `binding` itself is damaged and there are no undamaged cores to compare with.
     """
     started = time.monotonic()
     replayed, walks, problem = "", 0, ""
@@ -128,7 +128,7 @@ def undo(
 
 
 def table(rows: Iterable[Undone]) -> str:
-    """Return the table: protocol, repair undone, found by which walk, after how many runs."""
+    """Return the table: protocol, repair undone, the walk that finds it, number of runs."""
     head = ("protocol", "repair undone", "found by replay of", "walks", "lockstep runs", "seed")
     lines = [
         (

@@ -1,8 +1,8 @@
-"""Walks from the initial states that take every edge of a state graph at least once.
+"""Walks from the initial states that together take every edge of a state graph.
 
-A walk goes on along edges not yet taken, else by a shortest way to the next one, as long as that
-is nearer than starting anew; a new walk begins on a shortest path. A state from which nothing new
-can be reached is never looked at again, so the cost stays near that of reading the graph.
+A walk takes edges not yet taken, or a shortest path to the next such edge while that is nearer than
+a new start; a new walk begins on a shortest path. A state from which no new edge can be reached is
+never visited again, so the cost stays close to that of reading the graph.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ NOWHERE: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A way through the graph: the number of its first state, and the edges it takes in order.
+    """A path through the graph: the number of its first state, and its edges in order.
 
-    An edge is its place in the order of `Graph.edges()`.
+    An edge is given by its place in the order of `Graph.edges()`.
     """
 
     start: int
@@ -88,7 +88,7 @@ def uncovered(index: EdgeIndex[S], walks: Sequence[Walk]) -> list[int]:
 
 
 class _Search(Generic[S]):
-    """What has been taken so far, and from where something new can still be reached."""
+    """The edges taken so far, and the states from which new ones can still be reached."""
 
     def __init__(self, index: EdgeIndex[S]) -> None:
         self.index = index
@@ -117,7 +117,9 @@ class _Search(Generic[S]):
         return self.new[state] > 0
 
     def walk_by(self, state: int) -> Walk:
-        """Return a walk on the shortest path to the state, and on until nothing new is near."""
+        """Return a walk that takes a shortest path to the state, and goes on until no new edge is
+        near.
+        """
         edges = self._path_to(state)
         start = self.index.source[edges[0]] if edges else state
         for edge in edges:
@@ -148,15 +150,16 @@ class _Search(Generic[S]):
         return edges[::-1]
 
     def _best_new(self, state: int) -> int:
-        """The new edge after which the most is new, so that a walk does not end early."""
+        """Return the new edge that most new edges follow, so that a walk does not end early."""
         target, new = self.index.target, self.new
         fresh = (edge for edge in self.index.out(state) if not self.taken[edge])
         return max(fresh, key=lambda edge: (new[target[edge]], -edge))
 
     def _way_to_new(self, state: int, longest: int) -> list[int]:
-        """A shortest way of at most so many edges to a state with a new edge, or none.
+        """Return a shortest path of at most this many edges to a state with a new edge, or nothing.
 
-        A search that runs out of states, and not of length, has found a region that is spent.
+        A search that runs out of states before it runs out of length has found a region without new
+        edges.
         """
         target, spent = self.index.target, self.spent
         if spent[state]:

@@ -1,1 +1,1 @@
-"""For a project's own tests: replay, lockstep by Hypothesis, and traces that must conform."""
+"""Support for a project's own tests: replay, lockstep by Hypothesis, traces that must conform."""

@@ -1,4 +1,4 @@
-"""Assertions over a protocol's record and over traces; each failure is told in full."""
+"""Assertions over a protocol's record and over traces; a failure prints all that was found."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from raincheck.conformance.trace.tracefile import trace_files
 def assert_replays(
     protocol: str, *, cases: Iterable[str] = (), make: MakeCore | None = None
 ) -> None:
-    """Replay every edge of the model's graphs on the real cores; all must be as the model has it.
+    """Replay every edge of the model's graphs on the real cores, which must do as the model does.
 
-    Of the named cases, else of all quick ones that the cores can be made for. Raises UsageError if
-    there is none, AssertionError with the shortest known way to a difference.
+    The graphs are those of the named cases, else of all quick cases that cores can be made for.
+    Raises UsageError if there is none, AssertionError with the shortest known path to a difference.
     """
     chosen = [
         case
@@ -48,8 +48,8 @@ def assert_replays(
 def assert_conforms(*traces: str | PathLike[str]) -> None:
     """Check traces, files or folders of them, as `raincheck conform` does.
 
-    What is violated and what could not be judged (a trace cut short, a record that cannot be read)
-    fails alike. Raises UsageError if there is no trace, AssertionError with what was found.
+    A violation fails, and so does a trace that could not be judged: one cut short, or with a record
+    that cannot be read. Raises UsageError if there is no trace, AssertionError with the findings.
     """
     mixed = sorted_out(trace_files(map(Path, traces)))
     verdicts = [*(check_paths(mixed.sequencer) if mixed.sequencer else ()), *check_others(mixed)]

@@ -20,7 +20,7 @@ from raincheck.model.machine.machine import Refused
 
 
 def instances_of(protocol: str, cases: Iterable[str] = ()) -> list[Instance]:
-    """Return what lockstep runs over: the named cases, else the protocol's largest quick ones."""
+    """Return lockstep's instances: those of the named cases, else of the largest quick ones."""
     chosen = [
         case
         for case in select(load_cases(), names=cases, modelled=True)
@@ -83,7 +83,9 @@ def lockstep_machine(
         @precondition(lambda self: self.state is not None and self.instance.probes.by_action)
         @rule(data=st.data())
         def refused(self, data: st.DataObject) -> None:
-            """An input that may come at any time, where the model's guard is false."""
+            """Return an input that may come at any time, in a state where the model's guard is
+            false.
+            """
             node = data.draw(st.sampled_from(self.instance.system.nodes), "node")
             known = self.instance.probes.by_action
             action = data.draw(st.sampled_from(sorted(known)), "input")

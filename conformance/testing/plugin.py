@@ -1,4 +1,4 @@
-"""The pytest plugin: the fixture `recording`, which records cores and checks what they did."""
+"""The pytest plugin: the fixture `recording`, which records cores and checks their traces."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def recording(tmp_path: Path) -> Iterator[Recording]:
-    """Record cores while a test drives them; at its end the traces must conform.
+    """Record cores while a test drives them; when it ends the traces must conform.
 
     `recording.of("two_phase_commit", a=core_a, b=core_b)` records these cores from then on.
-    `recording.folder` holds the traces: `raincheck conform` takes it too.
+    `recording.folder` holds the traces, which `raincheck conform` takes too.
     """
-    # The checkers are imported by who asks for them, not by every run of pytest.
+    # The checkers are imported by tests that ask for them, not by every run of pytest.
     from .recordings import Recording
 
     made = Recording(tmp_path / "traces")

@@ -1,4 +1,4 @@
-"""Cores that are recorded while a test drives them."""
+"""Recordings of cores while a test drives them."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Recording:
         constants: Mapping[str, Any] | None = None,
         **cores: Core,
     ) -> None:
-        """Record these cores, by their nodes' names, from now on. They are all of the run.
+        """Record these cores from now on, by their nodes' names; the run has no other nodes.
 
-        `constants` are the fields of the model's Rules that differ from the usual ones. Raises
+        `constants` are the fields of the model's Rules that differ from the defaults. Raises
         UsageError if there is no such protocol or no core.
         """
         if not cores:
@@ -56,7 +56,7 @@ class Recording:
             self._open.append((core, recorder, writer))
 
     def check(self) -> None:
-        """End the traces, and check them; AssertionError with what was found."""
+        """End the traces and check them; raise AssertionError with the findings."""
         for core, recorder, writer in self._open:
             recorder.footer(core)
             writer.close()

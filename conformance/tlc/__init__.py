@@ -1,1 +1,1 @@
-"""Running TLC: the catalog, its output, its graphs, its counterexamples."""
+"""Running TLC, and reading its output, its state graphs and its counterexamples."""

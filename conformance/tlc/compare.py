@@ -1,8 +1,9 @@
-"""Are two state graphs equal, and if not, what is the shortest way to see it?
+"""Compare two state graphs, and find the shortest path to a difference.
 
-Equal means: the same variables, the same initial states, the same states with all variables, the
-same (source, action, target) steps. Arguments of actions are not compared: TLC does not print
-them, and a step's effect shows them. Everything here is a pure function of the two graphs.
+Graphs are equal if they have the same variables, the same initial states, the same states with all
+variables, and the same (source, action, target) steps. Arguments of actions are not compared: TLC
+does not print them, and a step's effect shows them. Everything here is a pure function of the two
+graphs.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Difference:
 
     @property
     def sentence(self) -> str:
-        """What differs, in one sentence."""
+        """Return the difference in one sentence."""
         many = "s" if len(self.path) > 1 else ""
         after = f"after {len(self.path)} step{many}, " if self.path else "at the start, "
         match self.kind:
@@ -102,7 +103,7 @@ Step: TypeAlias = tuple[str, int]
 
 
 class _Comparison:
-    """Both graphs over one numbering of states: twins have the same number."""
+    """Both graphs over one numbering of states: equal states have the same number."""
 
     def __init__(self, left: StateGraph, right: StateGraph) -> None:
         self.sides = (left, right)
@@ -192,7 +193,7 @@ class _Comparison:
         return None
 
     def nearest(self, number: int, others: Iterable[int]) -> int | None:
-        """Return the one that differs in the fewest variables."""
+        """Return the state that differs in the fewest variables."""
         return min(sorted(others), key=lambda o: len(self.differing(number, o)), default=None)
 
     def differing(self, one: int, other: int) -> dict[str, tuple[Value, Value]]:

@@ -27,7 +27,7 @@ def write_counterexample(evidence: Evidence, case: Case, result: TlcResult) -> N
 
 
 def read_counterexample(path: Path) -> TlcResult:
-    """Return the result that a check has written."""
+    """Return the result that a check wrote."""
     try:
         entry = json.loads(path.read_text(encoding="utf-8"))
         entry.pop("case", None)

@@ -61,7 +61,7 @@ def read_lines(
 
 
 class _Reading:
-    """What has been read so far."""
+    """The part of the dump that has been read so far."""
 
     def __init__(self, where: str) -> None:
         self.where = where
@@ -114,7 +114,7 @@ class _Reading:
         return number
 
     def values(self, label: str) -> Values:
-        """Return the values of a state; most conjuncts were met before and are looked up."""
+        """Return the values of a state; most conjuncts occurred before and are looked up."""
         parts = label.split(r"\n/\\ ")
         try:
             found = [self.raw[part] for part in parts]

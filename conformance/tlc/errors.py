@@ -1,4 +1,4 @@
-"""Why TLC could not decide anything, in one sentence: what, where, what to do."""
+"""The reason why TLC gave no verdict, in one sentence: what is wrong, where, what to do."""
 
 import re
 from pathlib import Path
@@ -32,8 +32,9 @@ _CONFIG_MEANING: Final = range(2222, 2246)
 
 
 def complaint(report: Report, done: Finished, module: Path, cfg: Path) -> tuple[str, bool]:
-    """Return the sentence for an output that holds no verdict, and whether the files or the
-    tools are wrong, so that other runs need not be tried."""
+    """Return the sentence for an output without a verdict, and whether the files or the tools are
+    wrong, so that other runs need not be tried.
+    """
     output = done.output
     codes = {message.code for message in report.messages}
     if codes & {*_MEMORY} or "OutOfMemoryError" in output or done.code == -9:
@@ -61,7 +62,7 @@ def complaint(report: Report, done: Finished, module: Path, cfg: Path) -> tuple[
 
 
 def _no_tlc(output: str) -> str:
-    """Java ran, TLC did not."""
+    """Return the sentence for a run in which Java ran and TLC did not."""
     how = "run raincheck doctor to see which TLC and which Java are in use."
     if "Could not find or load main class" in output or "corrupt jarfile" in output:
         return f"The jar holds no TLC: {how}"
@@ -107,7 +108,7 @@ def _config(message: Message, cfg: Path) -> str:
 
 
 def _evaluation(report: Report, module: Path, cfg: Path) -> str:
-    """The innermost error and the innermost place, or nothing."""
+    """Return the innermost error and the innermost place, or nothing."""
     errors = [message for message in report.messages if message.is_error]
     nested = [message for message in report.messages if message.nested]
     first = next((each for each in errors if each.code not in (_GENERAL, _POSITIONS)), None)
@@ -142,7 +143,7 @@ def _flat(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The text on one line, with one full stop."""
+    """Return the text on one line, with one full stop."""
     flat = _flat(text)
     return f"{flat[:300].rstrip('.:; ')}." if flat else "it says nothing more."
 

@@ -1,4 +1,4 @@
-"""TLC's state graph of a case, whole: run TLC with `-dump dot,actionlabels` and read the dump."""
+"""The whole state graph of a case: run TLC with `-dump dot,actionlabels` and read the dump."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .stategraph import StateGraph
 
 KIND: Final = "graph"
 
-# The graphs are as large as a mirror can be.
+# Graphs may be as large as `mirror` can compare.
 _OPTIONS: Final = tlc.Options(heap="2g")
 
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The graph, and how many distinct states TLC itself says there are."""
+    """The graph, and the number of distinct states that TLC reports."""
 
     graph: StateGraph
     tlc_states: int
@@ -40,8 +40,8 @@ def dump_graph(
 ) -> Dump:
     """Return the state graph of the module under the configuration; `workdir` gets the files.
 
-    The configuration's questions are left out, since TLC stops at the first violation.
-    Raises UsageError if TLC does not finish, or if dump and TLC disagree.
+    The configuration's properties are left out, since TLC stops at the first violation. Raises
+    UsageError if TLC does not finish, or if the dump and TLC's count differ.
     """
     asked = read_cfg(cfg) if isinstance(cfg, Path) else cfg
     asking_nothing = asked.instead(asked.behaviour_only())
@@ -59,7 +59,7 @@ def dump_graph(
 
 
 def _whole(file: Path, states: int, asked: Configuration) -> Dump:
-    """Return the graph in the file, which is then gone; it has so many states, says TLC."""
+    """Return the graph in the file and remove the file; TLC reports so many states."""
     try:
         graph = read_dot(file)
     except (OSError, ValueError) as error:
@@ -89,34 +89,34 @@ def graph_key(module: Path, asked: Configuration, jar_hash: str, java_major: int
 
 
 def comes_with_the_answer(asked: Configuration) -> bool:
-    """Tell whether a run that answers the questions also shows the whole graph, if all hold.
+    """Tell whether a run that checks the properties also dumps the whole graph, if all hold.
 
-    Temporal questions are the exception: TLC then draws what it adds for itself too.
+    Temporal properties are the exception: TLC then dumps what it adds for itself as well.
     """
     return not asked.names("PROPERTY")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptGraph:
-    """The place in a store of a graph that a check has dumped, until it is taken."""
+    """The place in a store of a graph that a check has dumped, until `mirror` takes it."""
 
     store: Store
     key: str
 
     @property
     def file(self) -> Path:
-        """The dump."""
+        """The file of the dump."""
         return self.store.file(KIND, self.key, "dot")
 
     def keep(self, result: tlc.TlcResult) -> None:
-        """Note that the dump of the run is whole, or remove it."""
+        """Mark the dump of the run as whole, or remove it."""
         if result.verdict == tlc.HOLDS:
             self.store.put(KIND, self.key, {"states": result.distinct_states})
         else:
             self.file.unlink(missing_ok=True)
 
     def take(self, asked: Configuration) -> Dump | None:
-        """Return the graph, which is then gone; None if no check has left it."""
+        """Return the graph and remove it from the store; return None if no check has left one."""
         entry = self.store.get(KIND, self.key)
         if not isinstance(entry, dict) or not self.file.is_file():
             return None

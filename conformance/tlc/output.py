@@ -1,8 +1,9 @@
-"""What TLC says with `-tool`, read into values.
+"""TLC's output with `-tool`, read into values.
 
-Twin of tlc2.output.MP: each message stands between `@!@!@STARTMSG <code>:<class> @!@!@` and its
-ENDMSG; messages nest, and what the parser of TLA+ says stands between them without any marks.
-The codes are the same in TLC 2.15 and later; the texts differ little (tests/conformance/golden/).
+The format is that of tlc2.output.MP: each message stands between `@!@!@STARTMSG <code>:<class>
+@!@!@` and its ENDMSG; messages nest, and the output of the TLA+ parser stands between them without
+any marks. The codes are the same in TLC 2.15 and later; the texts differ little
+(tests/conformance/golden/).
 """
 
 import re
@@ -42,18 +43,18 @@ _VIOLATIONS: Final = {
     2116: "temporal",
 }
 _ABOUT_THE_COLLECTOR: Final = 2401
-"""TLC asks for a parallel garbage collector: advice, which does not pay off for short runs."""
+"""TLC's advice to use a parallel garbage collector, which does not pay off for short runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of TLC's: its code, its class (1 and 2 are errors), its text."""
+    """One message of TLC: its code, its class (1 and 2 are errors), its text."""
 
     code: int
     kind: int
     text: str
     nested: bool = False
-    """Whether it stands within another: the reason of that one."""
+    """Whether the message stands within another one, as the reason for it."""
 
     @property
     def is_error(self) -> bool:
@@ -100,39 +101,39 @@ class ActionCoverage:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """All that one output says."""
+    """The content of one output."""
 
     version: str = ""
     messages: tuple[Message, ...] = ()
     loose: str = ""
-    """What stands outside of all messages: what SANY, the spec's PrintT and Java say."""
+    """The text outside all messages: output of SANY, of the spec's PrintT and of Java."""
     finished: bool = False
-    """Whether TLC says that it went through to the end."""
+    """Whether TLC reports that it finished."""
     kind: str = ""
-    """What is violated: "invariant", "property", "temporal", "deadlock" or ""."""
+    """The kind of the violation: "invariant", "property", "temporal", "deadlock" or ""."""
     violated: str = ""
-    """The name of what is violated, where TLC says it."""
+    """The name of the violated property, where TLC gives one."""
     candidates: tuple[str, ...] = ()
-    """Several names, where TLC says several."""
+    """Several names, where TLC gives several."""
     generated: int = 0
     distinct: int = 0
     depth: int = 0
     trace: tuple[TlcState, ...] = ()
     back_to: int | None = None
-    """The number of the state with which the trace goes on after its last one, for ever."""
+    """For a trace that goes on for ever: the number of the state to which it goes back."""
     stuttering: bool = False
     coverage: tuple[ActionCoverage, ...] = ()
     warnings: tuple[str, ...] = field(default=())
 
     @property
     def errors(self) -> tuple[Message, ...]:
-        """The messages that are errors and no verdict."""
+        """The messages that are errors and not verdicts."""
         verdicts = {*_VIOLATIONS, 2121, 2264}
         return tuple(each for each in self.messages if each.is_error and each.code not in verdicts)
 
 
 def read_output(text: str) -> Report:
-    """Return what TLC's output says; an output that breaks off gives what is there."""
+    """Return the content of TLC's output; an output that breaks off gives what it has."""
     messages, loose = _messages(text.replace("\r\n", "\n"))
     by_code: dict[int, Message] = {}
     for message in messages:
@@ -169,7 +170,7 @@ def read_output(text: str) -> Report:
 
 
 def _messages(text: str) -> tuple[tuple[Message, ...], str]:
-    """The messages in the order of their beginnings, nested ones too, and the rest."""
+    """Return the messages in the order in which they begin, nested ones too, and the rest."""
     found: list[Message] = []
     open_: list[tuple[int, int, int, list[str]]] = []
     loose: list[str] = []
@@ -198,7 +199,7 @@ def _number(text: str) -> int:
 
 
 def _stats(messages: tuple[Message, ...]) -> tuple[int, int]:
-    """The last counts; a run that breaks off leaves those of its last progress."""
+    """Return the last statistics; a run that breaks off leaves those of its last progress."""
     for message in reversed(messages):
         if message.code in (2199, 2200) and (found := _STATS.search(message.text)):
             return _number(found[1]), _number(found[2])
@@ -206,7 +207,7 @@ def _stats(messages: tuple[Message, ...]) -> tuple[int, int]:
 
 
 def _violation(messages: tuple[Message, ...]) -> tuple[str, tuple[str, ...]]:
-    """What kind of thing is violated, and its name; TLC 2.15 names no temporal property."""
+    """Return the kind and name of the violation; TLC 2.15 names no temporal property."""
     for message in messages:
         kind = _VIOLATIONS.get(message.code)
         if kind is None or not message.is_error:
@@ -220,14 +221,14 @@ def _violation(messages: tuple[Message, ...]) -> tuple[str, tuple[str, ...]]:
 
 
 def _trace(messages: tuple[Message, ...]) -> tuple[TlcState, ...]:
-    """The counterexample, or nothing if TLC shows none."""
+    """Return the counterexample, or nothing if TLC shows none."""
     states = [
         _state(each.text)
         for each in messages
         if each.code in _STATE_CODES and _STATE.match(each.text)
     ]
     if states:
-        # TLC may print the trace anew (with more of it known): the last one counts.
+        # TLC may print the trace again, with more of it known: the last one counts.
         start = max(place for place, state in enumerate(states) if state.number == states[0].number)
         return tuple(states[start:])
     for message in messages:
@@ -258,10 +259,10 @@ def _back_to(messages: tuple[Message, ...]) -> int | None:
 
 
 def _coverage(messages: tuple[Message, ...]) -> tuple[ActionCoverage, ...]:
-    """The last count of each action; TLC repeats the table while it works."""
+    """Return the last count of each action; TLC repeats the table while it works."""
     found = {}
     for message in messages:
         if message.code in (2772, 2773) and (hit := _COVERED.search(message.text)):
-            # Which of the two numbers comes first is the same in 2772 and 2773.
+            # The order of the two numbers is the same in 2772 and 2773.
             found[hit[1], hit[2]] = ActionCoverage(hit[1], hit[2], _number(hit[3]), _number(hit[4]))
     return tuple(found.values())

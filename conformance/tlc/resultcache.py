@@ -1,4 +1,4 @@
-"""What TLC said earlier about exactly the same question, so that it need not be asked again.
+"""TLC's earlier answers to exactly the same question, so that it need not be asked again.
 
 Law of this file: only answers are kept, never failures to answer.
 """
@@ -18,10 +18,10 @@ KIND: Final = "tlc"
 def question_key(
     files: Sequence[Path], cfg: str, jar_hash: str, java_major: int, options: Options
 ) -> str:
-    """Return the key of a question: the configuration's text, the files that the module stands on,
-    and all that reads them.
+    """Return the key of a question: the configuration's text, the files that the module needs, and
+    the code that reads the answer.
 
-    Neither times nor places count: the same specifications in another folder give the same key.
+    Neither times nor paths count: the same specifications in another folder give the same key.
     """
     how = (options.workers, options.seed, options.fingerprint, options.coverage)
     return key_of(
@@ -43,13 +43,13 @@ def known_answer(store: Store, key: str) -> TlcResult | None:
 
 
 def keep_answer(store: Store, key: str, result: TlcResult) -> None:
-    """Keep an answer; a failure to answer is none."""
+    """Keep an answer; a result with the verdict "error" is not one."""
     if result.verdict != ERROR:
         store.put(KIND, key, as_json(result))
 
 
 def as_json(result: TlcResult) -> dict[str, object]:
-    """Return the result as JSON can carry it; `result_from` is the way back."""
+    """Return the result as JSON; `result_from` is the inverse."""
     names = (name for name in TlcResult.__dataclass_fields__ if name not in ("trace", "coverage"))
     trace = [
         {
@@ -66,8 +66,9 @@ def as_json(result: TlcResult) -> dict[str, object]:
 
 
 def result_from(entry: dict[str, object]) -> TlcResult:
-    """Return the result that `as_json` wrote; raise ValueError, TypeError or KeyError if it did
-    not write this."""
+    """Return the result that `as_json` wrote; raise ValueError, TypeError or KeyError for any other
+    entry.
+    """
     fields = dict(entry)
     states, coverage = fields.pop("trace"), fields.pop("coverage")
     if not isinstance(states, list) or not isinstance(coverage, list):

@@ -1,6 +1,6 @@
-"""What we must know of a specification's text without parsing it: its files and its names.
+"""The files and names of a specification, found in its text without parsing it.
 
-TLA+ itself is read by TLC alone; here only EXTENDS, INSTANCE and words count.
+Only TLC parses TLA+; here only EXTENDS, INSTANCE and words count.
 """
 
 import re
@@ -37,9 +37,9 @@ def code_of(text: str) -> str:
 
 
 def files_of(module: Path) -> tuple[Path, ...]:
-    """Return the module's file and those of all modules beside it that it stands on, sorted.
+    """Return the module's file and those of all modules in its folder that it needs, sorted.
 
-    Modules that are not beside it come with TLC.
+    Modules that are not in its folder come with TLC.
     """
     found: dict[Path, None] = {}
     wanted = [module]
@@ -58,7 +58,7 @@ def files_of(module: Path) -> tuple[Path, ...]:
 def check_constants(module: Path, cfg: Configuration) -> None:
     """Raise UsageError if the configuration assigns to a name that the specification lacks.
 
-    TLC 2.15 says nothing then: a misspelt repair would be switched off without anybody noticing.
+    TLC 2.15 does not report it: a misspelt repair would silently be switched off.
     """
     words = {word for path in files_of(module) for word in _WORD.findall(code_of(_read(path)))}
     # A model value may be introduced by being assigned to its own name.
@@ -78,9 +78,9 @@ _NEXT: Final = re.compile(
 
 
 def actions_of(code: str) -> tuple[set[str], set[str]]:
-    """Return the actions in Next, of a text without comments.
+    """Return the actions in Next, given a text without comments.
 
-    First those of a node, which name it, then those of nobody in particular.
+    First come a node's actions, which name the node, then the actions of no node in particular.
     """
     defined = set(_DEFINED.findall(code))
     body = _NEXT.search(code)
@@ -108,7 +108,7 @@ def _read(path: Path) -> str:
 
 
 def spec_of(module: Path) -> Path:
-    """Return the specification of which the module is a finite instance, or the module itself."""
+    """Return the specification that the module is a finite instance of, or the module itself."""
     spec = module.with_name(module.name.removeprefix("MC"))
     return spec if spec.is_file() else module
 

@@ -1,6 +1,6 @@
-"""A state graph in the spec's words: every state is the tuple of all variables' values.
+"""A state graph with the spec's names: every state is the tuple of all variables' values.
 
-TLC's graph and the explorer's are both brought into this form, and then compared.
+TLC's graph and the explorer's are both converted to this form and then compared.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class StateGraph:
         return dict(zip(self.variables, self.graph.states[number], strict=True))
 
     def step_count(self) -> int:
-        """How many (source, action, target) there are, however many ways lead to each."""
+        """The number of distinct (source, action, target) triples."""
         graph = self.graph
         actions = [label.action for label in graph.labels]
         return sum(
@@ -55,7 +55,7 @@ class Interner:
             self._kept[value] = [value]
             return value
         for kept in alike:
-            # Equal is not enough: Python's dict holds 1 and True for the same key.
+            # Equality is not enough: Python's dict holds 1 and True for the same key.
             if identical(kept, value):
                 return kept
         alike.append(value)
@@ -63,7 +63,7 @@ class Interner:
 
 
 def of_machine(machine: Machine[S], graph: Graph[S], name: str = "model") -> StateGraph:
-    """Return the explored graph of a machine in the spec's words."""
+    """Return the explored graph of a machine with the spec's names."""
     intern = Interner()
     variables: Sequence[str] = ()
     states: list[Values] = []

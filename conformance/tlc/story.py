@@ -1,7 +1,7 @@
-"""From a counterexample of TLC's to a story that can be drawn (`report.sequence`).
+"""From a counterexample of TLC to a story that can be drawn (`report.sequence`).
 
-What is the same for all protocols: which variables change at each step, and which member's entries
-they are. A protocol's own `story` (its record names the module) knows what a step means.
+The part that is the same for all protocols: which variables change at each step, and which member's
+entries they are. A protocol's own `story` (its record names the module) knows what a step means.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,19 +22,19 @@ State = Mapping[str, Value]
 
 
 class Teller(Protocol):
-    """What the module offers that a record names as `story`."""
+    """The interface of the module that a record names as `story`."""
 
     def members(self, states: list[State]) -> tuple[str, ...]:
-        """Return the members in the order in which they are to be drawn."""
+        """Return the members in the order in which they are drawn."""
 
     def absent(self, state: State, /) -> frozenset[str]:
-        """Return the members that are not there in a state."""
+        """Return the members that are absent in a state."""
 
     def tell(self, steps: list[tuple[str, State, State]]) -> list[Event]:
-        """Return an event per step (action, state before, state after); changes are added."""
+        """Return an event per step (action, state before, state after); changes are added later."""
 
     def witness(self, name: str, states: list[State], /) -> str:
-        """Say in one sentence what shows that the property is violated, or nothing."""
+        """Return a sentence on what shows that the property is violated, or nothing."""
 
 
 def diagram_of(case: Case, result: TlcResult) -> Diagram:
@@ -132,10 +132,10 @@ def teller_of(protocol: str) -> Teller:
 
 
 class AnyProtocol:
-    """Tells who acted from whose entries change, and nothing more."""
+    """Finds the acting member from the entries that change, and knows nothing more."""
 
     def members(self, states: list[State]) -> tuple[str, ...]:
-        """All keys of the variables that have an entry per key, if they are names."""
+        """Return all keys of the variables that have an entry per key, if they are names."""
         found: dict[str, None] = {}
         for value in states[0].values() if states else ():
             if isinstance(value, Fcn):
@@ -143,11 +143,11 @@ class AnyProtocol:
         return tuple(found)
 
     def absent(self, _state: State, /) -> frozenset[str]:
-        """Nobody, as far as one can see."""
+        """Return nobody: absence cannot be seen in the states."""
         return frozenset()
 
     def tell(self, steps: list[tuple[str, State, State]]) -> list[Event]:
-        """One event per step, without messages."""
+        """Return one event per step, without messages."""
         who = [actor(before, after) for _, before, after in steps]
         return [
             Event(0, node, f"{action or '?'}({node})" if node else action or "?")
@@ -155,17 +155,17 @@ class AnyProtocol:
         ]
 
     def witness(self, _name: str, _states: list[State], /) -> str:
-        """Nothing: one would have to know the protocol."""
+        """Return nothing: that would need knowledge of the protocol."""
         return ""
 
 
 def name_of(key: Value) -> str:
-    """Return the name that a key is, or nothing."""
+    """Return the key as a name, or nothing if it is no name."""
     return key.name if isinstance(key, ModelValue) else key if isinstance(key, str) else ""
 
 
 def actor(before: State, after: State) -> str:
-    """Return the one member whose entries change, or "" if it is not one."""
+    """Return the one member whose entries change, or "" if there is not exactly one."""
     changed: set[str] = set()
     for name, new in after.items():
         old = before.get(name)

@@ -1,7 +1,8 @@
-"""Run TLC on a module and a configuration, and say what it found.
+"""Run TLC on a module and a configuration, and return its result.
 
-Each run works in a folder of its own that is gone afterwards, with the JVM, however it ends: TLC
-writes states, the standard modules and (newer ones) a trace specification wherever it stands.
+Each run works in a folder of its own, which is removed afterwards, as the JVM is ended, however the
+run ends: TLC writes states, the standard modules and (newer versions) a trace specification into
+its working folder.
 """
 
 import shutil
@@ -30,16 +31,16 @@ DUMP: Final = "graph.dot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How TLC is to run. What it finds depends on none of these, save where said."""
+    """How TLC is run. Its findings depend on none of these, except where noted."""
 
     workers: int = 1
-    """With more than one the trace need not be shortest, nor the depth the same each time."""
+    """With more than one, the trace need not be shortest, nor the depth the same each time."""
     heap: str = "1g"
     seed: int = 1
     fingerprint: int = 0
-    """Which of the polynomials 0 to 130 tells states apart."""
+    """Which of the fingerprint polynomials 0 to 130 TLC uses."""
     short: bool = True
-    """Tune Java for seconds instead of minutes."""
+    """Whether to tune Java for runs of seconds instead of minutes."""
     coverage: bool = False
     check_deadlock: bool = False
     timeout: float | None = None
@@ -48,12 +49,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class TlcResult:
-    """What a run found. `verdict` is "holds", "violated", or "error" when nothing was decided."""
+    """The result of a run: `verdict` is "holds", "violated", or "error" if nothing was decided."""
 
     verdict: str
     violated: str = ""
     """The name of the violated property; "deadlock"; or "" if TLC does not say which of
-    `candidates` it is."""
+    `candidates` it is.
+    """
     kind: str = ""
     candidates: tuple[str, ...] = ()
     distinct_states: int = 0
@@ -68,7 +70,7 @@ class TlcResult:
     error: str = ""
     """One sentence: what is wrong, where, what to do."""
     set_up: bool = False
-    """Whether the error is one of the files or the tools, and not of this run alone."""
+    """Whether the error is one of the files or the tools, and so not of this run alone."""
     version: str = ""
 
 
@@ -83,11 +85,11 @@ def tlc_command(
     dump: Path | None = None,
     archive: Path | None = None,
 ) -> list[str]:
-    """Return the command line of a run, for instance to show it."""
+    """Return the command line of a run."""
     options = options or Options()
     command = [str((java or find_java()).path), f"-Xmx{options.heap}", "-Xss8m"]
     if archive is not None:
-        # One that does not fit is passed over, and should not be talked about.
+        # Java ignores an archive that does not fit, and should not warn of it.
         command += [f"-XX:SharedArchiveFile={archive}", "-Xshare:auto", "-Xlog:disable"]
     if options.short:
         # Measured on the quick cases: the second compiler and parallel collection cost twice the
@@ -121,10 +123,10 @@ def run_tlc(
     progress: Callable[[str], None] | None = None,
     graph: Path | None = None,
 ) -> TlcResult:
-    """Run TLC; a specification that TLC cannot read is a result with the verdict "error".
+    """Run TLC; a specification that TLC cannot read gives a result with the verdict "error".
 
-    `graph` gets the state graph on the way, as far as TLC went.
-    Raises UsageError if a file is missing or Java or TLC cannot be run at all.
+    `graph` gets the state graph as far as TLC explored it. Raises UsageError if a file is missing
+    or Java or TLC cannot be run at all.
     """
     ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
     asked = _asked(module, cfg)
@@ -143,7 +145,7 @@ def dump_graph(
 ) -> TlcResult:
     """Write TLC's state graph, actions named, to `target`, which appears whole or not at all.
 
-    The configuration should ask nothing, as that of `Configuration.behaviour_only`.
+    The configuration should ask for no property, as `Configuration.behaviour_only` does.
     """
     run = _Run(module, workdir, options or Options(), processes or Processes())
     result = run(_asked(module, cfg), target)
@@ -165,7 +167,7 @@ class _Run:
     progress: Callable[[str], None] | None = None
 
     def __call__(self, asked: Configuration, target: Path | None = None) -> TlcResult:
-        """Check what the configuration asks."""
+        """Check the configuration's properties."""
         module, options, cfg = self.module, self.options, asked.path
         check_constants(module, asked)
         with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=self.workdir) as name:
@@ -206,7 +208,7 @@ class _Run:
 
 
 def _asked(module: Path, cfg: Path | Configuration) -> Configuration:
-    """Return what is asked of the module, which must be there."""
+    """Return the configuration for the module; both must exist."""
     for path, what in ((module, ".tla"), (cfg, ".cfg")):
         if isinstance(path, Path) and not path.is_file():
             raise UsageError(f"There is no file {path}: name a {what} file.")
@@ -214,7 +216,7 @@ def _asked(module: Path, cfg: Path | Configuration) -> Configuration:
 
 
 def _told_apart(run: _Run, asked: Configuration, result: TlcResult) -> TlcResult:
-    """Ask for each candidate alone, since TLC 2.15 says only that one of several is violated."""
+    """Check each candidate alone, since TLC 2.15 says only that one of several is violated."""
     kept = "".join(
         f"{keyword} {text}\n"
         for keyword, text in asked.statements
@@ -244,7 +246,8 @@ def result_of(
     report: Report, error: str, set_up: bool, seconds: float, properties: tuple[str, ...] = ()
 ) -> TlcResult:
     """Return the result in a report; `properties` are the configuration's, since TLC 2.15 never
-    says which temporal one is violated."""
+    names the temporal property that is violated.
+    """
     verdict = ERROR if error else VIOLATED if report.kind else HOLDS
     violated = report.violated
     candidates: tuple[str, ...] = ()
@@ -262,7 +265,7 @@ def result_of(
         candidates=candidates,
         distinct_states=report.distinct,
         generated=report.generated,
-        # Where TLC stops early it gives the depth that it has looked at, not the trace's length.
+        # Where TLC stops early it reports the depth that it has explored, not the trace's length.
         depth=report.depth or len(report.trace),
         seconds=round(seconds, 3),
         trace=report.trace,
@@ -277,7 +280,7 @@ def result_of(
 
 
 def _teller(progress: Callable[[str], None]) -> Callable[[str], None]:
-    """Pass on TLC's own lines of progress, less the date."""
+    """Pass TLC's own lines of progress on, without the date."""
 
     def tell(line: str) -> None:
         if line.startswith("Progress("):

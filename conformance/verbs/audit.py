@@ -1,9 +1,9 @@
 """`raincheck audit`: every kind of evidence, gathered into one page that can be signed.
 
 It runs the other verbs as processes of their own, two side by side, so that each result can be
-had alone in the same way. What one of them leaves to another is in a store of this audit alone,
-which trusts no evidence that it has not gathered, unless it is told to (`--reuse`). Then
-`evidence.basis` says what they amount to.
+reproduced alone. The steps pass evidence on through a store that belongs to this audit alone;
+evidence gathered earlier is not trusted, except with `--reuse`. `evidence.verdicts` then says what
+the results amount to.
 """
 
 import argparse
@@ -34,17 +34,17 @@ from .run import usual_run
 
 RECORDED = "{run}/traces"
 GENERATED = "{generate}/traces"
-"""In a step's words: where the steps `run` and `generate` leave traces."""
+"""In a step's words: the folders in which the steps `run` and `generate` leave traces."""
 CACHE = "cache"
 """The audit's own store, while it runs."""
 SIDE_BY_SIDE = 2
 GRACE = 10.0
-"""Seconds that a step has, when the audit is interrupted, to end what it started."""
+"""Seconds that a step has, when the audit is interrupted, to end the processes that it started."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A step of the audit: the verb and its words, and the step that it needs to be done."""
+    """A step of the audit: the verb and its words, and the step that must be done before it."""
 
     name: str
     words: tuple[str, ...]
@@ -52,8 +52,9 @@ class Plan:
 
 
 def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
-    """Return the steps that the protocols here offer, the long ones first: so the last two end at
-    about the same time."""
+    """Return the steps that the protocols here offer, the longest first, so that the last two end
+    at about the same time.
+    """
     seeded = ("--seed", str(seed))
     field = usual_run()
     source, traces = ("generate", GENERATED) if field is None else ("run", RECORDED)
@@ -98,7 +99,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Run every step, write the page, and answer for all of them."""
+    """Run every step, write the page, and return the outcome of all of them."""
     if args.runs < 1:
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
     if args.source is not None and not args.source.is_dir():
@@ -139,15 +140,15 @@ def _chosen(args: argparse.Namespace) -> tuple[Plan, ...]:
 
 
 def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
-    """Run the steps, two at a time, each when what it needs is done; they come back in order."""
+    """Run the steps, two at a time, each after the step that it needs; return them in order."""
     done: dict[str, Step] = {}
     waiting = list(chosen)
     changed = Condition()
-    # Each step is a raincheck of its own, with JVMs or members in groups of their own.
+    # Each step is a raincheck process with JVMs or members in process groups of their own.
     with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
 
         def next_plan() -> Plan | None:
-            """Wait for a step that can begin; None: there is none to come."""
+            """Wait for a step that can begin; return None if none is left."""
             missing = {plan.name for plan in chosen}
             while waiting:
                 for plan in waiting:

@@ -1,7 +1,8 @@
 """Check the specifications with TLC, and each answer against the catalog (`raincheck check`).
 
 Cases run side by side, one JVM each: a JVM with one worker uses one core, and most of a short run
-is start-up that cannot be shared out. Longest first, so that no long one is left over at the end.
+is start-up that cannot be parallelised. The longest run first, so that none is left over at the
+end.
 """
 
 import argparse
@@ -33,15 +34,15 @@ from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 
 CFG_FOLDER: Final = "cfg"
-"""The part of the evidence that says what TLC was asked."""
+"""The part of the evidence that records the question to TLC."""
 
 _LONG: Final = 300_000
-"""From so many states on, Java's second compiler may pay off."""
+"""The number of states from which Java's second compiler may pay off."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What TLC said about a case, and whether it had to be asked."""
+    """TLC's answer to a case, and whether it came from the cache."""
 
     case: Case
     result: TlcResult
@@ -50,7 +51,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """The tools of a run and where its earlier answers are."""
+    """The tools of a run, and the store of earlier answers."""
 
     java: Java
     jar: Path
@@ -58,7 +59,7 @@ class Checker:
     store: Store | None
     processes: Processes
     graphs: bool = False
-    """Whether to keep TLC's state graphs, where they come with the answer, for `mirror`."""
+    """Whether to keep TLC's state graphs for `mirror`, where they come with the answer."""
 
     def ask(self, case: Case) -> Answer:
         """Return TLC's answer, from the cache if the very same question was asked before."""
@@ -88,7 +89,7 @@ class Checker:
 
 
 def options_for(case: Case, options: Options) -> Options:
-    """Return how Java is best tuned for the case."""
+    """Return TLC's options, with Java tuned for the case."""
     short = case.tier in TIERS[:-1] and (case.distinct or 0) < _LONG
     return replace(options, short=short, check_deadlock=case.deadlock)
 
@@ -132,7 +133,7 @@ def _wanted(case: Case) -> str:
 
 
 def _pins(case: Case, found: TlcResult) -> str:
-    """Say which pinned count differs, or nothing."""
+    """Return the pinned count that differs, in words, or ""."""
     counts = (
         ("distinct states", case.distinct, found.distinct_states),
         ("a depth", case.depth, found.depth),
@@ -148,7 +149,7 @@ def _pins(case: Case, found: TlcResult) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which cases, and what the machine may spend on them."""
+    """Declare which cases are checked, and what the machine may spend on them."""
     parser.add_argument(
         "names",
         nargs="*",
@@ -187,7 +188,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_tool_arguments(parser: argparse.ArgumentParser) -> None:
-    """What `explain` needs as well."""
+    """Declare the options that `explain` needs as well."""
     parser.add_argument(
         "--catalog", type=Path, metavar="PATH", help="another table of cases, or a folder of them"
     )
@@ -220,7 +221,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for answer in answers:
         result = judge(answer)
         results.append(result)
-        # Beside the answer, what the question was.
+        # The evidence has the question beside the answer.
         evidence.write_text(f"{CFG_FOLDER}/{answer.case.cfg_name}", answer.case.cfg_text())
         if answer.result.trace:
             write_counterexample(evidence, answer.case, answer.result)
@@ -230,7 +231,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Write the cases as a TLA+ user opens them: each a .cfg, beside the modules."""
+    """Write the cases as files that a TLA+ user can open: a .cfg each, beside the modules."""
     folder, names = Path(args.write_cfg[0]), (*args.write_cfg[1:], *args.names)
     cases = select(load_cases(args.catalog), names=names, tier=TIERS[-1])
     again = shlex.join(
@@ -262,9 +263,9 @@ def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
 
 
 def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> list[Answer]:
-    """Ask all cases, some at a time; the answers come in the order of the cases.
+    """Ask all cases, some at a time; return the answers in the order of the cases.
 
-    Whatever ends this early, an interruption or files that are wrong, ends all JVMs.
+    An interruption or an error in the files ends all JVMs.
     """
     ordered = sorted(cases, key=lambda case: -(case.distinct or 0))
     found: dict[str, Answer] = {}
@@ -301,7 +302,7 @@ def cases_of(args: argparse.Namespace) -> tuple[Case, ...]:
 
 
 def _listed(cases: Sequence[Case], ui: Ui, again: str) -> Outcome:
-    """Say which cases are meant, and run none."""
+    """List the cases, and run none."""
     width = max(len(case.name) for case in cases)
     for case in cases:
         line = (

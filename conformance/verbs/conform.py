@@ -1,9 +1,9 @@
 """`raincheck conform`: check recorded traces, or the delivery logs of any system.
 
-What a trace's properties say is reported beside whether it conforms. Where the traced system says
-that its views are not virtually synchronous (`"VirtualSynchrony": false` among the header's
-constants), a violation of a property that rests on them is inconclusive: the assumption is not
-discharged. With --strict it is a violation all the same.
+The properties of a trace are reported beside whether it conforms. If the traced system says that
+its views are not virtually synchronous (`"VirtualSynchrony": false` among the header's constants),
+a violation of a property that rests on them is inconclusive: the assumption is not discharged. With
+--strict it is a violation all the same.
 """
 
 import argparse
@@ -48,10 +48,11 @@ NEED_SYNCHRONY = frozenset(
         "VirtualSynchrony",
     }
 )
-"""What virtual synchrony is needed for. Integrity and Fifo as well: where a sender has left the
-view its entry of receivedTable is gone, and a late duplicate passes."""
+"""The properties that need virtual synchrony. Integrity and Fifo need it too: when a sender has
+left the view its entry of receivedTable is gone, and a late duplicate passes.
+"""
 UNIFORM = frozenset({"UniformTotalOrder", "UniformAgreement"})
-"""Not promised without delivery that waits for stability: reported, never held against a run."""
+"""Not promised unless delivery waits for stability: reported, but never counted against a run."""
 SHOWN = 5
 MASTER = "local[*]"
 BRIEF_BELOW = 200_000_000
@@ -92,7 +93,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         return Outcome("conform", (), again)
     if args.log_format == "trace" and (args.properties or args.complete):
         raise UsageError("--properties and --complete are for --log-format deliveries.")
-    # A wrong path must not cost the evidence that an earlier run left in the folder.
+    # A wrong path must not destroy the evidence that an earlier run left in the folder.
     files = (trace_files if args.log_format == "trace" else delivery_files)(args.paths)
     evidence = Evidence("conform", args.out)
     if args.engine == "spark":
@@ -151,13 +152,13 @@ def _check(
 
 
 def result_name(verdict: RunVerdict) -> str:
-    """The run's name; beside SEQUENCER's other protocols of it have their own results."""
+    """Return the run's name; results of protocols other than SEQUENCER add the protocol's."""
     name = verdict.run
     return name if verdict.protocol == SEQUENCER else f"{name}: {verdict.protocol}"
 
 
 def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:
-    """One result for conformance, and one for each property of the run."""
+    """Return one result for conformance, and one for each property of the run."""
     figures: dict[str, object] = {
         "answer": WORDS[verdict.verdict],
         "events": verdict.events,
@@ -201,7 +202,7 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
 
 
 def log_results(log: LogVerdict, seconds: float) -> list[Result]:
-    """One result for each property of the delivery logs."""
+    """Return one result for each property of the delivery logs."""
     shared: dict[str, object] = {
         "deliveries": log.facts.rows,
         "members": log.facts.members,

@@ -1,6 +1,6 @@
-"""Which tools are in use here, and what is missing (`raincheck doctor`).
+"""The tools in use here, and the missing ones (`raincheck doctor`).
 
-A tool that is found is also made to run where that is cheap, since a file is no proof.
+A tool that is found is also run where that is cheap, since a file proves little.
 """
 
 import argparse
@@ -33,17 +33,17 @@ class Diagnosis(Outcome):
 
     @property
     def exit_code(self) -> int:
-        """0 all is there, 3 something is missing."""
+        """Return 0 if everything is there, 3 if something is missing."""
         return 0 if self.verdict == "holds" else USAGE_EXIT_CODE
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The doctor has no options of its own."""
+    """Declare no options: the doctor has none of its own."""
     parser.epilog = "exit codes: 0 all is there, 3 something is missing"
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Look for each tool and say what was found."""
+    """Look for each tool and report the result."""
     if args.dry_run:
         ui.announce("would run: java -version, and TLC without a module to say its version")
         return Outcome("doctor", (), "raincheck doctor")
@@ -54,7 +54,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def examine() -> tuple[Result, ...]:
-    """Look for each tool: its version and source, or what is missing and how to get it."""
+    """Look for each tool: return its version and source, or what is missing and how to get it."""
     return tuple(_examine(tool, look) for tool, look in TOOLS.items())
 
 
@@ -93,7 +93,7 @@ def _spark() -> dict[str, object]:
 
 
 def _package(name: str, module: str = "") -> dict[str, object]:
-    """The version of a package of the audit extra, which must import as well."""
+    """Return the version of a package of the audit extra, which must import as well."""
     try:
         version = importlib.metadata.version(name)
         importlib.import_module(module or name)

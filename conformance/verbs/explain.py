@@ -1,6 +1,6 @@
 """Show why something fails: the steps, the picture, the broken promise (`raincheck explain`).
 
-The counterexample comes from the cache of the last check, from its `.json`, or else from TLC.
+The counterexample comes from the last check's cache, from a check's `.json` file, or else from TLC.
 With `--figure` it draws a figure of the paper instead, from the model and from the code.
 """
 
@@ -32,7 +32,7 @@ from .check import add_tool_arguments, cases_of, checker_of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which counterexamples."""
+    """Declare which counterexamples are explained."""
     parser.add_argument(
         "names",
         nargs="+",
@@ -98,14 +98,14 @@ def _reproduce(args: argparse.Namespace) -> str:
 
 
 def _asked(cases: Sequence[Case], args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
-    """The cases and what TLC said, TLC being asked if nobody did so before."""
+    """Return the cases with TLC's answers; TLC is asked where no answer is cached."""
     with Processes() as processes:
         checker = checker_of(args, processes)
         return [(case, checker.ask(case).result) for case in cases]
 
 
 def _read(path: Path, args: argparse.Namespace) -> list[tuple[Case, TlcResult]]:
-    """The counterexample in the file, and its case."""
+    """Return the counterexample in the file, and its case."""
     found = read_counterexample(path)
     (case,) = select(load_cases(args.catalog), names=[_case_of(path)])
     return [(case, found)]

@@ -1,8 +1,8 @@
-"""Schedules out of the state graph, each replayed on the real cores (`raincheck generate`).
+"""Schedules from the state graph, each replayed on the real cores (`raincheck generate`).
 
-For each case of the catalog: explore its model, find walks that take every edge, replay each on
-the implementation with the case's switches, compare after every step. A case whose graph is too
-large is replayed in part, and its figures say so.
+For each case of the catalog the verb explores the model, finds walks that take every edge, replays
+each walk on the implementation with the case's switches, and compares after every step. A case
+whose graph is too large is replayed in part, and its figures say so.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from raincheck.conformance.trace.generator import record_walk
 from .mirror import has_model
 
 TRACED: Final = 20
-"""So many walks of each protocol are recorded."""
+"""How many walks of each protocol are recorded."""
 
 EXAMPLES: Final = 100
 """How many runs lockstep makes over each group of instances."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which cases, one walk of one case, or a file of schedules."""
+    """Declare which cases, one walk of one case, or a file of schedules."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="cases, protocols, globs (default: all of --tier)"
     )
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Generate and replay; the schedule of a mismatch is kept as evidence."""
+    """Generate and replay; keep the schedule of a mismatch as evidence."""
     if args.schedule is not None:
         if args.names or args.walk is not None:
             raise UsageError("--schedule brings its own cases: leave names and --walk out.")
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def _key(cases: Sequence[Case], args: argparse.Namespace) -> str:
-    """Return the key of all that the replay of a protocol's cases depends on."""
+    """Return the key of everything that the replay of a protocol's cases depends on."""
     protocol = cases[0].protocol
     return key_of(
         cases=[(case.name, case.cfg_text(), files_key(files_of(case.module))) for case in cases],
@@ -137,26 +137,26 @@ class Job:
     ui: Ui
     schedules: Schedules
     again: str = ""
-    """The command that shows the last mismatch, or all of it."""
+    """The command that shows the last mismatch, or repeats the whole run."""
 
     def __post_init__(self) -> None:
         self.again = _again(self.args)
 
     @property
     def store(self) -> Store | None:
-        """Where evidence of earlier runs is; none where the walks themselves are wanted."""
+        """Return the store of earlier evidence, or None if the walks themselves are wanted."""
         args = self.args
         shown = args.walk is not None or self.schedules.wanted or args.traces is not None
         return store_of(args.cache, unused=args.no_cache or shown)
 
     @property
     def walks(self) -> list[int] | None:
-        """The one walk that is wanted, or all."""
+        """Return the number of the one walk that is wanted, or None for all."""
         return None if self.args.walk is None else [self.args.walk]
 
     @property
     def everything(self) -> bool:
-        """Whether whole protocols are meant, not only some cases."""
+        """Return whether whole protocols are meant, not only some cases."""
         names = self.args.names
         alone = len(names) > len(protocols_in(names, load_cases()))
         return not alone and self.args.walk is None
@@ -169,14 +169,14 @@ class Job:
 
 
 def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None]) -> list[Result]:
-    """Replay the cases of a protocol; of a whole protocol make runs in lockstep too."""
+    """Replay the cases of a protocol; for a whole protocol, run lockstep too."""
     protocol = cases[0].protocol
     try:
         binding = binding_of(protocol)
     except (UsageError, Inconclusive) as lacking:
         if job.args.names:
             raise
-        # The others are not to wait for one that is still being written.
+        # The other protocols must not wait for one that is unfinished.
         return [Result(f"{protocol}-replay", protocol, INCONCLUSIVE, detail=str(lacking))]
     mine = Replayable(binding, cases)
     for name, rules in mine.left_out.items():
@@ -218,7 +218,7 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
 
 
 def recorded(binding: Binding, cases: Replayable, seed: int, folder: Path) -> Result:
-    """Record the cores on random walks of what lockstep runs over; `conform` judges the traces."""
+    """Record cores on random walks over lockstep's instances; `conform` checks the traces."""
     started = time.monotonic()
     folder.mkdir(parents=True, exist_ok=True)
     systems = [each.system for group in cases.instances().values() for each in group]
@@ -244,7 +244,7 @@ def _say_walk(prepared: Prepared, job: Job) -> None:
 
 
 def replayed(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = True) -> Result:
-    """Return the verdict of a replay: no mismatch, and no edge left out that was to be taken."""
+    """Return the verdict of a replay: it holds without a mismatch and without an edge left out."""
     figures: dict[str, object] = {
         name: getattr(done, name)
         for name in ("states", "edges", "covered", "walks", "steps", "refusals", "seconds")
@@ -264,7 +264,7 @@ def replayed(protocol: str, prepared: Prepared, done: Replay, *, whole: bool = T
 def locked(
     binding: Binding, group: str, instances: Sequence[Instance], seed: int, runs: int
 ) -> Result:
-    """Return what so many runs in lockstep came to."""
+    """Return the result of that many runs in lockstep."""
     started = time.monotonic()
     walked = lockstep(binding, instances, seed=seed, runs=runs)
     figures = walked.figures() | {"seconds": round(time.monotonic() - started, 2)}

@@ -1,9 +1,9 @@
-"""Is each model the mirror of its specification (`raincheck mirror`)?
+"""Compare each model with its specification (`raincheck mirror`).
 
-For each case TLC's state graph and the explorer's must be equal: the same initial states, the
-same states with all variables, the same (source, action, target) steps. The model's invariants
-are then asked too: an invariant that the case names must be false in the model exactly if the
-catalog says that it is violated.
+For each case, TLC's state graph and the explorer's must be equal: the same initial states, the same
+states with all variables, the same (source, action, target) steps. The model's invariants are
+checked too: an invariant that the case names must be false in the model exactly if the catalog says
+that it is violated.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from raincheck.model.machine.machine import Machine
 from raincheck.model.machine.values import Value
 
 LIMIT: Final = 200_000
-"""More states than these are not compared: it would take minutes and gigabytes."""
+"""The most states of a graph that is compared; a larger one would take minutes and gigabytes."""
 
 S = TypeVar("S", bound=Hashable)
 
@@ -61,7 +61,7 @@ Dumper = Callable[[Path, Configuration, Path], Dump]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What is compared: an instance of a specification, and what the catalog says of it."""
+    """One comparison: an instance of a specification, and the catalog's answer to it."""
 
     name: str
     protocol: str
@@ -110,7 +110,7 @@ def mirror_case(
     if not found.complete:
         return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
     model = of_machine(machine, found.graph)
-    # TLC and the model may find the same step in several ways: counted is what is compared.
+    # TLC and the model may find the same step in several ways: the figures count what is compared.
     figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
     spec = dump(case.module, case.asked, workdir)
     figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
@@ -129,13 +129,13 @@ def promises(
     expected: str,
     figures: dict[str, object],
 ) -> str:
-    """Return what is wrong with the model's invariants; note in `figures` what was asked.
+    """Return what is wrong with the model's invariants; note in `figures` which were asked.
 
     Temporal properties are not asked here: the graphs are equal, so TLC's answer is the model's.
     """
     asked = [name for name in cfg.names("INVARIANT") if name in machine.invariants]
     figures["invariants"] = asked
-    # In the order of discovery, so that the first state is at the smallest depth.
+    # In order of discovery, so that the first state has the smallest depth.
     false_in = {
         name: next((n for n, state in enumerate(found.graph.states) if not holds(state)), None)
         for name, holds in machine.invariants.items()
@@ -154,7 +154,7 @@ def promises(
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which cases: of the catalog, or one instance given by its files."""
+    """Declare which cases: of the catalog, or one instance given by its files."""
     parser.add_argument(
         "names",
         nargs="*",
@@ -214,12 +214,12 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
         wanted = []
         for case in cases:
-            # Without a name nobody waits for this case, and an exploration up to the limit is long.
+            # An unnamed case is not worth a long exploration up to the limit.
             if not by_name(case) and (reason := _unwanted(case, args)):
                 leave_out(case, reason)
             else:
                 wanted.append(partial(compared, case))
-        # While TLC works on one, another is explored and compared here.
+        # While TLC works on one case, another is explored and compared here.
         side_by_side(wanted, 2, each=keep, stop=processes.stop)
     results = tuple(found[case.name] for case in cases if case.name in found)
     outcome = Outcome("mirror", results, again)
@@ -229,7 +229,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def _unwanted(case: Case, args: argparse.Namespace) -> str:
-    """Say why a case that nobody named is left out, if it is."""
+    """Return why an unnamed case is left out, or ""."""
     if TIERS.index(case.tier) > TIERS.index(args.tier):
         return (
             f"it is mirrored in the tier {case.tier}: its graph is much larger than what it shows"
@@ -244,7 +244,7 @@ def _unwanted(case: Case, args: argparse.Namespace) -> str:
 
 @dataclass(slots=True)
 class Comparer:
-    """What compares the cases of a run, and where the evidence of earlier ones is."""
+    """Compares the cases of a run, and reuses the evidence of earlier runs."""
 
     store: Store | None
     processes: Processes
@@ -271,7 +271,7 @@ class Comparer:
         return result
 
     def key(self, case: Case) -> str:
-        """Return the key of all that a comparison depends on."""
+        """Return the key of everything that a comparison depends on."""
         return key_of(
             name=case.name,
             graph=self.graph_of(case.module, case.asked),

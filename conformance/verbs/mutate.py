@@ -1,10 +1,10 @@
-"""Are the checks able to fail (`raincheck mutate`)? Damage on purpose, and who noticed it.
+"""`raincheck mutate`: damage specifications and implementations, and report which checks notice.
 
-A mutant of the specification must make TLC find the property violated that it names; a mutant of
-the implementation must be noticed by replay or lockstep. One that nobody notices is a survivor,
-and a survivor is a failure of the checks. Then: is each property of the catalog broken by
-somebody, and is each action reached? With `--judges` the rules of the checkers themselves are taken
-out, one by one (`judges/`).
+TLC must find the property violated that a mutant of a specification names; replay or lockstep must
+notice a mutant of an implementation. A mutant that no check notices is a survivor, which is a
+failure of the checks. The verb also asks whether each property of the catalog is broken by some
+mutant or case, and whether each action is reached. With `--judges` it takes out the rules of the
+checkers themselves, one by one (`judges/`).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from raincheck.model.machine.explore import explore
 from .mirror import has_model, machine_of
 
 SMALL: Final = 3_000
-"""Cases of at most so many states show which actions are reached."""
+"""The most states of a case that shows which actions are reached."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Which mutants."""
+    """Declare which mutants are tried."""
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help="mutants, protocols, globs (default: all)"
     )
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Try each mutant and print who noticed it."""
+    """Try each mutant and print which checks noticed it."""
     if args.judges:
         return _judges(args, ui)
     catalog = load_cases()
@@ -168,7 +168,7 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
-    """Raise UsageError where a mutant's table is that of no protocol, or its case of another."""
+    """Raise UsageError if a mutant's table belongs to no protocol, or its case to another one."""
     protocols = {case.protocol for case in cases.values()}
     for mutant in mutants:
         if mutant.protocol not in protocols:
@@ -183,8 +183,10 @@ def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
 def chosen(
     mutants: Iterable[Mutant], names: Iterable[str], protocols: Iterable[str], *, quick: bool
 ) -> list[Mutant]:
-    """Return the mutants that the names mean, or all; of those the quick ones. A protocol may have
-    none."""
+    """Return the mutants that the names mean, or all of them; with `quick`, only the quick ones.
+
+    A protocol may have none.
+    """
     known = {mutant.name: mutant for mutant in mutants}
     groups = {each: [m.name for m in known.values() if m.protocol == each] for each in protocols}
     words = [name for name in names if groups.get(name.replace("-", "_")) != []]
@@ -193,7 +195,7 @@ def chosen(
 
 
 def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
-    """Ask TLC about the damaged specification, in each case, for the one property."""
+    """Ask TLC about the one property of the damaged specification, in each case."""
     started = time.monotonic()
     killers: list[str] = []
     survived: list[str] = []
@@ -225,7 +227,7 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
 def try_implementation(
     mutant: Mutant, cases: Sequence[Case], *, seed: int, runs: int = RUNS, both: bool = True
 ) -> Result:
-    """Ask replay and lockstep about the damaged cores: both of them, or until one notices."""
+    """Try replay and lockstep on the damaged cores: both of them, or until one notices."""
     row = try_mutant(mutant, cases, seed=seed, runs=runs, both=both)
     killers = [row.killers] if row.found else []
     detail = "" if killers else row.problem or "survives: neither replay nor lockstep notices it"
@@ -256,7 +258,7 @@ def properties_broken(
     results: Iterable[Result],
     protocol: str = "sequencer",
 ) -> Result:
-    """Return whether each property of the protocol can be broken: by a mutant, or by a case."""
+    """Return whether each property of the protocol can be broken, by a mutant or by a case."""
     cases = {case.name: case for case in catalog}
     mutants = [mutant for mutant in mutants if mutant.protocol == protocol]
     catalog = [case for case in cases.values() if case.protocol == protocol]
@@ -266,7 +268,7 @@ def properties_broken(
     by_case = {case.expected: case.name for case in catalog if case.expected != CATALOG_HOLDS}
     asked = sorted({name for case in catalog for name in case.properties})
     held = {name for case in catalog if case.expected == CATALOG_HOLDS for name in case.properties}
-    # One that never holds anywhere has no instance that a mutant could break.
+    # A property that holds in no case has no instance that a mutant could break.
     lacking = [
         name for name in asked if name not in by_mutant and (name in held or name not in by_case)
     ]
@@ -311,7 +313,7 @@ def _again(args: argparse.Namespace) -> str:
 
 
 def table(mutants: Iterable[Mutant], results: Iterable[Result]) -> str:
-    """Return who noticed which mutant, as lines of text."""
+    """Return which checks noticed which mutant, as lines of text."""
     by_name = {result.name: result for result in results}
     lines = []
     for mutant in mutants:

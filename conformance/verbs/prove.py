@@ -1,7 +1,7 @@
 """Prove the safety properties with Z3, for any number of members, messages and views.
 
-Law of this file: only what every seed proves holds. What a solver leaves open is inconclusive; a
-step for which there is a counterexample to induction is violated, and the state is shown.
+Law of this file: only a step that is proved with every seed holds. A step that a solver leaves open
+is inconclusive; a step with a counterexample to induction is violated, and the state is shown.
 """
 
 import argparse
@@ -32,11 +32,11 @@ from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt
 
 SEEDS = "1,2"
 SHOWN = 3
-"""So many open obligations are explained; the others are only named."""
+"""How many open obligations are explained; the others are only named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of `raincheck prove`."""
+    """Declare the options of `raincheck prove`."""
     parser.add_argument(
         "names",
         nargs="*",
@@ -67,19 +67,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(slots=True)
 class _Tally:
-    """The attempts at what belongs together: an action, or a property."""
+    """The attempts that belong to one action or one property."""
 
     attempts: list[Attempt] = field(default_factory=list)
 
     @property
     def open(self) -> list[Obligation]:
-        """What some seed did not prove, each once."""
+        """Return the obligations that some seed did not prove, each once."""
         return list(
             {id(a.obligation): a.obligation for a in self.attempts if not a.proved}.values()
         )
 
     def figures(self, seeds: Sequence[int]) -> dict[str, object]:
-        """Columns of the result."""
+        """Return the columns of the result."""
         seconds = {
             f"seconds_seed_{seed}": round(
                 sum(a.seconds for a in self.attempts if a.seed == seed), 3
@@ -96,7 +96,7 @@ class _Tally:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Prove, or say which step fails and why."""
+    """Prove each protocol's theory, or say which step fails and why."""
     seeds = _seeds(args.seeds)
     tasks = _tasks(args)
     again = _reproduce(args, seeds)
@@ -123,14 +123,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """One protocol's proof, or the part of it that was asked for."""
+    """One protocol's proof, or the requested part of it."""
 
     proof: Proof
     basis: Any
     subject: Theory
     wanted: Sequence[str]
     prefix: str
-    """Of the names of its evidence, where there are several protocols."""
+    """Put before the names of its evidence, if there are several protocols."""
 
     @property
     def work(self) -> list[Obligation]:
@@ -142,7 +142,7 @@ class _Task:
         ]
 
     def key(self, seeds: Sequence[int], args: argparse.Namespace) -> str:
-        """Return the key of all that the verdict depends on."""
+        """Return the key of everything that the verdict depends on."""
         return key_of(
             protocol=self.proof.protocol,
             without=[name for name in args.without if name in self.proof.without],
@@ -195,7 +195,7 @@ def _seeds(text: str) -> tuple[int, ...]:
 
 
 def _tasks(args: argparse.Namespace) -> list[_Task]:
-    """What to prove; raise UsageError if a name is nobody's."""
+    """Return what is to be proved; raise UsageError if a name belongs to nothing."""
     there = {each.name: each for each in offering("proof")}
     if not there:
         raise Inconclusive("No protocol here offers a proof: name one as `proof` in its record.")
@@ -242,7 +242,7 @@ def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
 def _prove(
     work: Iterable[Obligation], seeds: Sequence[int], timeout: int, ui: Ui
 ) -> dict[str, _Tally]:
-    """Try everything with every seed; by the action, "Init" or the property it belongs to."""
+    """Try everything with every seed; return it by the action, "Init" or the property concerned."""
     work = list(work)
     tallies: dict[str, _Tally] = {}
     with ui.progress(len(work) * len(seeds), "prove") as progress:
@@ -269,7 +269,7 @@ def _steps(
     seeds: Sequence[int],
     reports: dict[tuple[str, str], str],
 ) -> list[Result]:
-    """One result for Init and one for each action: does it keep the invariant?"""
+    """Return a result for Init and one for each action: does it preserve the invariant?"""
     results = []
     for place in ("Init", *dict.fromkeys(each.action for each in subject.transitions)):
         tally = tallies[place]
@@ -291,7 +291,7 @@ def _steps(
 
 
 def _vacuity(subject: Theory, search: Search, ui: Ui) -> Result:
-    """An invariant that excludes an action would prove anything about it."""
+    """Check that the invariant excludes no action: it would prove anything about that action."""
     never = []
     with ui.progress(len(subject.transitions), "vacuity") as progress:
         for transition in subject.transitions:
@@ -317,7 +317,7 @@ def _property(
     steps: Sequence[Result],
     seeds: Sequence[int],
 ) -> Result:
-    """A property holds if the invariant implies it, and is one."""
+    """Return a result for each property: it holds if the invariant is inductive and implies it."""
     tally = tallies[name]
     lost = [step.name for step in steps if step.verdict != HOLDS]
     detail = "the invariant does not imply it" if tally.open else ""

@@ -1,7 +1,7 @@
 """Run real processes under faults, record their traces, and check them (`raincheck run`).
 
-The processes run on this machine, joined by sockets and ended by signals. What they are, and what
-can be done to them, is the protocol's to say: the module that its record names as `run`.
+The processes run on this machine, connected by sockets and ended by signals. The protocol's module
+that its record names as `run` defines the processes and the faults.
 """
 
 import argparse
@@ -13,12 +13,12 @@ from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import offering, protocol
 
 USUAL: Final = "stack"
-"""What runs if nobody is named, where there is such a record; else the first that can run."""
+"""The protocol that runs if none is named, if it has such a record; else the first that can run."""
 TRANSPORTS: Final = ("udp", "udp-multicast", "tcp")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare what all runs have in common, and what each protocol has beside it."""
+    """Declare the options that all runs share, and each protocol's own."""
     add = parser.add_argument
     there = [each.name for each in offering("run")]
     names = ", ".join(there) or "none here offers one"
@@ -55,7 +55,7 @@ def usual_run() -> Protocol | None:
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Run the protocol's processes as often as asked, and check what they did."""
+    """Run the protocol's processes as often as asked, and check their traces."""
     chosen = protocol(args.name) if args.name else usual_run()
     if chosen is None:
         raise Inconclusive("No protocol here offers processes that can be run: name a module "

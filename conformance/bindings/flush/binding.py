@@ -1,7 +1,7 @@
 """FLUSH's binding: the model's names and values, and those of the implementation.
 
-The implementation has one effect `Control` for all messages; the model has an output for each.
-What the membership adds to an answer is opaque to FLUSH, and the model has nothing of it.
+The implementation has one effect `Control` for all messages; the model has an output for each. The
+data that the membership adds to an answer is opaque to FLUSH, and absent from the model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from raincheck.model.flush import events as model_events
 from raincheck.model.flush import handlers as model
 
 NOT_OURS = frozenset({"PassLatch", "ReceiveFlushOk"})
-"""Actions of what is not implemented: numbering after the latch, and the changed design."""
+"""Actions that are not implemented: numbering after the latch, and the changed design."""
 
 REPAIRS = tuple(repair.name for repair in fields(Repairs))
 

@@ -1,7 +1,7 @@
 """GMS's binding: the model's names and values, and those of the implementation.
 
-The two agree on every name. A core without incarnations calls itself by incarnation 0 all its
-lives long, as the spec does.
+The two agree on every name. A core without incarnations uses incarnation 0 in all its lives, as the
+spec does.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Gms:
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
-    """Whether the layers around could bring this input now: FLUSH names nobody that is unknown."""
+    """Return whether the layers around could bring this input: FLUSH names no unknown process."""
     members = model.members_of(local)
     answers = getattr(event, "answers", ())
     return all(answer.member in members and answer.view is not None for answer in answers)

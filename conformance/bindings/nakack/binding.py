@@ -1,7 +1,8 @@
 """NAKACK's binding: how its model and its core name the same things.
 
 The core multicasts a datagram to several at once; the model has an output for each of them. The
-core knows who joins with a view, the model only who was not there before: nobody else joins.
+core knows who joins with a view, the model only who was absent before; the two are the same, since
+nobody else joins.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
 
 
 class Core(Nakack):
-    """A core beside the model: what has no effect without a repair is refused there."""
+    """A core that, like the model, refuses an event that has no effect without a repair."""
 
     def handle(self, event: core_events.Event) -> list[core_events.Effect]:
         """Handle an event."""
@@ -41,7 +42,7 @@ class Core(Nakack):
 
 
 def make_core(rules: model.Rules, local: model.Local) -> Core:
-    """Return a process's core in that state: a founder's, a joiner's, or of one that is gone."""
+    """Return a process's core in that state: of a founder, a joiner, or a process that is gone."""
     repairs = Repairs(**{name: getattr(rules, name) for name in _REPAIRS})
     me = Address(local.node, local.incarnation)
     core = Core(me, window=rules.window, retain=rules.retain, repairs=repairs)
@@ -134,7 +135,10 @@ def _seqnos(gaps: Gaps) -> tuple[int, ...]:
 
 
 def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
-    """Nobody else multicasts in a member's name, and no digest counts what was never sent."""
+    """Return whether the input can occur.
+
+    Nobody else multicasts in a member's name, and no digest counts a message that was never sent.
+    """
     if isinstance(event, events.ReceiveData):
         return event.source != model.address(local) or event.seqno <= local.sent
     if isinstance(event, events.Join):
@@ -143,15 +147,15 @@ def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
 
 
 class Numbers:
-    """What a record says of the streams that an event can have changed."""
+    """A record's numbers for the streams that an event can have changed."""
 
     def whole(self, core: Nakack) -> Record:
-        """The variables that are told whole."""
+        """The variables that are recorded whole."""
         members = [list(who) for who in sorted(core.members)]
         return {"status": core.status, "view": core.view, "members": members, "sent": core.sent}
 
     def touched(self, core: Nakack, event: core_events.Event) -> Iterable[Address] | None:
-        """The members whose streams it can have changed; None: all of them."""
+        """Return the members whose streams the event can have changed; None: all of them."""
         match event:
             case core_events.Purge() | core_events.InstallView() | core_events.Join():
                 return None
@@ -164,15 +168,15 @@ class Numbers:
         return (event.source,)
 
     def keys(self, core: Nakack) -> Iterable[Address]:
-        """The members that there are."""
+        """Return all members."""
         return {*core.stream, *core.departed}
 
     def named(self, who: Address) -> list[Any]:
-        """The member as a record has it."""
+        """Return the member as a record has it."""
         return list(who)
 
     def of(self, core: Nakack, who: Address) -> Record:
-        """Its entry in each table, None where there is none."""
+        """Return the member's entry in each table, None where there is none."""
         return {
             "acked": core.acked.get(who),
             "stream": _numbers(core.stream.get(who), who in core.owed),

@@ -1,6 +1,6 @@
-"""Raincore's binding: the names of the core are those of the model, field by field.
+"""Raincore's binding: the core's names are the model's, field by field.
 
-The core does not keep what it has delivered; its indications are compared.
+The core does not keep the messages that it has delivered; its indications are compared instead.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def make_core(rules: model.Rules, local: model.Local) -> Raincore:
 
 
 def assumes(_rules: model.Rules, local: model.Local, event: Any) -> bool:
-    """Whether the Transport Manager could bring this input now: what is for it, or failed to go."""
+    """Return whether the Transport Manager could bring this input now: addressed here, or failed to
+    go.
+    """
     match event:
         case model_events.ReceiveToken(message) | model_events.Receive911(message):
             return message.to == local.me
@@ -76,7 +78,7 @@ BINDING = Binding(
     ),
     make_core=make_core,
     events=vars(core_events),
-    # Which life of a process a core is, whoever makes it says; nodes of the model have one each.
+    # The maker of a core decides which life of a process it is; the model's nodes have one each.
     switches={name: False for name in REPAIRS if name != "incarnations"},
     around=frozenset({"incarnations"}),
     channels=dict.fromkeys(model_events.ARRIVES, DATAGRAM),

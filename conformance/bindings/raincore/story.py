@@ -1,8 +1,8 @@
-"""What a step of Raincore means, told from two states of `spec/Raincore.tla`.
+"""The meaning of a step of Raincore, found from two states of `spec/Raincore.tla`.
 
-The network is a set: a message is followed by what it says from where it enters the set to where it
-leaves it. A step that takes a message is its addressee's, or its sender's where it is told of a
-failure; any other is of the member whose entries change.
+The network is a set: a message is identified by its content, from the step that adds it to the set
+to the step that removes it. A step that takes a message belongs to its addressee, or to its sender
+if it reports a failure; any other step belongs to the member whose entries change.
 """
 
 from collections.abc import Iterator
@@ -27,18 +27,18 @@ def members(states: list[State]) -> tuple[str, ...]:
 
 
 def absent(state: State) -> frozenset[str]:
-    """Who is not there yet, or no longer."""
+    """Return the members that are not there yet, or no longer."""
     return frozenset(node for node, up in state["up"].items() if up != "up")
 
 
 def tell(steps: list[tuple[str, State, State]]) -> list[Event]:
-    """Return what each step was."""
+    """Return an event for each step."""
     teller = _Teller()
     return [teller.step(action, before, after) for action, before, after in steps]
 
 
 class _Teller:
-    """Knows the identities of what is under way."""
+    """Keeps the identities of the messages under way."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -71,7 +71,7 @@ class _Teller:
 
     @staticmethod
     def _taken(action: str, before: State, after: State) -> Any:
-        """The message that the step takes from the network, or reports as undelivered."""
+        """Return the message that the step takes from the network, or reports as undelivered."""
         if action == "FalseReport":
             return next(iter(after["reports"] - before["reports"]), None)
         gone = before["reports"] - after["reports"]
@@ -79,7 +79,7 @@ class _Teller:
         return next(iter(gone), None)
 
     def _sent(self, action: str, before: State, after: State) -> Iterator[Message]:
-        """What the step puts into the network; the same words sent again are another message."""
+        """Return the messages that the step adds; equal contents sent again are another message."""
         for message in sorted(after["network"] - before["network"], key=str):
             if action != "FalseReport":
                 self.ids.pop(message, None)

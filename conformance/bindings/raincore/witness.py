@@ -1,4 +1,4 @@
-"""What shows that a promise of Raincore is broken, in one sentence, from the states of the spec."""
+"""The evidence that a promise of Raincore is broken, in one sentence, from the spec's states."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
@@ -8,25 +8,25 @@ State = Mapping[str, Any]
 
 
 def epoch_name(epoch: Sequence[int], names: Sequence[str]) -> str:
-    """An epoch as people read it: 2/c is the second, claimed by c."""
+    """Return an epoch for people: 2/c is the second, claimed by c."""
     n, rank = epoch
     return f"{n}/{names[rank - 1]}" if 1 <= rank <= len(names) else str(n)
 
 
 def number_name(carrier: Any, names: Sequence[str]) -> str:
-    """The number of a token or of a copy; the epoch is left out while it is the first."""
+    """Return the number of a token or of a copy; the epoch is left out while it is the first."""
     epoch, seq = carrier["epoch"], carrier["seq"]
     return f"{epoch_name(epoch, names)}:{seq}" if any(epoch) else str(seq)
 
 
 def list_name(nodes: Iterable[str]) -> str:
-    """A list of nodes: abc, or with blanks where names are longer."""
+    """Return a list of nodes: abc, or with blanks where names are longer."""
     names = list(nodes)
     return ("" if all(len(name) == 1 for name in names) else " ").join(names) or "nobody"
 
 
 def witness(name: str, states: list[State]) -> str:
-    """Say what breaks the promise, or nothing if the states do not show it."""
+    """Return what breaks the promise, or nothing if the states do not show it."""
     find = _WITNESSES.get(name)
     return next(find(states), "") if find and states else ""
 
@@ -81,7 +81,7 @@ def _same_fence(states: list[State]) -> Iterator[str]:
 
 
 def _holes(states: list[State]) -> Iterator[str]:
-    """A hole among later views first; else who lacks the last view of all."""
+    """Yield a hole among later views first; else the member that lacks the last view of all."""
     histories = states[-1]["globalView"]
     lacks = []
     for a, mine in histories.items():

@@ -9,7 +9,7 @@ _FAILURES = ("TokenUndelivered", "Undelivered911")
 
 
 def message_name(message: Any, names: tuple[str, ...]) -> str:
-    """A message as people speak of it: "token 16 ACD", "911 of A"."""
+    """Return a message as people name it: "token 16 ACD", "911 of A"."""
     if message["kind"] == "token":
         return f"token {number_name(message, names)} {list_name(message['nodelist'])}"
     if message["status"] == "no":
@@ -19,7 +19,9 @@ def message_name(message: Any, names: tuple[str, ...]) -> str:
 
 
 class Words:
-    """Says what a member, or the world, does in a step; knows the members in order of rank."""
+    """Describes what a member, or the environment, does in a step; has the members in order of
+    rank.
+    """
 
     def __init__(self, names: tuple[str, ...]) -> None:
         self.names = names
@@ -27,7 +29,7 @@ class Words:
     def of_member(
         self, action: str, node: str, taken: Any, before: State, after: State
     ) -> tuple[str, str]:
-        """What the member does in this step, and the mark of the event."""
+        """Return what the member does in this step, and the mark of the event."""
         told = getattr(self, f"on_{action}", None)
         text = told(node, taken, before, after) if told else ""
         commits = list(self._commits(node, before, after))
@@ -204,7 +206,7 @@ class Words:
         return f"{n} has lost its state, and keeps its name"
 
     def of_nobody(self, action: str, taken: Any, after: State) -> str:
-        """What the world does."""
+        """Return in words what the environment does in this step."""
         if action == "Split":
             one = [node for node, side in after["side"].items() if side]
             rest = [node for node in self.names if node not in one]

@@ -1,7 +1,7 @@
-"""SEQUENCER's binding: its core driven by its model's inputs, and read as the model's member.
+"""SEQUENCER's binding: its core takes its model's inputs, and is read as the model's member.
 
-The core moves runs, the model's system single messages; so what the core puts out is read message
-by message. The contents travel too: each payload says whose how-manieth message it is.
+The core moves runs, the model's system single messages; so the core's outputs are read message by
+message. The contents are compared too: each payload has its sender and its number.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ def repairs_of(rules: Rules) -> Repairs:
 
 
 class Driven:
-    """A core that takes the model's inputs and hands out its own effects.
+    """A core that takes the model's inputs and returns its own effects.
 
-    What an input leaves open the core's own state says: the contents of what is sent, and which
-    runs a resend is made of, for a core resends as it sent.
+    Where an input leaves something open, the core's state decides: the contents of a message that
+    is sent, and the runs of a resend, since a core resends the runs that it sent.
     """
 
     def __init__(self, core: Sequencer) -> None:
@@ -48,7 +48,8 @@ class Driven:
             return self._resend(event.size)
         effects = self.core.handle(self._event(event))
         if isinstance(event, ev.InstallView | ev.Join):
-            # A stream ends with its member; by its address alone another might go on with it.
+            # A stream ends with its member; a later one must not go on with it under the same
+            # address.
             places = self.core.position.items()
             self.core.position = {who: at for who, at in places if who in self.core.members}
         return effects
@@ -134,7 +135,7 @@ def member_of(driven: Driven) -> Member:
 
 
 def give(driven: Driven, before: Member, local: Member) -> bool:
-    """Take the streams away that ended with a process whose successor is there."""
+    """Remove the streams that ended with a process whose successor is there."""
     if before._replace(position=local.position) != local:
         return False
     driven.core.position = {wire.Address(*who): at for who, at in local.position}
@@ -163,9 +164,9 @@ def outputs_of(effect: impl.Effect) -> list[Any]:
 
 
 def assumes(rules: Rules, local: Member, event: Any) -> bool:
-    """Whether the layers around could bring this input now.
+    """Return whether the layers around could bring this input now.
 
-    A stream is that of a member, not of a former or later life of one. More is not resent than
+    A stream belongs to a member, not to an earlier or later life of it. No more is resent than
     there is.
     """
     match event:
@@ -179,7 +180,7 @@ def assumes(rules: Rules, local: Member, event: Any) -> bool:
 
 
 def offered(rules: Rules, local: Member) -> Iterator[Any]:
-    """Inputs that a node may be brought at any time, whatever its instance has."""
+    """Yield inputs that a node may get at any time, whatever its instance has."""
     mine = model.address(rules, local.local)
     yield ev.Send()
     yield ev.Resend()

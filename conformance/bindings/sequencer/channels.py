@@ -1,8 +1,8 @@
-"""The ends of the network's channels at one node, as its trace tells them.
+"""The ends of the network's channels at one node, according to its trace.
 
-Law of this file: it keeps what the model leaves to the network, that is how far this node has
-written and read each channel, and packs what the other end is compared with. It knows nothing of
-the handlers.
+Law of this file: it keeps what the model leaves to the network: how far this node has written and
+read each channel. It packs the rows that are compared with the other end, and knows nothing of the
+handlers.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from raincheck.model.machine.runs import Address
 
 
 class Sender:
-    """One who sends messages: its address in the model, and its codes in the packed rows."""
+    """A sender of messages: its address in the model, and its codes in the packed rows."""
 
     __slots__ = ("address", "code", "key")
 
@@ -25,7 +25,7 @@ class Sender:
 
 
 class Reader:
-    """One channel as its receiver sees it: where it goes on reading, and its rows."""
+    """One channel as its receiver sees it: the position of the next read, and its rows."""
 
     __slots__ = ("add", "at", "channel", "life", "node", "plain")
 
@@ -38,7 +38,7 @@ class Reader:
 
 
 class Writer:
-    """One channel as its sender sees it: whom it goes to, how much it has written, its rows."""
+    """One channel as its sender sees it: its receiver, how much was written, its rows."""
 
     __slots__ = ("add", "at", "channel", "to")
 
@@ -63,7 +63,7 @@ class Channels:
         self._writers: dict[Address | None, Writer] = {}
 
     def sender(self, plain: PlainAddress) -> Sender:
-        """What is known of a sender of messages."""
+        """Return the sender with that address."""
         found = self.senders.get(plain)
         if found is None:
             found = self.senders[plain] = Sender(plain, self.rows)
@@ -82,7 +82,7 @@ class Channels:
         return reader
 
     def writer(self, to: Address | None) -> Writer:
-        """The channel of FORWARDs to that address, or for None the stream of DATA."""
+        """Return the channel of FORWARDs to that address, or for None the stream of DATA."""
         writer = self._writers.get(to)
         if writer is None:
             plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
@@ -92,16 +92,16 @@ class Channels:
         return writer
 
     def read_up_to(self, channel: MessageId) -> int:
-        """How far it has read a channel, whichever kind that is."""
+        """Return how far this node has read a channel of either kind."""
         reader = self.streams.get(channel) or self.forwards.get(channel)
         return reader.at if reader is not None else 0
 
     def positions(self) -> dict[PlainAddress, int]:
-        """How far it has read each stream."""
+        """Return how far it has read each stream."""
         return {reader.plain: reader.at for reader in self.streams.values()}
 
     def moved(self, before: dict[PlainAddress, int]) -> tuple[Entry, ...]:
-        """The positions that are not what they were before."""
+        """Return the positions that have changed."""
         now = self.positions()
         return tuple(
             (*who, now.get(who, 0))
@@ -110,10 +110,10 @@ class Channels:
         )
 
     def rewind(self) -> None:
-        """Nothing of any stream is read any more: the process has ended."""
+        """Forget the positions in all streams: the process has ended."""
         for reader in self.streams.values():
             reader.at = 0
 
     def written(self) -> dict[MessageId, int]:
-        """How many messages it wrote to each channel."""
+        """Return how many messages it wrote to each channel."""
         return {writer.channel: writer.at for writer in self._writers.values()}

@@ -1,4 +1,4 @@
-"""What following one member's trace in the model takes: the state, and the comparison of a step.
+"""The common part of following one member's trace in the model: its state, and comparing a step.
 
 Law of this file: it decides nothing that the model decides, and knows no action by name.
 """
@@ -53,7 +53,7 @@ class Follower:
         self.synchronous = summary.synchronous
         self.last_seqno = 0
         self.reading: Reader | None = None
-        """The stream that it read last, which is nearly always the one that it reads next."""
+        """The stream that was read last, which is nearly always the next one to be read."""
         if header.initial is None:
             self.me = handlers.joiner(header.node, header.incarnation, header.said)
         else:
@@ -119,7 +119,7 @@ class Follower:
             self.summary.departures.append(place)
 
     def _cut(self, index: int, clock: int) -> Cut:
-        """How far it has read the streams of its view."""
+        """Return how far it has read the streams of its view."""
         at = self.channels.positions()
         members = sorted({(member[0], member[1]) for member in self.me.members})
         read = tuple((*plain, at[plain]) for plain in members if at.get(plain))

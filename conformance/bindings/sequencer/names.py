@@ -1,4 +1,4 @@
-"""How SEQUENCER's messages, addresses and views are called in stories."""
+"""The names of SEQUENCER's messages, addresses and views in stories."""
 
 from collections.abc import Mapping
 from typing import Any, TypeAlias
@@ -8,21 +8,21 @@ State: TypeAlias = Mapping[str, Any]
 
 
 def running(status: str) -> bool:
-    """Whether a node with that status takes part, as Running in the spec."""
+    """Return whether a node with that status takes part, as Running in the spec."""
     return status in ("member", "leaving")
 
 
 def message_name(message: Any) -> str:
-    """b2 is the second message of b's application."""
+    """Return a message's name: b2 is the second message of b's application."""
     return f"{message['from'][0]}{message['payload']}"
 
 
 def members_name(view: Any) -> str:
-    """The members of a view, the coordinator first."""
+    """Return the members of a view, the coordinator first."""
     return ", ".join(address_name(address) for address in view["members"])
 
 
 def address_name(address: Any) -> str:
-    """The node, and which of its lives if it is not the first."""
+    """Return the node, with the number of its life unless it is the first."""
     node, incarnation = address
     return f"{node} (life {incarnation + 1})" if incarnation else str(node)

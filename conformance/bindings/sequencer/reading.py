@@ -1,8 +1,8 @@
 """SEQUENCER's values of the implementation as the model's: contents, messages, a core's state.
 
 Law of this file: it translates and decides nothing. The implementation moves runs, the model's
-system single messages, so every run is read as its messages one by one. The contents travel too:
-each payload says whose how-manieth message it is, and that is what the model knows a message by.
+system single messages, so every run is read message by message. The contents are read too: each
+payload has its sender and its number, by which the model knows the message.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from raincheck.model.sequencer.handlers import Local, Table
 from raincheck.model.sequencer.state import Tagged
 
 DAMAGED: Final = -1
-"""What is read instead of a message's number where the contents are not its sender's."""
+"""Stands for a message's number where the contents are not its sender's."""
 
 
 # ------------------------------------------------------------------ contents
@@ -37,15 +37,15 @@ def payloads(node: str, first: int, count: int) -> wire.Payloads:
 
 
 def number_of(node: str, contents: bytes) -> int:
-    """Return which message of the node the contents are; DAMAGED if they are none."""
+    """Return the number of the node's message with these contents; DAMAGED if there is none."""
     whose, _, number = contents.partition(b"#")
     return int(number) if whose == node.encode() and number.isdigit() else DAMAGED
 
 
 def singles(run: wire.Run, contents: wire.Payloads) -> tuple[Run, ...]:
-    """Return the messages of a run one by one, each with the number that its contents say.
+    """Return the messages of a run one by one, each with the number in its contents.
 
-    A run of nothing is damaged too: no handler may hand one out.
+    An empty run counts as damaged: no handler may return one.
     """
     sender = Address(*run.sender)
     parts = contents.unpack()

@@ -1,4 +1,4 @@
-"""How SEQUENCER's values stand in a trace, and how a difference is put into words."""
+"""SEQUENCER's values as a trace has them, and differences between them in words."""
 
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ RunPlace = tuple[str, int, int, int]
 
 
 class Wrong(NamedTuple):
-    """Why an event is no step of the model: false conjuncts, or differing values."""
+    """The reason why an event is no step of the model: false conjuncts, or differing values."""
 
     reason: str
     conjuncts: tuple[FalseConjunct, ...] = ()
@@ -36,22 +36,22 @@ class Wrong(NamedTuple):
 
 
 def rules_of(constants: dict[str, Any]) -> Rules:
-    """The model's rules under the constants of a header; what it does not name is repaired."""
+    """Return the model's rules for the constants of a header; a rule that is absent is on."""
     return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
 
 
 def table_rows(table: handlers.Table) -> tuple[Entry, ...]:
-    """receivedTable as the trace writes it."""
+    """Return receivedTable as the trace writes it."""
     return tuple([(who[0], who[1], seqno) for who, seqno in table])
 
 
 def run_row(run: Run) -> RunPlace:
-    """A run as the trace writes it."""
+    """Return a run as the trace writes it."""
     return (run.sender[0], run.sender[1], run.first, run.size)
 
 
 def changes_of(old: Local, new: Local) -> Changed:
-    """The specification's variables that differ, as the trace writes them."""
+    """Return the specification's variables that differ, as the trace writes them."""
     changed = Changed()
     if new is old:
         return changed
@@ -114,7 +114,7 @@ _REFUSES = {
 
 
 def surplus(event: Event) -> Wrong | None:
-    """What the event states beyond what its action knows: nobody would compare it."""
+    """Return the fields of the event that its action does not have: they would not be compared."""
     action = event.action
     given = _REFUSES[action](event.args)
     if given.count(None) != len(given):

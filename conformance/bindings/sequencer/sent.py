@@ -1,4 +1,4 @@
-"""What an event of SEQUENCER sent, against what the model's handler hands to the network."""
+"""Compares the messages that an event of SEQUENCER sent with the outputs of the model's handler."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ Crcs = tuple[int | None, ...]
 
 
 class Outbox:
-    """Compares the messages that one (node, incarnation) sends; each that fits has its row."""
+    """Compares the messages that one (node, incarnation) sends; each that matches gets a row."""
 
     def __init__(self, channels: Channels, summary: Summary) -> None:
         self.channels = channels
@@ -25,7 +25,9 @@ class Outbox:
     def compare(
         self, event: Event, old: Local, new: Local, outputs: tuple[Output, ...], crcs: Crcs
     ) -> Wrong | None:
-        """Hold an event's `sent` against the outputs; `crcs` are of what is passed on."""
+        """Compare an event's `sent` with the outputs; `crcs` are those of payloads that are passed
+        on.
+        """
         if len(outputs) == len(event.sent) == 1 and isinstance(outputs[0], PASSED_ON):
             sent = event.sent[0]
             return self.message(event, sent, outputs[0], crcs[0] if crcs else sent.crc)
@@ -57,9 +59,9 @@ class Outbox:
     def _welcome(
         self, event: Event, sent: Sent, answer: JoinRsp, joiner: Address, new: Local
     ) -> Wrong | None:
-        """A JOIN_RSP: the table and the digest of this very cut."""
+        """Compare a JOIN_RSP: it has the table and the digest of this very cut."""
         mine = self.channels.mine
-        # Streams of nobody in the new view will not be read on: their places do not matter.
+        # Streams of processes outside the new view are not read on: their positions do not matter.
         digest = tuple(
             (*who, at)
             for who, at in sorted(self.channels.positions().items())
@@ -82,7 +84,7 @@ class Outbox:
     def message(
         self, event: Event, sent: Sent, out: Forward | Data, crc: int | None
     ) -> Wrong | None:
-        """Hold one FORWARD or DATA against what the model sends."""
+        """Compare one FORWARD or DATA with the model's output."""
         messages, view = out.messages, out.view
         plain, first, size = messages.sender, messages.first, messages.size
         sender = self.channels.senders.get(plain) or self.channels.sender((plain[0], plain[1]))

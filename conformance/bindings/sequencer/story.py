@@ -1,7 +1,8 @@
-"""What a step of SEQUENCER means, told from two states of `spec/Sequencer.tla`.
+"""The meaning of a step of SEQUENCER, found from two states of `spec/Sequencer.tla`.
 
-A message is named by its sender and by how many that application had sent: b2 is b's second. The
-states hold no identities of network messages; they are given out here as the channels grow.
+A message is named by its sender and its number among the messages of that application: b2 is b's
+second. The states hold no identities of network messages; identities are assigned here as the
+channels grow.
 """
 
 from collections.abc import Iterator
@@ -24,12 +25,12 @@ def members(states: list[State]) -> tuple[str, ...]:
 
 
 def absent(state: State) -> frozenset[str]:
-    """Who is still joining, or gone."""
+    """Return the nodes that are still joining, or gone."""
     return frozenset(n for n, status in state["status"].items() if not running(status))
 
 
 def tell(steps: list[tuple[str, State, State]]) -> list[Event]:
-    """Return what each step was."""
+    """Return an event for each step."""
     teller = _Teller()
     return [teller.step(action, before, after) for action, before, after in steps]
 
@@ -39,12 +40,12 @@ def _changed(name: str, before: State, after: State) -> list[str]:
 
 
 def _stream_read(n: str, before: State, after: State) -> str:
-    """Whose stream it was that n read on in."""
+    """Return the owner of the stream that n read on in."""
     return str(next(c for c, p in after["position"][n].items() if p != before["position"][n][c]))
 
 
 class _Teller:
-    """Knows the identities of what is under way."""
+    """Keeps the identities of the messages under way."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -69,7 +70,7 @@ class _Teller:
         return Event(0, node, call, text, sent, received, mark)
 
     def actor(self, action: str, before: State, after: State) -> str:
-        """Return the node whose handler the step was; "" is the membership service."""
+        """Return the node whose handler made the step; "" is the membership service."""
         telling = {
             "Send": "said",
             "ReceiveData": "position",
@@ -84,15 +85,16 @@ class _Teller:
 
     @staticmethod
     def shrunk(before: State, after: State) -> Iterator[tuple[str, str]]:
-        """The channels (from, to) that have become shorter."""
+        """Return the channels (from, to) that have become shorter."""
         for s, channels in after["forwards"].items():
             for n, channel in channels.items():
                 if len(channel) < len(before["forwards"][s][n]):
                     yield s, n
 
     def taken(self, action: str, before: State, after: State) -> tuple[Message | None, str]:
-        """Return the message that this step consumed, and from whom the action's argument says
-        that it is; forget what can never be consumed."""
+        """Return the message that this step consumed, and its sender by the action's argument;
+        forget the messages that can never be consumed.
+        """
         found, source = None, ""
         for s, n in self.shrunk(before, after):
             old, new = before["forwards"][s][n], after["forwards"][s][n]
@@ -115,7 +117,7 @@ class _Teller:
         return found, source
 
     def put(self, before: State, after: State) -> Iterator[Message]:
-        """The messages that this step sent."""
+        """Return the messages that this step sent."""
         for s, channels in after["forwards"].items():
             for n, channel in channels.items():
                 for f in channel[len(before["forwards"][s][n]) :]:

@@ -1,9 +1,9 @@
 """SEQUENCER's trace events as inputs of the model's handlers (`model/sequencer/handlers.py`).
 
-Law of this file: it decides nothing that the model decides. It turns an event into a call of the
-handler and compares what the handler answers with what the event recorded. The events of every
-message are here, the rarer ones in `sequencer_views.py`; what was sent is compared in
-`sequencer_sent.py`, and how far the channels are is kept in `sequencer_channels.py`.
+Law of this file: it decides nothing that the model decides. It calls the handler for an event and
+compares the handler's answer with the record. The events of every message are here, the rarer ones
+in `views.py`; messages sent are compared in `sent.py`, and the positions in the channels are kept
+in `channels.py`.
 """
 
 from collections.abc import Callable
@@ -118,7 +118,9 @@ class SequencerTrace(ViewFollower):
         return None
 
     def _other_view(self, reader: Reader, sender: Address, place: RunPlace, view: int) -> Wrong:
-        """A guard of the network's: the model's member knows nothing of virtual synchrony."""
+        """Return the failure of a guard of the network: the model's member knows no virtual
+        synchrony.
+        """
         me, (_, _, first, count) = self.me, place
         last = first + count - 1
         taken = handlers.take_data(self.rules, me, reader.node, sender, first, last, view)
@@ -128,7 +130,7 @@ class SequencerTrace(ViewFollower):
         return others._replace(conjuncts=(*others.conjuncts, conjunct))
 
     def _rows_of(self, table: handlers.Table) -> tuple[Entry, ...]:
-        """receivedTable as the trace writes it; only the entries that are new are converted."""
+        """Return receivedTable as the trace writes it; only new entries are converted."""
         rows, known = self._table_rows, self._table
         if len(known) != len(table):
             rows = self._table_rows = [(who[0], who[1], seqno) for who, seqno in table]
@@ -236,7 +238,7 @@ class SequencerTrace(ViewFollower):
 
 
 def intervals_changed(changed: Changed, old: Local, new: Local) -> bool:
-    """Whether forwardTable and resend changed as recorded."""
+    """Return whether forwardTable and resend changed as recorded."""
     table, resend = new[_FORWARD_TABLE], new[_RESEND]
     was, waited = old[_FORWARD_TABLE], old[_RESEND]
     if table is was and resend is waited:

@@ -1,4 +1,4 @@
-"""The events of SEQUENCER by which a member comes, changes its view, and goes."""
+"""The events of SEQUENCER by which a member joins, changes its view, and ends."""
 
 from raincheck.conformance.trace.events import Event, Header
 from raincheck.conformance.trace.findings import Admission, Installed, Summary
@@ -18,7 +18,8 @@ class ViewFollower(Follower):
     def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
         super().__init__(header, summary, rows)
         self.early_crcs: dict[RunPlace, int | None] = {}
-        """Of the FORWARDs that wait for their view, which the model keeps without payload."""
+        """The CRCs of the FORWARDs that wait for their view, which the model keeps without payload.
+        """
 
     def _install_view(self, event: Event) -> Wrong | None:
         args, old = event.args, self.me

@@ -1,7 +1,7 @@
-"""What shows that a property of SEQUENCER is violated: the smallest witness, in one sentence.
+"""The evidence that a property of SEQUENCER is violated: the smallest witness, in one sentence.
 
-Each function is the negation of the property of the same name in `spec/Sequencer.tla`; it looks
-for what makes it false in the last state of a counterexample.
+Each function is the negation of the property of the same name in `spec/Sequencer.tla`; it looks for
+what makes the property false in the last state of a counterexample.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +12,7 @@ from .names import State, address_name, message_name, running
 
 
 def witness(name: str, states: list[State]) -> str:
-    """Say in one sentence what shows that the property is violated, or nothing."""
+    """Return one sentence on what shows that the property is violated, or nothing."""
     if not states:
         return ""
     look = _WITNESSES.get(name)

@@ -1,4 +1,4 @@
-"""Instances of SEQUENCER for lockstep, without bounds but their nodes, and what holds in them."""
+"""Instances of SEQUENCER for lockstep, bounded only by their nodes, and their invariants."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from raincheck.model.sequencer.state import Constants, State
 from raincheck.model.sequencer.system import SequencerSystem
 
 PLENTY: Final = 1_000_000
-"""A bound that nothing reaches."""
+"""A bound that no run reaches."""
 
 WEAK: Final = ("Integrity", "Fifo", "GapFree")
-"""What holds over views that are not virtually synchronous, for senders that are still there."""
+"""The invariants over views that are not virtually synchronous, for senders that are still there.
+"""
 
 
 def promised(synchronous: bool) -> dict[str, Callable[[State], bool]]:
@@ -27,7 +28,9 @@ def promised(synchronous: bool) -> dict[str, Callable[[State], bool]]:
 
 
 def _of_members(name: str) -> Callable[[State], bool]:
-    """The invariant without what was sent by those who are gone: R8 forgets them (SEQ-F18)."""
+    """Return the invariant without the messages of members that are gone: R8 forgets them
+    (SEQ-F18).
+    """
 
     def holds(state: State) -> bool:
         members = state.views[-1].members

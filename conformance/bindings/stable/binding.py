@@ -1,4 +1,4 @@
-"""STABLE: how the model and the implementation name the same things."""
+"""STABLE's binding: how its model and its implementation name the same things."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""State transfer's binding: the model's names and values, and those of the implementation.
+"""STATE TRANSFER's binding: the model's names and values, and those of the implementation.
 
-The bytes of a chunk are the model's `Part`, as text: who wrote it, which part it is, how many
-messages are in it. The sentence of Failed is for people; the model has none.
+The bytes of a chunk are the model's `Part`, as text: its writer, its number, and how many messages
+are in it. The sentence of Failed is for people; the model has none.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ ACTIONS = (
     *("ReceiveRequest", "Read", "ReadFailed", "ReceiveCredit", "ReceiveCancel"),
     *("ReceiveAsk", "Begin", "ReceiveDone", "Suspect", "Deliver"),
 )
-"""A member's, as a requester, as a provider, and as the leader; "Crash" has no handler."""
+"""The actions of a member as a requester, as a provider, and as the leader; "Crash" has no handler.
+"""
 INDICATIONS = ("GetState", "EndState", "Begun", "HandUp", "Failed", "Resume")
 
 
@@ -90,7 +91,7 @@ def output_of(effect: Any) -> Any:
 
 
 def written(part: Any) -> bytes:
-    """Return what a part says as bytes."""
+    """Return the bytes of a part."""
     by, number, at = part
     return f"{by or ''} {number} {at}".encode()
 
@@ -105,7 +106,7 @@ def input_of(event: Any) -> Any:
 
 
 def told(payload: bytes) -> Any:
-    """Return the part that the bytes are; of a real state, what tells them from others."""
+    """Return the part in the bytes; for a real state, a value that distinguishes it from others."""
     try:
         by, number, at = payload.decode().split(" ")
         return Part(by or None, int(number), int(at))
@@ -130,7 +131,7 @@ BINDING = Binding(
     },
     channels={f"Send{message}": FIFO for message in MESSAGES},
     arrives={f"Send{message}": f"Receive{message}" for message in MESSAGES},
-    # What counts is where the requester's own messages begin.
+    # The position that counts is the one at which the requester's own messages begin.
     adjusted={"SendGo": frozenset({"cut"})},
     unhandled=frozenset({"Crash"}),
     field_inputs=field_model.INPUTS,

@@ -1,8 +1,8 @@
 """UNICAST's binding: how its model and its core name the same things.
 
 The core's peers have lanes; the spec has processes. Where the spec's cases are replayed there is
-one lane. In the traces of a real process a lane of a peer is a peer, and a content is what its
-datagram is like (`of_datagrams`).
+one lane. In the traces of a real process each lane of a peer is a peer of its own, and a content
+describes its datagram (`of_datagrams`).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
 
 
 class Core(Unicast):
-    """A core beside the model: what has no effect without a repair is refused there."""
+    """A core that, like the model, refuses an event that has no effect without a repair."""
 
     incarnation: int
 
@@ -107,7 +107,7 @@ def input_of(event: Any, name: Callable[[Peer], ModelAddress] = _process) -> Any
 
 
 def _spec_input_of(event: Any) -> Any:
-    """Nobody knows the time: nothing was sent again a moment ago."""
+    """Return the model's input without what was sent again lately: the spec knows no time."""
     made = input_of(event)
     return events.ReceiveAck(*made[:-1]) if isinstance(event, core_events.ReceiveAck) else made
 
@@ -171,7 +171,7 @@ BINDING = Binding(
 
 
 def of_datagrams(codec: Codec) -> Binding:
-    """Return how the core in a real process is recorded, whose contents are datagrams."""
+    """Return the binding for a core in a real process, whose contents are datagrams."""
     assert BINDING.real is not None
 
     def of_bytes(data: bytes) -> events.Content:
@@ -179,7 +179,7 @@ def of_datagrams(codec: Codec) -> Binding:
         return (header.lane, header.seqno, len(data), crc32(data))
 
     def received(content: Any) -> events.Content:
-        """What is said of it is made of what was decoded."""
+        """Return the content of a datagram that was decoded, by encoding it again."""
         return of_bytes(codec.encode(*content))
 
     def given(event: Any) -> Any:
@@ -195,7 +195,7 @@ def of_datagrams(codec: Codec) -> Binding:
         made = output_of(effect)
         match effect:
             case core_events.Message(to=to, content=content):
-                # What the bytes say: they are what leaves.
+                # The description comes from the bytes, since the bytes are what is sent.
                 header: Any = codec.decode(content).header
                 at = header.connection, header.seqno
                 return events.Message(_named(to), *at, of_bytes(content))
@@ -219,26 +219,26 @@ def _named(peer: Peer) -> ModelAddress:
 
 
 class Numbers:
-    """What a record says of connections that an event can have changed."""
+    """A record's numbers for the connections that an event can have changed."""
 
     def whole(self, core: Unicast) -> Record:
-        """The variables that are told whole."""
+        """Return the variables that are recorded whole."""
         return {"connections": core.connections}
 
     def touched(self, _core: Unicast, event: core_events.Event) -> Iterable[Peer] | None:
-        """The peers whose connections it can have changed; None: all of them."""
+        """Return the peers whose connections it can have changed; None: all of them."""
         return None if isinstance(event, core_events.Renew) else (event[0],)
 
     def keys(self, core: Unicast) -> Iterable[Peer]:
-        """The peers that there are."""
+        """Return all peers."""
         return {*core.senders, *core.receivers, *core.closed}
 
     def named(self, peer: Peer) -> list[Any]:
-        """The peer as a record has it."""
+        """Return the peer as a record has it."""
         return list(_named(peer))
 
     def of(self, core: Unicast, peer: Peer) -> Record:
-        """Its entry in each table, None where there is none."""
+        """Return the peer's entry in each table, None where there is none."""
         sender, receiver = core.senders.get(peer), core.receivers.get(peer)
         return {
             "senders": sender
