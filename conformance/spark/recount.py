@@ -1,6 +1,6 @@
 """The promises a second time, in SQL, over what the members of a run delivered.
 
-The first evaluation (`traces/promises.py`) walks through each member's log in arrays; this one asks
+The first evaluation (`trace/promises.py`) walks through each member's log in arrays; this one asks
 sets of rows, and shares no rule with it. Both must come to the same; where they do not, one of them
 is wrong, and nothing holds. A run's rows meet in one group on Spark, and are asked there, in a
 database of their own.

@@ -1,7 +1,7 @@
 """Raincore as implemented: a pure state machine, one instance per member.
 
 No sockets, no clocks, no randomness, no threads, no asyncio. `handle` takes an event of
-`raincore_events.py` and returns the effects, to be carried out in order. A handler whose guard is
+`events.py` and returns the effects, to be carried out in order. A handler whose guard is
 false raises NotEnabled and changes nothing; a message that is late, replayed or malformed is no
 error and is ignored.
 

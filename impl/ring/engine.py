@@ -1,5 +1,5 @@
 """What drives a core: its messages go to the Transport Manager and come from it, its timers run,
-its multicasts find their payloads, and what happens is reported. See `raincore_node.py`.
+its multicasts find their payloads, and what happens is reported. See `node.py`.
 """
 
 from __future__ import annotations
