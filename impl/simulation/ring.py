@@ -1,7 +1,7 @@
 """A whole ring in one process, in virtual time: deterministic by seed.
 
-The network is that of `simulation/network.py`: it loses, doubles, delays and thereby reorders datagrams,
-and can be partitioned; members crash and come back, with the state that they had written down or
+The network is that of `simulation/network.py`: it loses, doubles, delays and thereby reorders
+datagrams, and can be partitioned; members crash and come back, with the state that they had written down or
 without. Nothing else is simulated: the members are real `RingNode`s. Two runs with the same seed
 and the same calls are equal, datagram by datagram.
 
