@@ -2,8 +2,8 @@
 
 A shell (`aio/ring_driver.py`, or the simulator) hands in datagrams, the time, and what the
 application wants; after each input it asks, in this order, what is to be written down
-(`kept_state`), sent (`poll_datagrams`) and told (`poll_reports`), and when the next timer is due (`deadline`). What is
-written down before anything is sent lets the same life come back later.
+(`kept_state`), sent (`poll_datagrams`) and told (`poll_reports`), and when the next timer is due
+(`deadline`). What is written down before anything is sent lets the same life come back later.
 
     node = RingNode(me, config, founders=[(me, here), (other, there)])
     node.start(now)

@@ -1,9 +1,9 @@
 """A whole ring in one process, in virtual time: deterministic by seed.
 
 The network is that of `simulation/network.py`: it loses, doubles, delays and thereby reorders
-datagrams, and can be partitioned; members crash and come back, with the state that they had written down or
-without. Nothing else is simulated: the members are real `RingNode`s. Two runs with the same seed
-and the same calls are equal, datagram by datagram.
+datagrams, and can be partitioned; members crash and come back, with the state that they had written
+down or without. Nothing else is simulated: the members are real `RingNode`s. Two runs with the same
+seed and the same calls are equal, datagram by datagram.
 
     ring = RingSimulator(seed=7, link=Link(loss=0.1, duplicate=0.05, delay=(0.001, 0.02)))
     ring.found("a", "b", "c")
