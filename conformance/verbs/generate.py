@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
@@ -41,6 +41,8 @@ from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.run import SEQUENCER
+from raincheck.model.machine.composed import Composed
 
 from .mirror import has_model
 
@@ -82,10 +84,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Generate and replay; keep the schedule of a mismatch as evidence."""
     if args.schedule is not None:
-        if args.names or args.walk is not None:
-            raise UsageError("--schedule brings its own cases: leave names and --walk out.")
+        if args.names or args.walk is not None or args.traces is not None:
+            raise UsageError(
+                "--schedule brings its own cases: leave names, --walk and --traces out."
+            )
         return _replay_file(args, ui)
     cases = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
+    if args.traces is not None and not _whole(args):
+        raise UsageError("--traces records whole protocols: leave cases and --walk out.")
     if args.walk is not None and len(cases) != 1:
         raise UsageError("--walk is a walk of one case: name it.")
     if not args.names:
@@ -128,6 +134,12 @@ def _key(cases: Sequence[Case], args: argparse.Namespace) -> str:
     )
 
 
+def _whole(args: argparse.Namespace) -> bool:
+    """Tell whether whole protocols are meant, not only some cases or one walk."""
+    alone = len(args.names) > len(protocols_in(args.names, load_cases()))
+    return not alone and args.walk is None
+
+
 @dataclass(slots=True)
 class Job:
     """One run of the verb."""
@@ -157,9 +169,7 @@ class Job:
     @property
     def everything(self) -> bool:
         """Return whether whole protocols are meant, not only some cases."""
-        names = self.args.names
-        alone = len(names) > len(protocols_in(names, load_cases()))
-        return not alone and self.args.walk is None
+        return _whole(self.args)
 
     def keep(self, case: str, walk: int, text: str, record: object) -> None:
         """Keep a mismatch as evidence."""
@@ -202,9 +212,10 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
             job.keep(prepared.name, done.walk, text, record)
         done_with(prepared.name)
     if job.everything:
-        groups = mine.instances() if job.args.examples > 0 else {}
+        wanted = job.args.examples > 0 or job.args.traces is not None
+        groups = mine.instances() if wanted else {}
         for group, instances in groups.items():
-            if instances:
+            if instances and job.args.examples > 0:
                 found = locked(binding, group, instances, job.args.seed, job.args.examples)
                 if found.detail:
                     job.evidence.write_text(f"{found.name}.mismatch.txt", found.detail + "\n")
@@ -213,23 +224,35 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
                 results.append(found)
         results.append(coverage(binding, cases, reached, refused, mine.left_out))
         if job.args.traces is not None:
-            results.append(recorded(binding, mine, job.args.seed, job.args.traces))
+            systems = [each.system for group in groups.values() for each in group]
+            results.append(recorded(binding, systems, job.args.seed, job.args.traces))
     return results
 
 
-def recorded(binding: Binding, cases: Replayable, seed: int, folder: Path) -> Result:
-    """Record cores on random walks over lockstep's instances; `conform` checks the traces."""
+def recorded(
+    binding: Binding, systems: Sequence[Composed[Any, Any]], seed: int, folder: Path
+) -> Result:
+    """Record cores on random walks over these systems in turn; `conform` checks the traces."""
     started = time.monotonic()
-    folder.mkdir(parents=True, exist_ok=True)
-    systems = [each.system for group in cases.instances().values() for each in group]
-    steps = 0
-    for number in range(TRACED if systems else 0):
-        system = systems[number % len(systems)]
-        run = f"{binding.protocol}-{seed}-{number:02}"
-        steps += record_walk(binding, system, folder, run=run, seed=seed + number)
-    figures: dict[str, object] = {"walks": TRACED, "steps": steps, "folder": str(folder)}
-    figures["seconds"] = round(time.monotonic() - started, 2)
-    verdict, detail = (HOLDS, "") if steps else (INCONCLUSIVE, "no instance could be walked")
+    # SEQUENCER's records have a form of their own, which the recorder of a core does not write.
+    readable = binding.protocol != SEQUENCER
+    steps: list[int] = []
+    if systems and readable:
+        folder.mkdir(parents=True, exist_ok=True)
+        for number in range(TRACED):
+            system = systems[number % len(systems)]
+            run = f"{binding.protocol}-{seed}-{number:02}"
+            steps.append(record_walk(binding, system, folder, run=run, seed=seed + number))
+    figures: dict[str, object] = {
+        "walks": len(steps),
+        "steps": sum(steps),
+        "folder": str(folder),
+        "seconds": round(time.monotonic() - started, 2),
+    }
+    detail = "" if any(steps) else "no instance could be walked"
+    if not readable:
+        detail = "its records have a form of their own: raincheck run writes them"
+    verdict = INCONCLUSIVE if detail else HOLDS
     return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)
 
 

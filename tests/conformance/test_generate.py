@@ -1,6 +1,7 @@
 """The verb generate on a protocol that has binding: its results, its evidence, its files."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,9 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE
+from raincheck.conformance.verbs.generate import TRACED, recorded
+from raincheck.testing import assert_conforms
 
 
 @pytest.fixture(autouse=True)
@@ -131,3 +135,53 @@ def test_a_repair_that_the_implementation_cannot_undo_leaves_the_case_out(
     (coverage,) = outcome["results"]
     assert coverage["left_out"] == ["handover-small"]
     assert coverage["verdict"] == "violated"
+
+
+def test_walks_of_a_whole_protocol_are_recorded_and_conform(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "traces"
+
+    code, outcome, _ = generate(capsys, tmp_path, "--examples", "0", "--traces", str(folder))
+
+    assert code == 0
+    found = {result["name"]: result for result in outcome["results"]}["handover-traces"]
+    assert (found["verdict"], found["walks"]) == (HOLDS, TRACED)
+    assert found["steps"] > TRACED
+    assert len(list(folder.glob("handover-1-*.a.0.*.jsonl"))) == TRACED
+    assert_conforms(folder)
+    assert f"--traces {folder}" in outcome["reproduce"]
+
+    code, _, said = generate(capsys, tmp_path / "again", "--traces", str(folder))
+    assert code == 3
+    assert "is not empty: name another folder" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["handover-small"], "--traces records whole protocols"),
+        (["handover-small", "--walk", "1"], "--traces records whole protocols"),
+        (["--schedule", "x.jsonl"], "leave names, --walk and --traces out"),
+    ],
+)
+def test_traces_that_would_not_be_recorded_are_refused(
+    words: list[str], sentence: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    code, _, said = generate(capsys, tmp_path, *words, "--traces", str(tmp_path / "traces"))
+
+    assert code == 3
+    assert sentence in said
+    assert not (tmp_path / "traces").exists()
+
+
+def test_nothing_recorded_is_inconclusive(toy: SimpleNamespace, tmp_path: Path) -> None:
+    nobody = recorded(toy.binding, [], 1, tmp_path / "traces")
+    assert (nobody.verdict, nobody.figures["walks"]) == (INCONCLUSIVE, 0)
+    assert nobody.detail == "no instance could be walked"
+
+    system = toy.system.machine({})
+    foreign = recorded(replace(toy.binding, protocol="sequencer"), [system], 1, tmp_path / "traces")
+    assert (foreign.verdict, foreign.figures["walks"]) == (INCONCLUSIVE, 0)
+    assert "a form of their own" in foreign.detail
+    assert not (tmp_path / "traces").exists()
