@@ -3,7 +3,6 @@
 A record is a table of a `raincheck.toml`:
 
     [protocol.two_phase_commit]
-    title = "Two-phase commit"
     cases = "spec/cases/two_phase_commit.toml"
     mutants = "spec/mutants/two_phase_commit.toml"
     model = "two_phase_commit.model"
@@ -24,7 +23,7 @@ from typing import Any, Final
 
 from raincheck.conformance.errors import Inconclusive, UsageError
 
-_FILES: Final = ("cases", "mutants", "page")
+_FILES: Final = ("cases", "mutants")
 _MODULES: Final = {
     "model": "machine",
     "binding": "BINDING",
@@ -52,8 +51,6 @@ class Protocol:
     """Its table of cases. The module that the table names is beside it or in the folder above."""
     home: Path
     """The folder of the `raincheck.toml`; the files that mutants damage are relative to it."""
-    title: str = ""
-    """The name as it is written in sentences."""
     mutants: Path | None = None
     """The table of mutants of its specification and its implementation, which must be noticed."""
     model: str = ""
@@ -66,8 +63,6 @@ class Protocol:
     """A module that says in words what a step of a counterexample means (`tlc/story.py`)."""
     run: str = ""
     """A module with `add_arguments(parser)` and `run(args, ui) -> Outcome`: real processes."""
-    page: Path | None = None
-    """Its page of documentation."""
 
     def offers(self, what: str) -> bool:
         """Return whether the record has such a module: "model", "binding", "proof", "story" or
