@@ -17,6 +17,12 @@ from raincheck.conformance.trace.run import check_others, sorted_out
 from raincheck.conformance.trace.tracefile import trace_files
 
 
+def replayable(protocol: str, cases: Iterable[str] = ()) -> Replayable:
+    """Return the named cases of a protocol, else its quick ones, for replay and lockstep."""
+    chosen = select(load_cases(), names=cases, modelled=True)
+    return Replayable(binding_of(protocol), [c for c in chosen if c.protocol == protocol])
+
+
 def assert_replays(
     protocol: str, *, cases: Iterable[str] = (), make: MakeCore | None = None
 ) -> None:
@@ -25,13 +31,8 @@ def assert_replays(
     The graphs are those of the named cases, else of all quick cases that cores can be made for.
     Raises UsageError if there is none, AssertionError with the shortest known path to a difference.
     """
-    chosen = [
-        case
-        for case in select(load_cases(), names=cases, modelled=True)
-        if case.protocol == protocol
-    ]
     replayed = 0
-    for prepared in Replayable(binding_of(protocol), chosen).prepared():
+    for prepared in replayable(protocol, cases).prepared():
         done = replay(
             prepared,
             make=make,

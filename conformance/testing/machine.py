@@ -9,24 +9,19 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from raincheck.conformance.bindings.binding import MakeCore, binding_of
-from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.replay.lockstep import Instance
 from raincheck.conformance.replay.probes import refuses
 from raincheck.conformance.replay.replay import Cores, Problem, probe
-from raincheck.conformance.replay.replayable import Replayable
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Refused
+
+from .asserts import replayable
 
 
 def instances_of(protocol: str, cases: Iterable[str] = ()) -> list[Instance]:
     """Return lockstep's instances: those of the named cases, else of the largest quick ones."""
-    chosen = [
-        case
-        for case in select(load_cases(), names=cases, modelled=True)
-        if case.protocol == protocol
-    ]
-    found = Replayable(binding_of(protocol), chosen).instances()
+    found = replayable(protocol, cases).instances()
     instances = [each for group in found.values() for each in group]
     if not instances:
         raise UsageError(f"{protocol} has no case that holds with all rules as implemented.")
@@ -83,9 +78,7 @@ def lockstep_machine(
         @precondition(lambda self: self.state is not None and self.instance.probes.by_action)
         @rule(data=st.data())
         def refused(self, data: st.DataObject) -> None:
-            """Return an input that may come at any time, in a state where the model's guard is
-            false.
-            """
+            """Offer a node an input: where the model refuses it, the core must refuse it too."""
             node = data.draw(st.sampled_from(self.instance.system.nodes), "node")
             known = self.instance.probes.by_action
             action = data.draw(st.sampled_from(sorted(known)), "input")
