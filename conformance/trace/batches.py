@@ -1,4 +1,4 @@
-"""What reading a trace gives: records in batches, and the problems of what is none."""
+"""Records read from a trace, in batches, with the problems of lines that are no records."""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""What checking a trace can say: findings, and the report of one file.
+"""The results of checking a trace: findings, and the report of one file.
 
 They travel from Spark's workers as JSON and are compared between engines, so they are plain values.
 """

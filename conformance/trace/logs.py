@@ -1,4 +1,4 @@
-"""What each member of a run delivered, as far as the promises to survivors speak of it.
+"""The deliveries of each member of a run, as far as the promises to survivors speak of them.
 
 A promise is judged in every prefix of a run, as an invariant is in every state. A trace orders the
 events of a run in part only, so "in a prefix" means: in some order that the records allow. Three

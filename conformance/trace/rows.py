@@ -1,4 +1,4 @@
-"""What one file contributes to the network relation: packed rows, a few machine words per message.
+"""The rows that one file adds to the network relation: a few machine words per message.
 
 Per channel and side four words per network message: position, clock, index, content. The content
 is a 64-bit hash that is the same in every process. A delivery is one word, its sender and its

@@ -1,4 +1,4 @@
-"""What `connect` makes, a channel or a ring: one member, from joining until it has left."""
+"""The result of `connect`, a channel or a ring: one member, from joining until it has left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `Channel.connect` returns: it can be awaited, and entered with `async with`."""
+"""The result of `Channel.connect`: it can be awaited, and entered with `async with`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the asyncio shells around a stack and around a ring's node have in common.
+"""The parts that the asyncio shells around a stack and around a ring's node share.
 
 Every input runs the core once and then settles: transmit what is pending, pass reports on, wake
 who waits, re-arm the one timer. All decisions are the core's; nothing here knows a protocol.

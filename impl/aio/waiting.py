@@ -1,4 +1,4 @@
-"""How tasks wait for each other, and how they share the loop."""
+"""Waiting for other tasks, and sharing the event loop with them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the digests of a flush say: who lacks what, and who has it."""
+"""The meaning of a flush's digests: which members lack which messages, and which have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into FLUSH and what comes out of it: events and effects, small immutable records.
+"""FLUSH's events and effects, as small immutable records.
 
 An event is one action of `spec/Flush.tla`. The effects of one event are to be carried out in the
 order of the list, before the next event is handled. A `Control` to oneself is looped back: it

@@ -1,4 +1,4 @@
-"""What goes into GMS and what comes out of it: events and effects, small immutable records.
+"""GMS's events and effects, as small immutable records.
 
 An event is one action of `spec/Gms.tla`. The effects of one event are to be carried out in the
 order of the list, before the next event is handled. An effect `Send...` is a message of UNICAST's

@@ -1,4 +1,4 @@
-"""What follows from the views that the members of a change have: pure functions of GMS."""
+"""Pure functions of GMS over the views that the members of a change have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into NAKACK and what comes out of it: events and effects.
+"""NAKACK's events and effects.
 
 An event is one action of `spec/Nakack.tla`, with the same name and fields. A multicast is a bundle
 of messages: its content is what is passed up, and `raw` what is transmitted, once and again. Nobody

@@ -1,4 +1,4 @@
-"""What goes into Raincore and what comes out of it: messages, events and effects.
+"""Raincore's messages, events and effects.
 
 An event is one action of `spec/Raincore.tla`. The effects of one event are to be carried out in the
 order of the list, before the next event is handled. A message whose `to` is oneself is looped back:

@@ -1,4 +1,4 @@
-"""What Raincore asks of nodelists, histories of views, and the mail on a token: pure functions."""
+"""Pure functions of Raincore over nodelists, histories of views, and the mail on a token."""
 
 from __future__ import annotations
 

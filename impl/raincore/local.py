@@ -1,4 +1,4 @@
-"""What a member of a Raincore ring knows, and the steps that its handlers are made of."""
+"""The local state of a member of a Raincore ring, and the steps of its handlers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a token and a 911 are on the wire, as msgspec structs; and what rides beside them.
+"""A token and a 911 on the wire, as msgspec structs, with the data that rides beside them.
 
 Members are places in the roster, which every message begins with. Law of this file: types and
 bounds only.

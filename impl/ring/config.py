@@ -1,4 +1,4 @@
-"""How a ring behaves: every setting with its default, and which combinations cannot work."""
+"""The settings of a ring, with their defaults and the combinations that cannot work."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What drives a core: its messages go to the Transport Manager and come from it, its timers run,
+"""A driver for a core: its messages go to the Transport Manager and come from it, its timers run,
 its multicasts find their payloads, and what happens is reported. See `node.py`.
 """
 

@@ -1,4 +1,4 @@
-"""What a member of a ring keeps for the day when its process comes back, as bytes.
+"""The state that a member of a ring keeps for its next process, as bytes.
 
     prefix  "RNK", version u8, CRC-32 u32 of the rest
     rest    msgpack array: the core's variables, the mail, and what the Transport Manager remembers

@@ -1,4 +1,4 @@
-"""What a member of a ring tells its application, beside `Dropped` and `Left` of the stack."""
+"""The reports of a ring's member to its application, beside `Dropped` and `Left` of the stack."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a member of a ring keeps on disk, so that it can come back as the one it was.
+"""The file in which a member of a ring keeps its state, so that it can come back as the same one.
 
 One file, replaced as a whole whenever the state has changed and before anything that depends on it
 is sent. A member that came back with less than it had promised could make a second token; so a

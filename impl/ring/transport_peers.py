@@ -1,4 +1,4 @@
-"""What the Transport Manager knows of its peers, and what it tells its user of them."""
+"""The Transport Manager's peers: its knowledge of them, and its reports on them."""
 
 from __future__ import annotations
 

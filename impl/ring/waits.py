@@ -1,4 +1,4 @@
-"""Whom a member of a ring waits for at a moment, and for what: the words of time-outs."""
+"""The members that a member of a ring waits for, and the words of its time-outs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes into SEQUENCER and what comes out of it: events and effects, small immutable records.
+"""SEQUENCER's events and effects, as small immutable records.
 
 An event is one action of `spec/Sequencer.tla`, for a run of messages. The effects of one event are
 to be carried out in the order of the list, before the next event is handled.

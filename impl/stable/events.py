@@ -1,4 +1,4 @@
-"""What goes into STABLE and what comes out of it: events and effects.
+"""STABLE's events and effects.
 
 An event is one action of `spec/Stable.tla`, with the same name and fields. Vectors range over the
 members of a view: `delivered` is how far each one's stream is delivered, `received` how far it is

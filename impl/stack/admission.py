@@ -1,4 +1,4 @@
-"""Who may join: what the leader checks before GMS hears of a JOIN, and who wants the state too."""
+"""Admission: the checks that the leader makes of a JOIN, and the joiners that want the state."""
 
 from __future__ import annotations
 

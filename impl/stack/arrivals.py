@@ -1,4 +1,4 @@
-"""What becomes of each datagram that arrives: read, checked, and handed to the layer it is for.
+"""Arriving datagrams: read, checked, and handed to the layer they are for.
 
 Whoever is no member may ask to join, give a hint, and refuse; nothing else of strangers is taken.
 What claims to come from a member has to come from that member's place; only multicasts may come

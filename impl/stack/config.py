@@ -1,4 +1,4 @@
-"""How a stack behaves: every setting with its default."""
+"""The settings of a stack, with their defaults."""
 
 from __future__ import annotations
 

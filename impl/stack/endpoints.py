@@ -1,4 +1,4 @@
-"""Where members are found: the endpoints that go with a view, and come with one."""
+"""The endpoints of members, which go with a view and come with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a process gets into a group: it asks whom it knows, and founds a group if nobody answers.
+"""Joining a group: a process asks the hosts it knows, and founds a group if nobody answers.
 
 It sends JoinReq to its initial hosts (and by broadcast, if it may) until JOIN_RSP arrives; a member
 that is not the coordinator hints at who is. Processes that start together hear each other's

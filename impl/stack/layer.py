@@ -1,4 +1,4 @@
-"""What a layer of a stack is, and what passes between layers.
+"""The interface that all layers of a stack have.
 
 A stack is a list of layers, from the bottom to the top. Each one knows what stands below and above
 it only by this interface: what a layer has no business with it passes on. Events go up by `up` and

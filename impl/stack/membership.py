@@ -1,4 +1,4 @@
-"""Who is a member: the one place where layers ask."""
+"""The membership: the one place where layers ask which processes are members."""
 
 from __future__ import annotations
 

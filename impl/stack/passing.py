@@ -1,4 +1,4 @@
-"""What passes between the layers of a stack, beside the events of their protocols.
+"""The events that pass between the layers of a stack, beside those of their protocols.
 
 up       Found, Joined, Install     a view, from the bottom: whoever is below knows it first
          Mail                       a message of UNICAST's lanes CONTROL and STATE

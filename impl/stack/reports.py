@@ -1,4 +1,4 @@
-"""What a stack hands to its shell: datagrams to send, and what the application is told."""
+"""The reports of a stack to its shell: datagrams to send, and events for the application."""
 
 from __future__ import annotations
 

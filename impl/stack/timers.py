@@ -1,4 +1,4 @@
-"""What the protocols of a stack have in common: timers, back-off, and a place to put datagrams.
+"""Timers, back-off and an outbox for datagrams, which the protocols of a stack share.
 
 Law of every protocol: it is called with what happened and the time, changes its own state, and
 leaves what is to be sent in the outbox. It owns no clock, no socket, and no randomness.

@@ -1,4 +1,4 @@
-"""What goes into state transfer and what comes out of it: events and effects.
+"""State transfer's events and effects.
 
 An event is one action of `spec/StateTransfer.tla`, with the same name and fields. Effects named
 `Send...` are messages for UNICAST; the others are for the layers beside and above, named there.

@@ -1,4 +1,4 @@
-"""What carries datagrams between members: the contract of UDP (`.udp`) and TCP (`.tcp`).
+"""The contract of the transports that carry datagrams between members: UDP (`.udp`), TCP (`.tcp`).
 
 A transport is the only part of a member that owns sockets.
 It promises little, and the stack above asks for no more: a datagram arrives whole or not at all,

@@ -1,4 +1,4 @@
-"""What goes into UNICAST and what comes out of it: events and effects.
+"""UNICAST's events and effects.
 
 An event is one action of `spec/Unicast.tla`, with the same name. What a datagram carries is its
 content; the protocol asks only how long the content of one that it sends is.

@@ -1,4 +1,4 @@
-"""What is known of a run of the ring, and how what speaks against a promise is told."""
+"""The facts known of a run of the ring, and the words for evidence against a promise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one member's trace of Raincore says of its promises: what it held, committed, delivered.
+"""The facts of one member's Raincore trace: what it held, committed and delivered.
 
 Law of this file: it sees one file's records alone, as they were recorded, whether or not they are
 what the model does. It judges nothing; `ringpromises.py` compares members.

@@ -1,4 +1,4 @@
-"""What speaks against the promises on views: one history, nobody unheard, no holes."""
+"""Evidence against the promises on views: one history, nobody unheard, no holes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks against the promises on the token and on multicasts, in what members were seen to do.
+"""Evidence against the promises on the token and on multicasts, from what members did.
 
 Each function yields the witnesses against one promise; `ringpromises.py` tells the earliest.
 Clocks decide nothing; where the records have them, they say how soon it was.
