@@ -41,30 +41,21 @@ class SequencerLayer(Layer):
     """SEQUENCER of one member, at its place in the stack."""
 
     name = "sequencer"
+    core: Sequencer
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
+        self.core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
         self.draining = False
         """The member is leaving: a coordinator on its way out sequences nothing more."""
         self._buffer = ground.buffer
         self._forwards = False  # there may be some to be taken
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
-    @property
-    def core(self) -> Sequencer:
-        return self._core
-
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """What NAKACK delivers is in order within a stream; and views come this way."""
-        if isinstance(event, Bundle):
-            header = event.header
-            run = Run(header.sender, header.first, header.size)
-            data = Data(run, header.view, event.payloads, header.position, header.clock)
-            self.apply(self.core.handle(ReceiveData(header.source, data)), now)
-            return
+        """FORWARDs wait; and views come this way."""
         match event:
             case Waits():
                 self._forwards = True
@@ -79,6 +70,13 @@ class SequencerLayer(Layer):
                 self._trace(placed.view)
                 self.core.found(placed.view)
         self.above.up(event, now)
+
+    def pass_up(self, bundle: Bundle, now: float) -> None:
+        """What NAKACK delivers is in order within a stream."""
+        header = bundle.header
+        run = Run(header.sender, header.first, header.size)
+        data = Data(run, header.view, bundle.payloads, header.position, header.clock)
+        self.apply(self.core.handle(ReceiveData(header.source, data)), now)
 
     def down(self, event: Any, now: float) -> None:
         """The application leaves."""
