@@ -50,6 +50,7 @@ class SequencerLayer(Layer):
         """The member is leaving: a coordinator on its way out sequences nothing more."""
         self._buffer = ground.buffer
         self._forwards = False  # there may be some to be taken
+        self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
@@ -69,6 +70,7 @@ class SequencerLayer(Layer):
             case Found(placed):
                 self._trace(placed.view)
                 self.core.found(placed.view)
+        self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
 
     def pass_up(self, bundle: Bundle, now: float) -> None:
@@ -102,7 +104,7 @@ class SequencerLayer(Layer):
         """Sequence what the others have forwarded, and send what there is to send."""
         if self.own_turn() and self.send_next(now):
             return True
-        taken = self.take_forwards(now)
+        taken = self._forwards and self.take_forwards(now)
         if taken and self.own_turn():
             self.send_next(now)
         return taken or self.send_next(now)
@@ -112,8 +114,6 @@ class SequencerLayer(Layer):
     def take_forwards(self, now: float) -> bool:
         """Sequence what the others have forwarded; whether anything was taken."""
         sequencer = self.core
-        if not self._forwards:
-            return False
         # Their senders will resend what a coordinator on its way out leaves.
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
@@ -143,10 +143,6 @@ class SequencerLayer(Layer):
             return False
         self._relayed = 0
         return True
-
-    @property
-    def _turn(self) -> int:
-        return max(1, len(self.core.members) - 1)
 
     def send_next(self, now: float) -> bool:
         """Resend, or send, the next bundle if latch, windows and credit allow it."""
