@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 import msgspec
 
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.trace.following.files import check_file
+from raincheck.conformance.trace.following.reports import FileReport
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
 from .checker import RunVerdict
 from .columns import Columns, Digest
 from .events import Crash
-from .follower import FileReport, check_file
 from .judged import judge
 from .records import Address
 from .tracefile import read_records
