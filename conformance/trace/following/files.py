@@ -10,34 +10,34 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.collector import no_collector
-from raincheck.conformance.trace.columns import Columns, Digest
+from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import FORMAT_VERSION
 from raincheck.conformance.trace.records import DECODER, Header
 from raincheck.conformance.trace.tracefile import decode_block, read_blocks
 
 from .follower import Follower
-from .in_full import Find
 from .reports import FileReport, Unusable
+from .shared import Shared
 
 
 def check_file(
-    path: Path, report: Report, digest: Digest = hash, find: Find = binding_of
+    path: Path, report: Report, shared: Shared | None = None
 ) -> tuple[FileReport, Columns] | None:
     """Check one file; None if it has no header that can be used.
 
-    `digest` and `find` are given by who checks many files.
+    `shared` is given by who checks many files.
     """
+    shared = shared or Shared()
     follower: Follower | None = None
     with no_collector():
         for line, block in read_blocks(path, report):
             while follower is None and block:
                 head, newline, block = block.partition(b"\n")
                 for batch in decode_block(path, line, head + newline, report, DECODER):
-                    follower = _begun(path, batch.records[0], line, report, digest, find)
+                    follower = _begun(path, batch.records[0], line, report, shared)
                     if follower is None:
                         return None
                 line += 1
@@ -46,12 +46,10 @@ def check_file(
     return None if follower is None else (follower.done(), follower.columns)
 
 
-def _begun(
-    path: Path, record: Any, line: int, report: Report, digest: Digest, find: Find
-) -> Follower | None:
+def _begun(path: Path, record: Any, line: int, report: Report, shared: Shared) -> Follower | None:
     """Begin with the first record; None if it is no header that can be used."""
     try:
-        return Follower(path, _header(record, line), report, digest, find)
+        return Follower(path, _header(record, line), report, shared)
     except (Unusable, ShapeError) as problem:
         report(Problem(str(path), line, str(problem)))
         return None

@@ -6,19 +6,18 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Final
 
-import msgspec
-from msgspec import UNSET
-
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.columns import Columns, Digest, ends_of
+from raincheck.conformance.trace.columns import Columns, ends_of
 from raincheck.conformance.trace.records import DECODER, Header
-from raincheck.conformance.trace.tracefile import count_lines, decode_block, split_lines
+from raincheck.conformance.trace.tracefile import decode_block, split_lines
 
-from .fastpath import FastPath, Take
+from .fastpath import FastPath
 from .forms import forms_of
-from .in_full import Find, InFull
+from .in_full import InFull
+from .lines import Lines
 from .reports import FileReport, Unusable
+from .shared import Shared
 
 _FOOTER: Final = b'{"kind":"footer"'
 
@@ -26,23 +25,18 @@ _FOOTER: Final = b'{"kind":"footer"'
 class Follower:
     """The fold over one file."""
 
-    def __init__(
-        self, path: Path, header: Header, problems: Report, digest: Digest, find: Find
-    ) -> None:
-        full = self.full = InFull(path, header, digest, find)
+    def __init__(self, path: Path, header: Header, problems: Report, shared: Shared) -> None:
+        full = self.full = InFull(path, header, shared)
         self.path = path
-        self.header = header
         defaults = getattr(full.binding.local, "_field_defaults", {})
         self._unread = {name: defaults[name] for name in full.binding.unread}
-        self._problem = problems
+        self._problem, self._shared = problems, shared
+        self._fast: FastPath | None = None
         forms = forms_of(full.binding)
-        self._decode = None if forms is None else forms.decoder
-        self._fast = (
-            None
-            if forms is None
-            else FastPath(full.binding, forms, full.rules, full.me, full.columns)
-        )
-        self._takes: dict[type[Any], Take] = {}
+        if forms is not None:
+            self._lines = Lines(header, forms.decoder)
+            self._fast = shared.fast_path(full.binding, forms, full.rules)
+            self._fast.begin(full.me, full.columns)
         self._counts: Counter[type[Any]] = Counter()
 
     @property
@@ -68,37 +62,22 @@ class Follower:
 
     def _decoded(self, block: bytes) -> list[Any] | None:
         """The records, if all of them are events that are written as usual."""
-        full = self.full
-        if self._decode is None or full.broken or full.ended or not block.endswith(b"\n"):
+        if self._fast is None or self.full.broken or self.full.ended:
             return None
-        try:
-            str(block, "utf-8")
-            records: list[Any] = self._decode.decode_lines(block)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return None
-        return records if len(records) == count_lines(block) else None
+        return self._lines.records(block)
 
     def _fold(self, line: int, records: list[Any], block: bytes) -> None:
         """Take the events that are what the model does as they come; judge the others."""
-        full, header, takes = self.full, self.header, self._takes
-        run, protocol = header.run, header.protocol
-        node, incarnation = header.node, header.incarnation
+        assert self._fast is not None
+        full, takes = self.full, self._fast.takes
         local, last, observer = full.local, full.last, full.observer
         judged: list[type[Any]] = []
         lines: list[bytes] = []
         for place, record in enumerate(records):
-            kind = record.__class__
             answer = None
-            if (
-                record.index == last + 1
-                and record.run == run
-                and record.node == node
-                and record.incarnation == incarnation
-                and record.protocol == protocol
-                and record.given is UNSET
-            ):
+            if record.index == last + 1:
                 try:
-                    answer = (takes.get(kind) or self._taking(kind))(record, local)
+                    answer = takes[record.__class__](record, local)
                 except Exception:  # noqa: BLE001 - it is judged below, and then it is told
                     answer = None
             if answer is not None:
@@ -109,15 +88,16 @@ class Follower:
                     observer.take(local, last, record.at, answer[1])
                 continue
             lines = lines or split_lines(block)
-            judged.append(kind)
+            judged.append(record.__class__)
             self._goes_on(local, last)
             self._judge(line + place, lines[place])
             local, last = full.local, full.last
-            if full.broken or full.ended:
+            if full.broken or full.ended or self._fast is None:
                 for number, text in enumerate(lines[place + 1 : len(records)], line + place + 1):
                     self._judge(number, text)
                 records = records[: place + 1]
                 break
+            self._lines.otherwise = True
         else:
             self._goes_on(local, last)
         full.report.events += len(records) - len(judged)
@@ -132,12 +112,6 @@ class Follower:
         if last > full.last:
             full.last = full.report.conforming = last
 
-    def _taking(self, kind: type[Any]) -> Take:
-        """What takes records of a type that has not come before."""
-        assert self._fast is not None
-        take = self._takes[kind] = self._fast.taking(kind)
-        return take
-
     def _judge(self, line: int, text: bytes) -> None:
         """Judge one record."""
         for batch in decode_block(self.path, line, text, self._problem, DECODER):
@@ -146,6 +120,8 @@ class Follower:
                     self.full.take(record, line)
                 except (Unusable, ShapeError) as problem:
                     self._problem(Problem(str(self.path), line, str(problem)))
+                    # Messages of which only the number was taken are found out in full alone.
+                    self._fast = self._fast if self.columns.counted() else None
 
     def done(self) -> FileReport:
         """Return the report; without a footer events may be missing at the end."""
@@ -155,8 +131,10 @@ class Follower:
                 action = kind.__struct_config__.tag
                 report.actions[action] = report.actions.get(action, 0) + count
         report.complete = self.full.ended
-        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.rows]
+        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
         report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.full.observer is not None:
             report.seen = self.full.observer.done()
+        if self._fast is not None:
+            self._shared.give_back(self._fast)
         return report

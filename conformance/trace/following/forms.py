@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, NamedTuple, Union
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Union
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -11,50 +12,22 @@ from msgspec import UNSET, Raw, UnsetType
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import fields_of, shaped
 
-from .writing import Write, as_written, encode, encode_plainly, getter, writing
+from .writing import Write, as_written, encode, encode_plainly, picking, writing
 
 ABSENT: Final = b"[]"
 UNCHANGED: Final = b"{}"
 _new: Final = tuple.__new__
 
-
-class Sent(msgspec.Struct, gc=False, forbid_unknown_fields=True):
-    """A message that the event sent, as far as it must be read."""
-
-    id: Raw
-    to: tuple[str, int]
-    message: str
-    content: Raw
+Pick = Callable[[Any], tuple[Any, ...]]
 
 
-class _Event(msgspec.Struct, gc=False, kw_only=True):
-    """What all records have; `args`, `received` and `told` are as the action says."""
+class _Event(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
+    """What all records have behind whose they are; the rest is as the action says."""
 
-    run: str
-    protocol: str
-    node: str
-    incarnation: int
     index: int
-    sent: tuple[Sent, ...] = ()
+    sent: tuple[Raw, ...] = ()
     given: Raw | UnsetType = UNSET
     at: float | None = None
-    kind: Literal["event"]
-
-
-def wanted_of(binding: Binding, message: str) -> type[Any]:
-    """The type whose fields say how the contents of a message are compared."""
-    kind = binding.inputs[binding.arrival(message)]
-    if message in binding.whole:
-        kind = fields_of(kind)[binding.whole[message]]
-    return kind
-
-
-def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
-    """What a message and the event by which it arrives have in common."""
-    kind = next(each for each in binding.outputs if each.__name__ == message)
-    left_out = {"to", *binding.adjusted.get(message, ())}
-    wanted = fields_of(wanted_of(binding, message))
-    return tuple(name for name in fields_of(kind) if name in wanted and name not in left_out)
 
 
 class Arrival(NamedTuple):
@@ -65,6 +38,7 @@ class Arrival(NamedTuple):
     place: int | None
     """Of the field that is the message, where it comes as one."""
     sender: int
+    pick: Pick
     compared: Write
 
 
@@ -74,8 +48,9 @@ class Departure(NamedTuple):
     message: str
     channel: str
     to: int
+    pick: Pick
     content: Write
-    compared: Write | None
+    compared: tuple[Pick, Write] | None
     """What of it is compared with what arrives, where that is not all of it."""
 
 
@@ -93,6 +68,8 @@ class Forms(NamedTuple):
     """What the records of one protocol look like."""
 
     decoder: msgspec.json.Decoder[Any]
+    initial: type[Any] | None
+    """Of the state in a header, where all of it is written as it is."""
     actions: Mapping[type[Any], Action]
     """By the record's type."""
     departures: Mapping[type[Any], Departure]
@@ -117,32 +94,36 @@ def forms_of(binding: Binding) -> Forms | None:
     return found[1]
 
 
+def wanted_of(binding: Binding, message: str) -> type[Any]:
+    """The type whose fields say how the contents of a message are compared."""
+    kind = binding.inputs[binding.arrival(message)]
+    if message in binding.whole:
+        kind = fields_of(kind)[binding.whole[message]]
+    return kind
+
+
+def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
+    """What a message and the event by which it arrives have in common."""
+    kind = next(each for each in binding.outputs if each.__name__ == message)
+    left_out = {"to", *binding.adjusted.get(message, ())}
+    wanted = fields_of(wanted_of(binding, message))
+    return tuple(name for name in fields_of(kind) if name in wanted and name not in left_out)
+
+
 def _made(binding: Binding) -> Forms:
     actions: dict[type[Any], Action] = {}
     for name, kind in {**binding.field_inputs, **binding.inputs}.items():
-        fields = fields_of(kind)
-        typed = [(key, wanted if as_written(wanted) else Any) for key, wanted in fields.items()]
-        args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
         message = next((each for each in binding.channels if binding.arrival(each) == name), None)
-        received: Any = ("received", None, None) if message is None else ("received", Raw)
-        changed: Any = ("changed", dict[str, Raw], {})
-        if binding.parts is not None:
-            changed = ("changed", Raw, Raw(UNCHANGED))
-        told: Any = ("told", Raw, Raw(ABSENT)) if binding.told else ("told", tuple[()], ())
-        record = msgspec.defstruct(
-            "Event",
-            [("args", args), received, changed, told],
-            bases=(_Event,),
-            tag_field="action",
-            tag=name,
-            gc=False,
-            kw_only=True,
-        )
         arrival = None if message is None else _arrival(binding, message, kind)
+        record = _record(binding, name, kind, arrives=message is not None)
         actions[record] = Action(name, _making(kind), arrival, message is None or bool(arrival))
     kinds = fields_of(binding.local)
+    shown = {name: wanted for name, wanted in kinds.items() if name not in binding.uncompared}
     return Forms(
         msgspec.json.Decoder(Union[tuple(actions)]),  # noqa: UP007
+        msgspec.defstruct("Initial", [*shown.items()], gc=False, forbid_unknown_fields=True)
+        if all(map(as_written, shown.values()))
+        else None,
         actions,
         {
             kind: _departure(binding, kind)
@@ -152,9 +133,31 @@ def _made(binding: Binding) -> Forms:
         {
             name: (place, encode if as_written(kinds[name]) else encode_plainly)
             for place, name in enumerate(kinds)
-            if name not in binding.uncompared
+            if name in shown
         },
-        tuple(place for place, name in enumerate(kinds) if name in binding.uncompared),
+        tuple(place for place, name in enumerate(kinds) if name not in shown),
+    )
+
+
+def _record(binding: Binding, name: str, kind: type[Any], *, arrives: bool) -> type[Any]:
+    """The type of the records of an action."""
+    fields = fields_of(kind)
+    typed = [(key, wanted if as_written(wanted) else Any) for key, wanted in fields.items()]
+    args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
+    received: Any = ("received", Raw) if arrives else ("received", None, None)
+    changed: Any = ("changed", dict[str, Raw], {})
+    if binding.parts is not None:
+        changed = ("changed", Raw, Raw(UNCHANGED))
+    told: Any = ("told", Raw, Raw(ABSENT)) if binding.told else ("told", tuple[()], ())
+    return msgspec.defstruct(
+        "Event",
+        [("args", args), received, changed, told],
+        bases=(_Event,),
+        tag_field="action",
+        tag=name,
+        gc=False,
+        kw_only=True,
+        forbid_unknown_fields=True,
     )
 
 
@@ -164,10 +167,12 @@ def _making(kind: type[Any]) -> Callable[[Any], Any]:
     if not fields:
         only = kind()
         return lambda _: only
-    get = getter(tuple(fields))
-    if all(map(as_written, fields.values())):
-        return lambda args: _new(kind, get(args))
-    return lambda args: shaped(list(get(args)), kind)
+    if not all(map(as_written, fields.values())):
+        return lambda args: shaped([getattr(args, name) for name in fields], kind)
+    get: Any = attrgetter(*fields)
+    if len(fields) == 1:
+        return lambda args: _new(kind, (get(args),))
+    return lambda args: _new(kind, get(args))
 
 
 def _departure(binding: Binding, kind: type[Any]) -> Departure:
@@ -179,8 +184,9 @@ def _departure(binding: Binding, kind: type[Any]) -> Departure:
         message,
         binding.channels[message],
         list(kinds).index("to"),
+        picking(kind, names),
         writing(kind, names, kinds),
-        None if same else writing(kind, common, arrives),
+        None if same else (picking(kind, common), writing(kind, common, arrives)),
     )
 
 
@@ -190,10 +196,12 @@ def _arrival(binding: Binding, message: str, kind: type[Any]) -> Arrival | None:
     arrives = fields_of(wanted)
     if binding.sent_by not in arrives:
         return None
+    common = common_fields(binding, message)
     return Arrival(
         message,
         binding.channels[message],
         None if whole is None else list(fields_of(kind)).index(whole),
         list(arrives).index(binding.sent_by),
-        writing(wanted, common_fields(binding, message), arrives),
+        picking(wanted, common),
+        writing(wanted, common, arrives),
     )

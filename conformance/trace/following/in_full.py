@@ -5,15 +5,15 @@ The state of the fold is here as well: the model's local state, the last index, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
-from raincheck.conformance.bindings.binding import Binding, bound_protocols
+from raincheck.conformance.bindings.binding import bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.trace.columns import Columns, Digest
+from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.findings import (
     INCONCLUSIVE,
     VIOLATED,
@@ -29,21 +29,19 @@ from raincheck.model.machine.machine import Refused
 from .ends import Ends
 from .initial import initial_local
 from .reports import FileReport, Unusable, within
+from .shared import Shared
 from .steps import differences
 
 OBSERVERS: Final = {"raincore": RingObserver}
 """Protocols whose promises are judged over traces: what looks at the states of a file."""
 
-Find: TypeAlias = Callable[[str], Binding]
-"""Returns a protocol's binding."""
-
 
 class InFull:
     """The fold over one file, record by record."""
 
-    def __init__(self, path: Path, header: Header, digest: Digest, find: Find) -> None:
+    def __init__(self, path: Path, header: Header, shared: Shared) -> None:
         try:
-            binding = find(header.protocol)
+            binding = shared.find(header.protocol)
         except (UsageError, Inconclusive) as lacking:
             known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
             raise Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
@@ -72,7 +70,7 @@ class InFull:
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0
         self.ended = False
-        self.columns = Columns(digest)
+        self.columns = Columns(shared.digest)
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):

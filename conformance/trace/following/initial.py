@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
+
+import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, shaped
 
+from .forms import forms_of
 from .reports import within
 
 
@@ -15,6 +19,12 @@ def initial_local(binding: Binding, initial: Any) -> Any:
     if not isinstance(initial, dict):
         raise ShapeError("initial: the header must say in which state the node begins")
     defaults = getattr(binding.local, "_field_defaults", {})
+    forms = forms_of(binding)
+    if forms is not None and forms.initial is not None:
+        with suppress(msgspec.ValidationError):
+            typed = msgspec.convert(initial, forms.initial)
+            names = fields_of(binding.local)
+            return binding.local(*(getattr(typed, n, defaults.get(n)) for n in names))
     values = {}
     for name, wanted in fields_of(binding.local).items():
         if name in binding.uncompared:

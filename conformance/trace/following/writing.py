@@ -5,7 +5,7 @@ from __future__ import annotations
 import types
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from operator import attrgetter, itemgetter
+from operator import itemgetter
 from typing import Any, Final, Literal, TypeAlias, Union, get_args, get_origin
 
 import msgspec
@@ -61,27 +61,25 @@ def alike(made: Mapping[str, Any], changed: bytes) -> bool:
     )
 
 
-def getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """What gets these attributes, as a tuple."""
-    if len(names) == 1:
-        only = attrgetter(names[0])
-        return lambda value: (only(value),)
-    return attrgetter(*names)
-
-
 def writing(kind: type[Any], names: tuple[str, ...], wanted: Mapping[str, Any]) -> Write:
-    """How these fields of a value of that type are written, in the shape that is wanted."""
+    """How these fields of that type are written, given as a tuple, in the shape that is wanted."""
     if not names:
         return lambda _: b"{}"
     kinds = fields_of(kind)
     if not all(as_written(kinds[name]) and kinds[name] == wanted[name] for name in names):
-        return lambda value: encode_as_is(
-            {name: plain(shaped(getattr(value, name), wanted[name])) for name in names}
+        return lambda values: encode_as_is(
+            {
+                name: plain(shaped(value, wanted[name]))
+                for name, value in zip(names, values, strict=True)
+            }
         )
     made: Any = msgspec.defstruct("Content", list(names), gc=False)
-    places = [list(kinds).index(name) for name in names]
-    if len(places) == 1:
-        (only,) = places
-        return lambda value: encode(made(value[only]))
-    get = itemgetter(*places)
-    return lambda value: encode(made(*get(value)))
+    return lambda values: encode(made(*values))
+
+
+def picking(kind: type[Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    """What gets these fields of a value of that type, as a tuple."""
+    places = [list(fields_of(kind)).index(name) for name in names]
+    if len(places) < 2:
+        return lambda value: tuple([value[place] for place in places])
+    return itemgetter(*places)
