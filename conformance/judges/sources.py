@@ -96,13 +96,36 @@ SOURCES: Final = (
         builders=frozenset({"_wrong_change", "_out_of_order"}),
     ),
     Source(
-        module="trace.follower",
+        module="trace.following.files",
         planted="planted_follower",
-        complaints=frozenset(
-            {"_Unusable", "ShapeError", "_find", "_missing", "Difference", "Problem"}
-        ),
-        builders=frozenset({"_find", "_missing", "_within"}),
+        complaints=frozenset({"Unusable", "Problem"}),
+    ),
+    Source(
+        module="trace.following.follower",
+        planted="planted_follower",
+        complaints=frozenset({"Problem"}),
+    ),
+    Source(
+        module="trace.following.initial",
+        planted="planted_follower",
+        complaints=frozenset({"ShapeError"}),
+    ),
+    Source(
+        module="trace.following.in_full",
+        planted="planted_follower",
+        complaints=frozenset({"Unusable", "ShapeError", "_find", "_missing"}),
+        builders=frozenset({"_find", "_missing", "_out_of_order"}),
+    ),
+    Source(
+        module="trace.following.steps",
+        planted="planted_steps",
+        complaints=frozenset({"Difference"}),
         predicates=frozenset({"_same"}),
+    ),
+    Source(
+        module="trace.following.ends",
+        planted="planted_ends",
+        complaints=frozenset({"ShapeError", "_out_of_order"}),
     ),
     Source(
         module="trace.channels_compared",
