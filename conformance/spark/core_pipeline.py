@@ -20,7 +20,7 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.channels_compared import Bad, Compared, compare, joined
 from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.columns import DIGEST, Channel, Columns, Table, stable_digest
-from raincheck.conformance.trace.follower import FileReport
+from raincheck.conformance.trace.following.reports import FileReport
 from raincheck.conformance.trace.judged import judge
 from raincheck.conformance.trace.run import Mixed, check_files
 

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
+from raincheck.conformance.trace.following.reports import FileReport
 from raincheck.conformance.trace.ring.promises import ring_promises
 
 from .batches import Problem
@@ -18,7 +19,6 @@ from .channels_compared import CONTENTS, UNNUMBERED, Compared, circle
 from .checker import RunVerdict
 from .columns import ends_of
 from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise
-from .follower import FileReport
 from .records import Address
 
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.trace.following.files import check_file
+from raincheck.conformance.trace.following.reports import FileReport
+from raincheck.conformance.trace.following.shared import Shared
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
 from .checker import RunVerdict
 from .columns import Columns, Digest
 from .events import Crash
-from .follower import FileReport, check_file
 from .judged import judge
 from .records import Address
-from .tracefile import read_records
+from .tracefile import read_blocks, read_records
 
 SEQUENCER = "sequencer"
 
@@ -67,8 +68,10 @@ def sorted_out(paths: Iterable[Path]) -> Mixed:
 
 
 def _first(path: Path) -> _First | Crash | None:
-    for batch in read_records(path, lambda _: None, _FIRST):
-        return batch.records[0] if batch.line == 1 else None  # type: ignore[return-value]
+    for line, block in read_blocks(path, lambda _: None):
+        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return _FIRST.decode(block.partition(b"\n")[0]) if line == 1 else None
+        return None
     return None
 
 
@@ -102,9 +105,9 @@ def check_files(
 ) -> Iterator[tuple[FileReport, Columns]]:
     """Check files of one run and protocol; a second file of a process is not used."""
     found: dict[Address, str] = {}
-    find = cache(binding_of)
+    shared = Shared(digest)
     for path in sorted(paths, key=str):
-        checked = check_file(path, report, digest, find)
+        checked = check_file(path, report, shared)
         if checked is None:
             continue
         who = checked[0].who
