@@ -18,7 +18,7 @@ from .pingpong_talk import (
     talk,
     unsure,
 )
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _JUDGE: Final = "judge: "
 _COMPARE: Final = "compare: "
@@ -36,7 +36,7 @@ def _only(words: str, good: Records, bad: Records, **more: Any) -> Plant:
     )
 
 
-def _twin(folder: Path) -> Told:
+def _twin(folder: Path) -> Complaints:
     """Add a second file of a."""
     judged(folder, talk())
     (folder / "twin.jsonl").write_bytes((folder / "r1.a.jsonl").read_bytes())

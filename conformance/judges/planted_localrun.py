@@ -11,7 +11,7 @@ from raincheck.conformance.trace.events import Args, Crash, Event, Footer
 from raincheck.conformance.trace.localrun import check_file
 from raincheck.conformance.trace.tracegen import Trace, write_trace
 
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 from .sequencer_story import A, Change, event, on, plant, sets, trace_of, unsure
 
 _FEED: Final = "LocalRun.feed: "
@@ -70,13 +70,13 @@ def _footer_first(trace: Trace) -> None:
 def _alone(words: str, text: bytes, then: str = "", why: str = "") -> Plant:
     """Plant one file that is judged alone."""
 
-    def told(folder: Path, text: bytes) -> Told:
+    def told(folder: Path, text: bytes) -> Complaints:
         (folder / "alone.jsonl").write_bytes(text)
         problems: list[Problem] = []
         check_file(folder / "alone.jsonl", problems.append)
         return [problem.reason for problem in problems]
 
-    def good(folder: Path) -> Told:
+    def good(folder: Path) -> Complaints:
         (path, *_) = write_trace(folder, trace_of(1))
         return told(folder, path.read_bytes())
 

@@ -14,7 +14,7 @@ from raincheck.conformance.trace.following.reports import FileReport
 from raincheck.conformance.trace.ring.promises import ring_promises
 
 from .batches import Problem
-from .causality import Happened
+from .causality import HappensBefore
 from .channels_compared import CONTENTS, UNNUMBERED, Compared, circle
 from .checker import RunVerdict
 from .columns import ends_of
@@ -85,7 +85,7 @@ def _promises(
         sender, receiver = ends_of(channel)
         for index, sent, _ in each.origins.tolist():
             origins.setdefault((receiver, index), []).append((sender, sent))
-    return ring_promises(seen, Happened(origins), crashed, complete=complete, whole=whole)
+    return ring_promises(seen, HappensBefore(origins), crashed, complete=complete, whole=whole)
 
 
 def _unsent(
