@@ -56,7 +56,7 @@ class Described(Protocol):
     def sent(self, effect: Any) -> Iterable[Parcel]:
         """The network messages that the effect is, one for each receiver."""
 
-    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
+    def indications(self, effect: Any) -> Iterable[tuple[str, Any]]:
         """What the effect tells the layer above, where records have that: names and fields."""
 
     def arrived(self, event: Any) -> Parcel | None:
@@ -110,7 +110,7 @@ class ByName:
         for each in [to] if isinstance(to, str | Address) else to:
             yield Parcel(name, _address(each), content, self.channels[name])
 
-    def told(self, _effect: Any) -> Iterable[tuple[str, Any]]:
+    def indications(self, _effect: Any) -> Iterable[tuple[str, Any]]:
         """Nothing."""
         return ()
 
@@ -211,7 +211,7 @@ class Recorder:
             "sent": [self._named(parcel) for parcel in sent],
             "changed": self._changed(core, event),
         }
-        if told := [each for effect in effects for each in described.told(effect)]:
+        if told := [each for effect in effects for each in described.indications(effect)]:
             record["told"] = told
         if self._given:
             record["given"], self._given = self._given, {}
