@@ -167,12 +167,6 @@ PLANTED: Final[dict[str, Planted]] = {
             then="Trace: violated",
             why=_VERDICT_IS,
         ),
-        "_judge_traces: judged.reasons += explained(verdict) #2": plant(
-            "violated: it received other contents than were sent (c.0, event 1 ReceiveData)",
-            _contents,
-            then="Trace: violated",
-            why=_VERDICT_IS,
-        ),
         "_judge_traces: …: …": plant(
             "Agreement: no two members went on together from a view",
             _nobody_went_on,
@@ -195,12 +189,6 @@ PLANTED: Final[dict[str, Planted]] = {
             "Trace: violated",
             spoil=_other_protocol,
             then="not what the model does",
-            why=_REASON,
-        ),
-        "_judge_traces: add(judged.verdicts, 'Trace', verdict.verdict) #2": plant(
-            "Trace: violated",
-            _contents,
-            then="it received other contents than were sent",
             why=_REASON,
         ),
         "_judge_traces: add(judged.verdicts, promise.name, promise.verdict)": plant(

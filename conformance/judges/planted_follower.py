@@ -114,10 +114,10 @@ PLANTED: Final[dict[str, Planted]] = {
         "_header: node … is not among the header's nodes": unsure(
             "node 'b' is not among the header's nodes", _header(nodes=["a"])
         ),
-        "Follower.__init__: protocol …: this reader knows …": unsure(
-            "protocol 'nothing': this reader knows sequencer, flush",
+        "_binding: protocol …: this reader knows …": unsure(
+            "protocol 'nothing': this reader knows flush, gms",
             _other_protocol,
-            breaks=UnboundLocalError,
+            breaks=AttributeError,
             why="nothing can be checked without the protocol's binding",
         ),
         "Follower.__init__: constants: …": unsure(

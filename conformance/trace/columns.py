@@ -1,8 +1,8 @@
 """Both ends of messages as packed columns: what one process says it sent, or received.
 
-A row is a digest of the message's contents and the index of the event, and in a FIFO channel the
-message's number before them. Rows are kept by channel: the beginning of the ids of its messages, as
-JSON, which names both ends.
+A row is a digest of the message's contents and the index of the event, in a FIFO channel the
+message's number, and in a stream the number and the event's clock. Rows are kept by channel: the
+beginning of the ids of its messages, as JSON, which names both ends.
 """
 
 from __future__ import annotations
@@ -21,8 +21,10 @@ Table: TypeAlias = npt.NDArray[np.int64]
 DIGEST: Final = 0
 INDEX: Final = 1
 NUMBER: Final = 2
+CLOCK: Final = 3
 DATAGRAM_ROW: Final = Struct("<qq").pack
 FIFO_ROW: Final = Struct("<qqq").pack
+STREAM_ROW: Final = Struct("<qqqq").pack
 _MOST: Final = 2**62
 
 Digest: TypeAlias = Callable[[bytes], int]
@@ -37,10 +39,13 @@ def stable_digest(contents: bytes) -> int:
 class Channel:
     """One end of a channel: the rows of what went through it."""
 
-    __slots__ = ("count", "fifo", "rows", "text")
+    __slots__ = ("count", "fifo", "rows", "sent_as", "text", "width")
 
-    def __init__(self, text: str, *, fifo: bool) -> None:
+    def __init__(self, text: str, *, fifo: bool, width: int = 0, sent_as: str = "") -> None:
         self.text, self.fifo = text, fifo
+        self.width = width or (3 if fifo else 2)
+        self.sent_as = sent_as or text
+        """The sender's name of the channel: a stream that several read has one for each of them."""
         self.count = 0
         """The number of the last message, in a FIFO channel."""
         self.rows = bytearray()
@@ -53,14 +58,29 @@ class Channel:
             self.rows += DATAGRAM_ROW(digest, index)
 
     def table(self) -> Table:
-        """The rows: digests, indices, and in a FIFO channel numbers."""
-        return np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 3 if self.fifo else 2)
+        """The rows: digests, indices, in a FIFO channel numbers, in a stream clocks as well."""
+        return np.frombuffer(self.rows, dtype=np.int64).reshape(-1, self.width)
 
 
 def ends_of(text: str) -> tuple[tuple[str, int], tuple[str, int]]:
     """The processes at both ends of a channel: who sends, and who receives."""
     _, node, incarnation, other, life = msgspec.json.decode(text)
     return (str(node), int(incarnation)), (str(other), int(life))
+
+
+class Stream(Channel):
+    """One end of a stream: its messages have numbers, not all of them, and its events clocks.
+
+    What is read was sent at the same number, and later by the clock. So no message's row is needed
+    once both its ends have met.
+    """
+
+    __slots__ = ("append",)
+
+    def __init__(self, text: str, sent_as: str = "") -> None:
+        super().__init__(text, fifo=True, width=4, sent_as=sent_as)
+        self.append: Callable[[bytes], None] = self.rows.extend
+        """Adds a row."""
 
 
 class Columns:

@@ -20,7 +20,6 @@ from msgspec import UNSET
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding, binding_of, bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.trace.ring.seen import RingObserver, RingSeen
 from raincheck.impl.recording.canonical import in_order
 from raincheck.model.machine.machine import Refused
 
@@ -29,40 +28,12 @@ from .collector import no_collector
 from .columns import Channel, Columns, Digest, ends_of
 from .events import FORMAT_VERSION
 from .fastpath import FastPath, Take, common_fields, forms_of, wanted_of
-from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding
+from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, FileReport, Finding
+from .promised import Followed, Promised
 from .records import DECODER, Address, Event, Footer, Header, Sent
-from .tracefile import PROTOCOLS, count_lines, decode_block, read_blocks, split_lines
+from .tracefile import count_lines, decode_block, read_blocks, split_lines
 
 _FOOTER: Final = b'{"kind":"footer"'
-OBSERVERS: Final = {"raincore": RingObserver}
-"""Protocols whose promises are judged over traces: what looks at the states of a file."""
-
-
-class FileReport(msgspec.Struct, kw_only=True):
-    """What one file says."""
-
-    run: str
-    protocol: str
-    node: str
-    incarnation: int
-    path: str
-    nodes: tuple[str, ...] = ()
-    events: int = 0
-    conforming: int = 0
-    complete: bool = False
-    findings: list[Finding] = []
-    actions: dict[str, int] = {}
-    sent_to: tuple[str, ...] = ()
-    """Nodes to which it sent something."""
-    seen: RingSeen | None = None
-    """What its protocol's promises speak of."""
-
-    @property
-    def who(self) -> Address:
-        """Whose file it is."""
-        return (self.node, self.incarnation)
-
-
 Find: TypeAlias = Callable[[str], Binding]
 """Returns a protocol's binding."""
 End: TypeAlias = tuple[Channel, int, int]
@@ -80,30 +51,53 @@ def check_file(
 
     `digest` and `find` are given by who checks many files.
     """
-    follower: Follower | None = None
+    follower: Followed | None = None
     with no_collector():
-        for line, block in read_blocks(path, report):
-            while follower is None and block:
-                head, newline, block = block.partition(b"\n")
-                for batch in decode_block(path, line, head + newline, report, DECODER):
-                    follower = _begun(path, batch.records[0], line, report, digest, find)
-                    if follower is None:
-                        return None
-                line += 1
-            if follower is not None and block:
-                follower.feed(line, block)
+        for follower in follow_file(path, report, digest, find):  # noqa: B007 - the last one counts
+            pass
     return None if follower is None else (follower.done(), follower.columns)
+
+
+def follow_file(
+    path: Path, report: Report, digest: Digest = hash, find: Find = binding_of
+) -> Iterator[Followed]:
+    """Check one file, and yield who follows it after each block of lines."""
+    follower: Followed | None = None
+    for line, block in read_blocks(path, report):
+        while follower is None and block:
+            head, newline, block = block.partition(b"\n")
+            for batch in decode_block(path, line, head + newline, report, DECODER):
+                follower = _begun(path, batch.records[0], line, report, digest, find)
+                if follower is None:
+                    return
+            line += 1
+        if follower is not None:
+            if block:
+                follower.feed(line, block)
+            yield follower
 
 
 def _begun(
     path: Path, record: Any, line: int, report: Report, digest: Digest, find: Find
-) -> Follower | None:
+) -> Followed | None:
     """Begin with the first record; None if it is no header that can be used."""
     try:
-        return Follower(path, _header(record, line), report, digest, find)
+        header = _header(record, line)
+        binding = _binding(header, find)
+        if binding.promised is not None and binding.promised.follow is not None:
+            return binding.promised.follow(path, header, report)
+        return Follower(path, header, report, digest, binding)
     except (_Unusable, ShapeError) as problem:
         report(Problem(str(path), line, str(problem)))
         return None
+
+
+def _binding(header: Header, find: Find) -> Binding:
+    try:
+        return find(header.protocol)
+    except (UsageError, Inconclusive) as lacking:
+        known = ", ".join(bound_protocols())
+        raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
 
 
 def _header(record: Any, line: int) -> Header:
@@ -120,13 +114,9 @@ class Follower:
     """The fold over one file."""
 
     def __init__(
-        self, path: Path, header: Header, problems: Report, digest: Digest, find: Find
+        self, path: Path, header: Header, problems: Report, digest: Digest, binding: Binding
     ) -> None:
-        try:
-            binding = find(header.protocol)
-        except (UsageError, Inconclusive) as lacking:
-            known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
-            raise _Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
+        promised = binding.promised or Promised()
         self.binding = (binding.real or binding) if header.real else binding
         try:
             self.rules = self.binding.rules(**header.constants)
@@ -134,21 +124,22 @@ class Follower:
             raise _Unusable(f"constants: {error}") from error
         self.path = path
         self.header = header
-        self.report = FileReport(
+        self.report = promised.report(
             run=header.run,
             protocol=header.protocol,
             node=header.node,
             incarnation=header.incarnation,
             path=str(path),
             nodes=header.nodes,
+            constants=header.constants,
         )
+        self.run, self.who, self.clock = header.run, self.report.who, 0
         self.local = initial_local(self.binding, header.initial)
         defaults = getattr(self.binding.local, "_field_defaults", {})
         self._unread = {name: defaults[name] for name in self.binding.unread}
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
-        observer = OBSERVERS.get(header.protocol)
-        self.observer = observer(self.local) if observer is not None else None
+        self.observer = None if promised.observer is None else promised.observer(self.local)
         self.recorded = self.local
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0
@@ -270,6 +261,7 @@ class Follower:
                 action = kind.__struct_config__.tag
                 actions[action] = actions.get(action, 0) + count
         self.report.complete = self.ended
+        self.report.end = "footer" if self.ended else "open"
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.rows]
         self.report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.observer is not None:

@@ -14,7 +14,7 @@ from typing import Any
 from raincheck.conformance.field.tally import add, damaged, explained, judged_sum, summed
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.trace.ring.promises import NAMES
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 
 from .fence import judged as judged_writes
 from .record import PROTOCOL, RingRecord
@@ -149,7 +149,7 @@ def _judge_writes(judged: RingJudged) -> None:
 
 def _judge_traces(judged: RingJudged, folder: Path) -> None:
     files = sorted((folder / "traces").glob(f"{judged.record.run}.*.jsonl"))
-    verdicts = check_others(sorted_out(files)) if files else []
+    verdicts = check_paths(files) if files else []
     if not verdicts:
         add(judged.verdicts, TRACE, INCONCLUSIVE)
         judged.reasons.append("no member has written a trace")

@@ -15,8 +15,7 @@ from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.field.tally import add, counted, damaged, explained, judged_sum, summed
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 
 from .members import Member
 from .record import Record
@@ -154,12 +153,7 @@ def _judge_traces(judged: Judged, folder: Path) -> None:
         judged.verdicts["Trace"] = INCONCLUSIVE
         judged.reasons.append("no member has written a trace")
         return
-    mixed = sorted_out(files)
-    for verdict in check_others(mixed):
-        judged.events += verdict.events
-        add(judged.verdicts, "Trace", verdict.verdict)
-        judged.reasons += explained(verdict)
-    for verdict in check_paths(mixed.sequencer):
+    for verdict in check_paths(files):
         judged.events += verdict.events
         add(judged.verdicts, "Trace", verdict.verdict)
         judged.reasons += explained(verdict)
