@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.field.stack.checks import FIRM, Judged, judge
+from raincheck.conformance.field.stack.checks import FIRM, ClusterJudged, judge
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record
 from raincheck.conformance.outcome import HOLDS
@@ -82,7 +82,7 @@ def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) ->
         return _all_of(judge(run.record, folder, run.check))
 
 
-def _all_of(judged: Judged) -> Told:
+def _all_of(judged: ClusterJudged) -> Told:
     told = [f"{name}: {verdict}" for name, verdict in judged.verdicts.items() if verdict != HOLDS]
     told += judged.reasons
     return told if judged.verdict == HOLDS else [*told, f"{WHOLE}{judged.verdict}"]
@@ -125,7 +125,7 @@ def found(**values: Any) -> Ask:
     """Return a run without any finding, except for these values."""
 
     def ask(_: Path) -> Told:
-        judged = Judged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
+        judged = ClusterJudged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
         for name, value in values.items():
             if name == "Trace":
                 judged.verdicts[name] = value

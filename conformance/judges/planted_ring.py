@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from raincheck.conformance.trace.causality import Happened
 from raincheck.conformance.trace.findings import HOLDS
-from raincheck.conformance.trace.follower import check_file
+from raincheck.conformance.trace.following.files import check_file
 from raincheck.conformance.trace.ring.generator import RecordedRing
 from raincheck.conformance.trace.ring.promises import ring_promises
 from raincheck.conformance.trace.ring.seen import RingSeen

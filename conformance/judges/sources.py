@@ -94,13 +94,36 @@ SOURCES: Final = (
         builders=frozenset({"_wrong_change", "_out_of_order"}),
     ),
     Source(
-        module="trace.follower",
+        module="trace.following.files",
         planted="planted_follower",
-        complaints=frozenset(
-            {"_Unusable", "ShapeError", "_find", "_missing", "Difference", "Problem"}
-        ),
-        builders=frozenset({"_find", "_missing", "_within"}),
+        complaints=frozenset({"Unusable", "Problem"}),
+    ),
+    Source(
+        module="trace.following.follower",
+        planted="planted_follower",
+        complaints=frozenset({"Problem"}),
+    ),
+    Source(
+        module="trace.following.initial",
+        planted="planted_follower",
+        complaints=frozenset({"ShapeError"}),
+    ),
+    Source(
+        module="trace.following.in_full",
+        planted="planted_follower",
+        complaints=frozenset({"Unusable", "ShapeError", "_find", "_missing"}),
+        builders=frozenset({"_find", "_missing", "_out_of_order"}),
+    ),
+    Source(
+        module="trace.following.steps",
+        planted="planted_steps",
+        complaints=frozenset({"Difference"}),
         predicates=frozenset({"_same"}),
+    ),
+    Source(
+        module="trace.following.ends",
+        planted="planted_ends",
+        complaints=frozenset({"ShapeError", "_out_of_order"}),
     ),
     Source(
         module="trace.channels_compared",
@@ -175,11 +198,19 @@ SOURCES: Final = (
         complaints=frozenset({"ShapeError", "TypeError"}),
     ),
     Source(
+        module="field.judged",
+        planted="planted_judged",
+        complaints=frozenset({"add", "reasons.append", "violates"}),
+        builders=frozenset({"result", "violates"}),
+        witnesses=frozenset({"verdict"}),
+        tables=frozenset({"verdicts", "reasons"}),
+        flags=frozenset({"undecided"}),
+    ),
+    Source(
         module="field.stack.checks",
         planted="planted_cluster",
         complaints=frozenset({"add", "gaps.append", "reasons.append"}),
-        builders=frozenset({"result"}),
-        witnesses=frozenset({"verdict", "_lost"}),
+        witnesses=frozenset({"_lost"}),
         tables=frozenset({"verdicts", "reasons"}),
         flags=frozenset({"undecided"}),
     ),
@@ -187,10 +218,7 @@ SOURCES: Final = (
         module="field.ring.checks",
         planted="planted_ringchecks",
         complaints=frozenset({"add", "reasons.append", "violates"}),
-        builders=frozenset({"result", "violates"}),
-        witnesses=frozenset({"verdict"}),
         tables=frozenset({"verdicts", "reasons"}),
-        flags=frozenset({"undecided"}),
     ),
     Source(
         module="field.ring.fence",

@@ -8,14 +8,14 @@ under way between the nodes; without clocks they are read one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from heapq import heappop, heappush, heapreplace
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.trace.following.files import follow_file
+from raincheck.conformance.trace.following.shared import Shared
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
@@ -23,12 +23,11 @@ from .collector import no_collector
 from .columns import Columns, Digest
 from .events import Crash
 from .findings import INCONCLUSIVE, FileReport
-from .follower import Find, follow_file
 from .judged import RunVerdict, judge
 from .promised import Followed
 from .records import Address
 from .streams import Streams
-from .tracefile import read_records, trace_files
+from .tracefile import decode_block, read_blocks, read_records, trace_files
 
 OPEN = 200
 """Files that are read side by side; a process may not hold many more open."""
@@ -94,8 +93,11 @@ def sorted_out(paths: Iterable[Path]) -> Found:
 
 def _first(path: Path, report: Report) -> object:
     """The file's first record, if its first line is one."""
-    for batch in read_records(path, report, _FIRST):
-        return batch.records[0] if batch.line == 1 else None
+    for line, block in read_blocks(path, report):
+        head, newline, _ = block.partition(b"\n")
+        for batch in decode_block(path, line, head + newline, report, _FIRST):
+            return batch.records[0] if line == 1 else None
+        return None
     return None
 
 
@@ -151,7 +153,7 @@ def check_run(
     """
     problems: list[Problem] = []
     checked: list[tuple[FileReport, Columns]] = []
-    streams, find = Streams(processes), cache(binding_of)
+    streams, shared = Streams(processes), Shared()
     unopened = sorted(processes, reverse=True)
     active: list[tuple[int, int, str, Iterator[Followed]]] = []
     files: dict[str, Followed] = {}
@@ -160,7 +162,7 @@ def check_run(
         while unopened or active:
             while unopened and len(active) < OPEN:
                 who = unopened.pop()
-                steps = follow_process(processes[who], problems.append, hash, find)
+                steps = follow_process(processes[who], problems.append, shared)
                 heappush(active, (0, len(unopened), who, steps))
             _, order, who, steps = active[0]
             file = next(steps, None)
@@ -191,18 +193,16 @@ def check_process(
     """Check the file of one process, as a whole; None if it has none that can be used."""
     file: Followed | None = None
     with no_collector():
-        for file in follow_process(paths, report, digest, cache(binding_of)):  # noqa: B007
+        for file in follow_process(paths, report, Shared(digest)):  # noqa: B007 - the last one
             pass
     return None if file is None else (file.done(), file.columns)
 
 
-def follow_process(
-    paths: Iterable[Path], report: Report, digest: Digest, find: Find
-) -> Iterator[Followed]:
+def follow_process(paths: Iterable[Path], report: Report, shared: Shared) -> Iterator[Followed]:
     """Check the file of one process, block by block; a second file of it is not used."""
     used: Path | None = None
     for path in sorted(paths, key=str):
-        for file in follow_file(path, report, digest, find):
+        for file in follow_file(path, report, shared):
             if used is not None and used != path:
                 (node, life), run = file.who, file.run
                 reason = f"a second file for {run} {node}.{life}: {used.name} is one"

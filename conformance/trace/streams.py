@@ -149,8 +149,8 @@ class Streams:
         return 0 if end is None else end.count
 
 
-def _joined(known: Table | None, end: Channel) -> Table:
+def _joined(known: Table | None, end: Stream) -> Table:
     """The rows known and the new ones; those are taken out of the end."""
-    fresh: Table = np.frombuffer(bytes(end.rows), dtype=np.int64).reshape(-1, end.width)
+    fresh = end.table()
     del end.rows[:]
     return fresh if known is None or not len(known) else np.concatenate((known, fresh))

@@ -88,12 +88,13 @@ class NakackLayer(Layer):
     """The streams of all members, as one member has them."""
 
     name = "nakack"
+    core: Nakack
     precedence = 1
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         config = ground.config
-        self._core = Nakack(
+        self.core = Nakack(
             ground.me,
             window=config.multicast_window,
             retain=config.retain_window,
@@ -106,10 +107,6 @@ class NakackLayer(Layer):
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
         self._fetches: tuple[headers.Fetch, ...] = ()  # what FLUSH waits for
         self._announced = 0  # up to where the others have been asked to acknowledge
-
-    @property
-    def core(self) -> Nakack:
-        return self._core
 
     @property
     def takes(self) -> Takes:
@@ -156,7 +153,7 @@ class NakackLayer(Layer):
             self.above.up(fetched, now)
         if not self.ground.holding:
             while (bundle := self.deliver()) is not None:
-                self.above.up(bundle, now)
+                self.above.pass_up(bundle, now)
         return False
 
     # ------------------------------------------------------------------ sending
@@ -386,10 +383,6 @@ class NakackLayer(Layer):
 
     def buffered(self) -> int:
         return sum(self.kept())
-
-    def settle(self, now: float) -> None:
-        if self.membership.running:
-            self.acknowledge(now)
 
     def deadline(self) -> float:
         due = self._announce.due

@@ -41,7 +41,7 @@ from raincheck.impl.wire.headers import (
 from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
-from .passing import Bundle, Found, Install, Joined, Mail, Waits
+from .passing import Found, Install, Joined, Mail, Waits
 from .timers import NEVER, Backoff
 
 
@@ -70,11 +70,12 @@ class UnicastLayer(Layer):
     """All connections of one member."""
 
     name = "unicast"
-    steps_always = True
+    statuses = ("joining", "member", "leaving", "stopped")
+    core: Unicast
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Unicast(
+        self.core = Unicast(
             ground.me,
             window=self.config.unicast_window,
             window_bytes=self.config.unicast_window_bytes,
@@ -86,10 +87,6 @@ class UnicastLayer(Layer):
         self._members: tuple[Address, ...] = ()  # the members of the view
 
     @property
-    def core(self) -> Unicast:
-        return self._core
-
-    @property
     def takes(self) -> Takes:
         return {
             UnicastHeader: lambda header, payloads, _, now: self.receive(header, payloads, now),
@@ -99,8 +96,6 @@ class UnicastLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Views come this way."""
         match event:
-            case Bundle():
-                pass
             case Install(placed):
                 self.forget([who for who in self._members if who not in placed.view.members])
                 self._members = placed.view.members
@@ -202,6 +197,7 @@ class UnicastLayer(Layer):
         if not dropped:
             if receiver.consumed < receiver.arrived:
                 self._ready[header.lane][peer] = None
+                self.stirred = True
                 if header.lane == FORWARDS:
                     self.above.up(Waits(FORWARDS), now)
             self._owe_ack(peer, now)
@@ -227,9 +223,11 @@ class UnicastLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Pass up what there is of the lanes that nobody holds up."""
-        passed = bool(self._ready[CONTROL]) and self._pass_up(CONTROL, now)
-        if self._ready[STATE] and self.membership.running:
+        control, state = self._ready[CONTROL], self._ready[STATE]
+        passed = bool(control) and self._pass_up(CONTROL, now)
+        if state and self.membership.running:
             passed = self._pass_up(STATE, now) or passed
+        self.stirred = bool(control or state)
         return passed
 
     def _pass_up(self, lane: Lane, now: float) -> bool:
@@ -294,13 +292,13 @@ class UnicastLayer(Layer):
     def buffered(self) -> int:
         return sum(self.kept())
 
-    def settle(self, now: float) -> None:
-        if not self.membership.over:
-            self.acknowledge(now)
-
     def deadline(self) -> float:
-        timers = min((s.timer.due for s in self._sending.values()), default=NEVER)
-        return min(timers, min((r.ack_at for r in self._receiving.values()), default=NEVER))
+        due = NEVER
+        for sending in self._sending.values():
+            due = min(due, sending.timer.due)
+        for receiving in self._receiving.values():
+            due = min(due, receiving.ack_at)
+        return due
 
     def handle_timer(self, now: float) -> None:
         for peer, sending in self._sending.items():

@@ -15,7 +15,7 @@ from raincheck.conformance.trace.direct import Direct
 from raincheck.conformance.trace.direct_world import World
 from raincheck.conformance.trace.events import Crash, Event, Footer, Header, ViewRecord
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
-from raincheck.conformance.trace.follower import check_file
+from raincheck.conformance.trace.following.files import check_file
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracegen import Trace, write_trace

@@ -14,7 +14,7 @@ from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
-from raincheck.conformance.trace import follower
+from raincheck.conformance.trace.following import follower
 from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import record_ring

@@ -211,7 +211,7 @@ def test_a_process_that_comes_back_is_somebody_else_and_need_not_wait_for_suspic
 def test_a_joiner_whose_answer_died_with_the_coordinator_is_admitted_by_the_next():
     group = group_of("a", "b")
     group.start("c")
-    group.run_until(lambda: group["c"].stack._joining._cookie)
+    group.run_until(lambda: group["c"].stack._group.joining._cookie)
     group.links = {("a", "c"): Link(loss=1.0)}  # the answer never arrives
     group.run_until(lambda: len(group["b"].stack.view.members) == 3)
 

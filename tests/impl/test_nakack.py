@@ -10,7 +10,7 @@ from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground
 from raincheck.impl.stack.nakack_layer import NakackLayer
-from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Nak
 
@@ -32,7 +32,7 @@ class Net:
         for me in members:
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints.update({other: (other.node, 1) for other in (A, B, C)})
-            self.ends[me] = NakackLayer(Ground(me, config, outbox, random.Random(1)))
+            self.ends[me] = NakackLayer(Ground(me, config, outbox, 1))
             self.delivered[me] = []
         for me in members:
             self.ends[me].begin(view(1, *members), 0.0)
@@ -305,7 +305,7 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
 
     newcomer = Net(C)
     net.ends[C], net.outboxes[C], net.delivered[C] = newcomer.ends[C], newcomer.outboxes[C], []
-    net.ends[C] = NakackLayer(Ground(C, StackConfig(), net.outboxes[C], random.Random(1)))
+    net.ends[C] = NakackLayer(Ground(C, StackConfig(), net.outboxes[C], 1))
     net.outboxes[C].endpoints.update({m: (m.node, 1) for m in (A, B)})
     net.ends[C].join(joined, digest, net.now)
     net.finish()
