@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 
 from .pingpong import NAME
 from .planting import Ask, Complaints, Plant, sentences
@@ -129,7 +129,7 @@ def judged(folder: Path, records: Records, crashed: str = "") -> Complaints:
 def judged_files(folder: Path) -> Complaints:
     """Return the checker's complaints about the files in the folder."""
     with known():
-        return sentences(check_others(sorted_out(sorted(folder.iterdir()))))
+        return sentences(check_paths(sorted(folder.iterdir())))
 
 
 def known() -> AbstractContextManager[Protocol]:

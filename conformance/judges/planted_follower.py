@@ -81,6 +81,12 @@ PLANTED: Final[dict[str, Planted]] = {
         "_header: version …: this reader knows version …": unsure(
             "version 9: this reader knows version 1", _header(version=9)
         ),
+        "_binding: protocol …: this reader knows …": unsure(
+            "protocol 'nothing': this reader knows flush, gms",
+            _other_protocol,
+            breaks=AttributeError,
+            why="nothing can be checked without the protocol's binding",
+        ),
         "_header: node … is not among the header's nodes": unsure(
             "node 'b' is not among the header's nodes", _header(nodes=["a"])
         ),
@@ -105,12 +111,6 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "trace.following.in_full": {
-        "InFull.__init__: protocol …: this reader knows …": unsure(
-            "protocol 'nothing': this reader knows sequencer, flush",
-            _other_protocol,
-            breaks=UnboundLocalError,
-            why="nothing can be checked without the protocol's binding",
-        ),
         "InFull.__init__: constants: …": unsure(
             "constants: Rules.__init__() got an unexpected keyword argument 'luck'",
             _header(constants={"luck": 1}),

@@ -17,8 +17,8 @@ from raincheck.conformance.trace.broken import (
     outside,
     twice,
 )
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.scripted import Script
 from raincheck.conformance.trace.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
@@ -83,7 +83,7 @@ def _unread(folder: Path) -> Complaints:
 NOT_ALL: Final = Plant(
     good=_kept, bad=_unread, words="TotalOrder: inconclusive: not every record was checked"
 )
-"""In a run with missing parts nothing holds: a rule of `trace/checker.py`."""
+"""In a run with missing parts nothing holds: a rule of SEQUENCER's `promised.py`."""
 _BOTH: Final = "'messages': [['b', 0, 1], ['a', 0, 1]], 'order': 'c delivered them in this order"
 
 PLANTED: Final[dict[str, Planted]] = {

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from raincheck.conformance.spark.recount import compared
 from raincheck.conformance.trace.broken import kept
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracegen import write_trace
 
 from .planting import Ask, Complaints, Plant, Planted, sentences

@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 import msgspec
 
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.findings import HOLDS, Finding
+from raincheck.conformance.trace.judged import RunVerdict
 
 from .muting import muted
 from .rules import PACKAGE, Rule, Source
