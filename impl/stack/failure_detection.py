@@ -74,7 +74,7 @@ class FailureDetection(Layer):
 
     def watch(self, members: Sequence[Address], joiners: Sequence[Address], now: float) -> None:
         """Monitor these members; call this before the endpoints of former ones are forgotten."""
-        for member in self.suspected - set(members):
+        for member in sorted(self.suspected - set(members)):
             endpoint = self.outbox.endpoints.get(member)
             if endpoint is not None and len(self._former) < _FORMER:
                 self._former[member] = endpoint
