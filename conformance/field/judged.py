@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 
 from .run import AnyRecord
 from .tally import add, damaged, explained, judged_sum, summed
@@ -85,8 +84,7 @@ class Judged(ABC, Generic[AnyRecord]):
     def judge_traces(self, folder: Path, only_shown: Sequence[str] = ()) -> None:
         """Check the run's traces; a violation of what is only shown is no reason for a verdict."""
         files = sorted((folder / "traces").glob(f"{self.record.run}.*.jsonl"))
-        mixed = sorted_out(files)
-        for verdict in (*check_others(mixed), *check_paths(mixed.sequencer)):
+        for verdict in check_paths(files):
             self.events += verdict.events
             add(self.verdicts, TRACE, verdict.verdict)
             self.reasons += explained(verdict)

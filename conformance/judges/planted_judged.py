@@ -98,7 +98,7 @@ PLANTED: Final[dict[str, Planted]] = {
             why=_REASON,
         ),
         f"{_TRACES}self.reasons += explained(verdict)": plant(
-            "violated: it received other contents than were sent (c.0, event 1 ReceiveData)",
+            '["DATA","a",0,"c",0,1] was sent with other contents (c.0, event 1 ReceiveData)',
             _contents,
             then="Trace: violated",
             why=_VERDICT_IS,

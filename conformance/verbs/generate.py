@@ -22,6 +22,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.needs import SEQUENCER
 from raincheck.conformance.evidence.store import (
     Found,
     Store,
@@ -41,7 +42,6 @@ from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.trace.generator import record_walk
-from raincheck.conformance.trace.run import SEQUENCER
 from raincheck.model.machine.composed import Composed
 
 from .mirror import has_model

@@ -28,9 +28,7 @@ from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
 from raincheck.conformance.field.stack.state import Everything
 from raincheck.conformance.field.telling import content
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 
@@ -299,8 +297,8 @@ def test_a_layer_that_is_traced_only_if_asked(
     )
 
     record = asyncio.run(run.run())
-    mixed = sorted_out(trace_files([tmp_path / "traces"]))
-    [found] = [each for each in check_others(mixed) if each.protocol == layer]
+    verdicts = check_paths([tmp_path / "traces"])
+    [found] = [each for each in verdicts if each.protocol == layer]
 
     assert record.failure == ""
     assert found.files == len(record.lives) >= 4  # more where a busy machine had it taken for dead
@@ -528,11 +526,11 @@ def test_settings_follow_the_arguments() -> None:
 def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
     record = run_cluster(QUICK, 5, tmp_path)
 
-    mixed = sorted_out(trace_files([tmp_path / "traces"]))
-    [verdict] = check_paths(mixed.sequencer)
+    verdicts = {each.protocol: each for each in check_paths([tmp_path / "traces"])}
+    verdict = verdicts.pop("sequencer")
 
     assert record.failure == ""
     assert verdict.verdict == "holds"
     assert verdict.files == 3
-    layers = {each.protocol: (each.verdict, each.findings) for each in check_others(mixed)}
+    layers = {each.protocol: (each.verdict, each.findings) for each in verdicts.values()}
     assert layers == dict.fromkeys(("flush", "gms", "stable", "state_transfer"), ("holds", []))

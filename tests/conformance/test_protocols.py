@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 
 
 def test_what_the_cores_do_conforms(
@@ -12,7 +11,7 @@ def test_what_the_cores_do_conforms(
 ) -> None:
     write_walks(traced_protocol, tmp_path)
 
-    verdicts = check_others(sorted_out(trace_files([tmp_path])))
+    verdicts = check_paths([tmp_path])
 
     assert len(verdicts) == 5
     for verdict in verdicts:
@@ -29,7 +28,7 @@ def test_a_changed_variable_is_found(
     write_walks(traced_protocol, tmp_path, walks=1)
     damaged = forget_a_change(tmp_path)
 
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
 
     assert verdict.verdict == "violated"
     assert verdict.first is not None

@@ -16,12 +16,11 @@ from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
-from raincheck.conformance.trace import checker
 from raincheck.conformance.trace.broken import BROKEN
 from raincheck.conformance.trace.damage import FAULTS, damage
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.ring.generator import record_ring
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
@@ -70,7 +69,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     FAULTS["leave a message unread"](random.Random(1), behind)
     write_trace(tmp_path / "behind", behind)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
-    local = checker.check_paths([tmp_path])
+    local = check_paths([tmp_path])
 
     assert {verdict.verdict for verdict in local} == {"holds", "violated", "inconclusive"}
     distributed = pipeline.check_paths(session, [tmp_path])
@@ -99,7 +98,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
 def test_where_the_two_evaluations_of_a_promise_differ_nothing_holds(tmp_path: Path) -> None:
     broken = BROKEN["other_order"]("r1")
     write_trace(tmp_path, broken.trace, broken.killed)
-    (verdict,) = checker.check_paths([tmp_path])
+    (verdict,) = check_paths([tmp_path])
     same = set(broken.promises)
     assert recount.compared(verdict, same) == verdict
 
@@ -121,18 +120,24 @@ def test_a_stream_is_compared_across_its_blocks(
 ) -> None:
     from raincheck.conformance.spark import pipeline
 
-    monkeypatch.setattr(pipeline, "BLOCK", 16)
-    monkeypatch.setattr(pipeline, "PIECE", 16)
-    [path, *_] = write_steady(tmp_path, 400)
-    pieces = [piece[0] for piece in pipeline.file_pieces(path, str(path), 16, 16)]
-    assert pieces.count("received") >= 8
-    assert pieces.count("delivered 16") == 1
+    monkeypatch.setattr(pipeline, "MEETING", 1 << 16)
+    monkeypatch.setattr(pipeline, "PIECE", 4)
+    monkeypatch.setattr(pipeline, "WHOLE", 256)
+    paths = write_steady(tmp_path, 400)
+    path, size = paths[0], sum(each.stat().st_size for each in paths)
+    blocks = pipeline.blocks_for(size)
+    assert blocks >= 4
+    names = {str(path): str(path)}
+    pieces = list(pipeline.file_pieces("steady", "sequencer", names, blocks, 4, 256))
+    received = {piece[3] for piece in pieces if piece[4].startswith("received 4 ")}
+    assert len(received) == blocks
+    assert "report n00.0 256" in {piece[4] for piece in pieces}
 
     text = path.read_text()
     path.write_text(text.replace('"position":60,"crc":907060870', '"position":60,"crc":1'))
-    local = checker.check_paths([tmp_path])
+    local = check_paths([tmp_path])
     assert local[0].first is not None
-    assert local[0].first.reason == "it received other contents than were sent"
+    assert local[0].first.reason.endswith(" was sent with other contents")
     assert pipeline.check_paths(session, [tmp_path]) == local
 
 
@@ -192,7 +197,7 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     write_walks: Callable[..., None],
     forget_a_change: Callable[[Path], tuple[str, int]],
 ) -> None:
-    from raincheck.conformance.spark import core_pipeline
+    from raincheck.conformance.spark import pipeline
 
     for protocol in traced_protocols:
         write_walks(protocol, tmp_path / protocol, walks=2)
@@ -203,9 +208,7 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     first.write_text(first.read_text() + "{nonsense\n")
     whole = next((tmp_path / traced_protocols[1]).glob("*.[0-9].*.jsonl"))
     whole.write_text(whole.read_text().replace('"version":1', '"version":2', 1))
-    mixed = sorted_out(trace_files([tmp_path]))
-
-    local = check_others(mixed)
+    local = check_paths([tmp_path])
 
     undecided = {verdict.run for verdict in local if verdict.verdict == "inconclusive"}
     assert undecided == {path.name.partition(".")[0] for path in (first, whole)}
@@ -214,18 +217,18 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     assert all(verdict.run.startswith("damaged-") for verdict in violated)
     quarantined = {(Path(p.path), p.line) for verdict in local for p in verdict.problems}
     assert quarantined == {(first, len(first.read_text().splitlines())), (whole, 1)}
-    assert core_pipeline.check_others(session, mixed) == local
-    monkeypatch.setattr(core_pipeline, "MEETING", 100_000)
+    assert pipeline.check_paths(session, [tmp_path]) == local
+    monkeypatch.setattr(pipeline, "MEETING", 100_000)
     size = sum(path.stat().st_size for path in trace_files([tmp_path]))
-    assert core_pipeline.blocks_for(size) >= 4
-    assert core_pipeline.check_others(session, mixed) == local
+    assert pipeline.blocks_for(size) >= 4
+    assert pipeline.check_paths(session, [tmp_path]) == local
 
 
 @spark
 def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     session: "SparkSession", tmp_path: Path
 ) -> None:
-    from raincheck.conformance.spark import core_pipeline
+    from raincheck.conformance.spark import pipeline
 
     for place, fault in enumerate((None, other_view, delivered_again), 1):
         record_ring(tmp_path, f"ring-{place}", seed=place)
@@ -234,9 +237,7 @@ def test_both_engines_say_the_same_of_every_promise_of_the_ring(
             records = list(map(json.loads, path.read_text().splitlines()))
             fault(records)
             path.write_text("".join(json.dumps(each) + "\n" for each in records))
-    mixed = sorted_out(trace_files([tmp_path]))
-
-    local = check_others(mixed)
+    local = check_paths([tmp_path])
 
     found = {
         verdict.run: {each.name for each in verdict.promises if each.verdict == "violated"}
@@ -246,7 +247,7 @@ def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     assert {each.verdict for each in local[0].promises} == {"holds"}
     assert "ConsistentHistory" in found["ring-2"]
     assert "Integrity" in found["ring-3"]
-    assert core_pipeline.check_others(session, mixed) == local
+    assert pipeline.check_paths(session, [tmp_path]) == local
 
 
 def test_packed_tables_come_back_as_they_were() -> None:
@@ -291,7 +292,5 @@ def other_view(records: list[dict[str, Any]]) -> None:
 
 
 def delivered_again(records: list[dict[str, Any]]) -> None:
-    first, second, *_ = [
-        each for each in records if any(name == "Deliver" for name, _ in each.get("told", ()))
-    ]
-    second["told"] = [*first["told"], *second["told"]]
+    told = [each for each in records if any(name == "Deliver" for name, _ in each.get("told", ()))]
+    told[1]["told"] = [*told[0]["told"], *told[1]["told"]]

@@ -38,9 +38,9 @@ VIEWS: Final = (
         ("group",),
         lambda s, g: And(
             Implies(s.installed(g), And(s.made(g), s.number(g) <= s.number(s.top()))),
-            Implies(s.told(g), s.installed(g)),
+            Implies(s.responded(g), s.installed(g)),
         ),
-        lambda s, g: [s.installed(g), s.told(g)],
+        lambda s, g: [s.installed(g), s.responded(g)],
     ),
     Conjunct(
         "OneOfANumber",

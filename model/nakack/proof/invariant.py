@@ -84,9 +84,9 @@ _VIEWS: Final = (
         "process seqno",
         lambda s, p, k: Implies(
             s.status(p) == JOINING,
-            And(s.passed(p) == 0, s.begin(p) == 0, Not(s.told(p, k))),
+            And(s.passed(p) == 0, s.begin(p) == 0, Not(s.acks(p, k))),
         ),
-        lambda s, p, k: [s.told(p, k)],
+        lambda s, p, k: [s.acks(p, k)],
     ),
     _of(
         "JoinersReadNothing",
@@ -334,8 +334,8 @@ _KEPT: Final = (
         "ToldIsTrue",
         "A member's acknowledgement claims no more than it has passed up.",
         "process seqno",
-        lambda s, p, k: Implies(And(s.told(p, k), running(s, p)), k <= had(s, p)),
-        lambda s, p, k: [s.told(p, k)],
+        lambda s, p, k: Implies(And(s.acks(p, k), running(s, p)), k <= had(s, p)),
+        lambda s, p, k: [s.acks(p, k)],
     ),
     _of(
         "AckedIsTrue",
