@@ -68,12 +68,11 @@ class FastPath:
         make, rules, tells, changes = action.make, self.rules, self._tells, self._changes
         sends, departures = self._sends, self._forms.departures
         arriving = None if action.arrival is None else self._arriving(action.arrival)
-        gives = bool(self.binding.given)
         if not action.known:
             return lambda _record, _local: None
 
         def take(record: Any, local: Any) -> Any:
-            if gives and record.given is not UNSET:
+            if record.given is not UNSET:
                 return None
             event = make(record.args)
             came = None
