@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from itertools import compress, count
+from operator import is_not, itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from raincheck.model.machine.machine import Accepted, Conjunct, Refused
 from raincheck.model.machine.runs import Address
@@ -23,6 +24,8 @@ from .handlers import Answer
 from .local import Local, Receiver, Sender
 from .local import Rules as SpecRules
 
+Table: TypeAlias = tuple[tuple[Address, Any], ...]
+"""Ends of connections, by peer."""
 LANE = "#"
 """The separator of a peer's name and the number of a lane."""
 _LENGTH: Final = itemgetter(2)
@@ -144,8 +147,8 @@ def _of_receiver(r: Receiver) -> list[Any]:
 def _add(
     found: dict[str, Any],
     name: str,
-    before: tuple[tuple[Address, Any], ...],
-    after: tuple[tuple[Address, Any], ...],
+    before: Table,
+    after: Table,
     numbers: Callable[[Any], Any],
 ) -> None:
     """Add the entries that changed, if there are any."""
@@ -161,12 +164,21 @@ def _add(
             if changed:
                 found[name] = changed
             return
-    old, new = dict(before), dict(after)
+    old, new = map(dict, _apart(before, after))
     found[name] = [
         [peer, numbers(new[peer]) if peer in new else None]
         for peer in sorted(old.keys() | new.keys())
         if old.get(peer) != new.get(peer)
     ]
+
+
+def _apart(before: Table, after: Table) -> tuple[Table, Table]:
+    """Return both tables without the same entries at their beginnings and at their ends."""
+    least = min(len(before), len(after))
+    low = next(compress(count(), map(is_not, before, after)), least)
+    high = next(compress(count(), map(is_not, reversed(before), reversed(after))), least)
+    high = min(high, least - low)
+    return before[low : len(before) - high], after[low : len(after) - high]
 
 
 INPUTS: Mapping[str, type[Any]] = {**model.INPUTS, "ReceiveAck": ReceiveAck, "Renew": Renew}

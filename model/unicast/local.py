@@ -98,10 +98,14 @@ def with_entry(
     table: tuple[tuple[Address, T], ...], key: Address, value: T
 ) -> tuple[tuple[Address, T], ...]:
     """Return the table with that entry, in place of the old one if there was one."""
+    if len(table) > _FEW:
+        place = bisect_left(table, key, key=_KEY)
+        known = place < len(table) and table[place][0] == key
+        return (*table[:place], (key, value), *table[place + known :])
     for place, entry in enumerate(table):
         if entry[0] == key:
             return (*table[:place], (key, value), *table[place + 1 :])
-    return tuple(sorted((*table, (key, value)), key=lambda entry: entry[0]))
+    return tuple(sorted((*table, (key, value)), key=_KEY))
 
 
 def without_entry(

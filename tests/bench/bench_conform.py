@@ -2,7 +2,6 @@
 
     python tests/bench/bench_conform.py                     everything; needs Java
     python tests/bench/bench_conform.py --only local        the local engine, 10^4 to 10^6 events
-    python tests/bench/bench_conform.py --only protocols    each protocol beside SEQUENCER
     python tests/bench/bench_conform.py --only tlc          the same small trace by TLC
     python tests/bench/bench_conform.py --only spark --events 10000000
 
@@ -24,14 +23,11 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.judged import RunVerdict
-from raincheck.conformance.trace.ring.generator import RecordedRing
-from raincheck.conformance.trace.run import check_paths, check_run, sorted_out
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
-from raincheck.conformance.trace.tracefile import read_records, trace_files
-from raincheck.impl.simulation.group import Link
+from raincheck.conformance.trace.tracefile import read_records
 
 MEMBERS = 4
 
@@ -77,60 +73,6 @@ def child(folder: Path) -> None:
     seconds, used = time.perf_counter() - started, time.process_time() - processor
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(count, seconds, used, memory)
-
-
-LAYERS = ("unicast", "nakack", "stable", "gms", "flush", "state_transfer")
-
-
-def lives(folder: Path, cycles: int) -> None:
-    """A simulated group with load, and one member that comes and goes."""
-    link = Link(loss=0.02, duplicate=0.02, delay=(0.0005, 0.005))
-    group = TracedGroup(folder, LAYERS, link=link, with_state=True)
-    group.start("a", "b", "c")
-    group.run_until(lambda: group.in_one_view("a", "b", "c"))
-    for _ in range(cycles):
-        for _ in range(4):
-            for name in "abc":
-                group.send(name, [bytes(700)] * 20)
-            group.run(1.0)
-        group.crash("c")
-        group.run(3.0)
-        group.restart("c")
-        group.run_until(lambda: group.in_one_view("a", "b", "c"))
-    group.end()
-
-
-def protocols(folder: Path, cycles: int) -> None:
-    """Events per second of processor, of each protocol and of SEQUENCER in turns."""
-    (folder / "lives").mkdir()
-    lives(folder / "lives", cycles)
-    (folder / "ring").mkdir()
-    ring = RecordedRing(folder / "ring", "ring")
-    ring.found("a", "b", "c")
-    for _ in range(10 * cycles):
-        for name in "abc":
-            ring.multicast(name, [b"x"])
-        ring.run(0.5)
-    ring.close()
-    write_steady(folder / "steady", 50_000, MEMBERS)
-    found = sorted_out(trace_files([folder / "lives", folder / "ring", folder / "steady"]))
-    best: dict[str, float] = {}
-    counts: dict[str, int] = {}
-    for _ in range(3):
-        for (run, name), files in found.runs.items():
-            if name == "sequencer" and run != "steady":
-                continue
-            started = time.process_time()
-            counts[name] = sure([check_run(run, name, files, found.crashed.get(run, set()))])
-            used = time.process_time() - started
-            best[name] = min(best.get(name, used), used)
-    ours = counts["sequencer"] / best["sequencer"]
-    for name, used in best.items():
-        rate = counts[name] / used
-        print(
-            f"{name:15} {counts[name]:>8} events  {rate:>9.0f} per second of processor  "
-            f"{rate / ours:.2f} of SEQUENCER's"
-        )
 
 
 def tlc(folder: Path, events: int) -> None:
@@ -204,11 +146,6 @@ def test_the_local_engine(tmp_path: Path, events: int) -> None:
     local(tmp_path, events)
 
 
-def test_the_protocols(tmp_path: Path) -> None:
-    """What `make bench` prints of them."""
-    protocols(tmp_path, 20)
-
-
 @pytest.mark.java
 def test_tlc(tmp_path: Path) -> None:
     """What `make bench` prints of the same trace by TLC."""
@@ -230,7 +167,7 @@ def test_spark(tmp_path: Path) -> None:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=("local", "protocols", "tlc", "spark"))
+    parser.add_argument("--only", choices=("local", "tlc", "spark"))
     parser.add_argument("--events", type=int, default=0, help="the largest trace")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -241,8 +178,6 @@ def main() -> None:
         folder = Path(name)
         if args.only in (None, "local"):
             local(folder, args.events or 1_000_000)
-        if args.only in (None, "protocols"):
-            protocols(folder, args.events // 2_000 or 20)
         if args.only in (None, "tlc"):
             tlc(folder, min(args.events or 1_000, 5_000))
         if args.only in (None, "spark"):

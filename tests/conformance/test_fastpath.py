@@ -115,6 +115,21 @@ def damaged(text: str, random: Random) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+def slow_events(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The events that the fast path does not take."""
+    judged: list[bytes] = []
+    judge = follower.Follower._judge
+
+    def watched(self: Any, line: int, text: bytes) -> None:
+        judged.append(text)
+        judge(self, line, text)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(follower.Follower, "_judge", watched)
+        verdicts(folder)
+    return [text for text in judged if b'"kind":"event"' in text]
+
+
 DAMAGES = {walked: 20, lived: 6}
 SOURCES = [*((walked, each) for each in WALKED), *((lived, each) for each in (*LAYERS, "raincore"))]
 
@@ -155,19 +170,9 @@ def test_what_a_recorder_writes_is_taken_by_the_fast_path(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     source(protocol, tmp_path)
-    judged: list[bytes] = []
-    judge = follower.Follower._judge
 
-    def watched(self: Any, line: int, text: bytes) -> None:
-        judged.append(text)
-        judge(self, line, text)
-
-    monkeypatch.setattr(follower.Follower, "_judge", watched)
-    events = sum(each.events for each in verdicts(tmp_path))
-
-    slow = [text for text in judged if b'"kind":"event"' in text]
-    assert events > 5
-    assert slow == []
+    assert sum(each.events for each in verdicts(tmp_path)) > 5
+    assert slow_events(tmp_path, monkeypatch) == []
 
 
 def test_rows_of_parquet_are_taken_like_lines(tmp_path: Path) -> None:
@@ -248,3 +253,19 @@ def test_what_is_sent_or_told_beyond_the_model_is_not_taken(fault: str, tmp_path
     (verdict,) = verdicts(tmp_path)
 
     assert verdict.problems or verdict.findings[0].part == "local"
+
+
+@pytest.mark.parametrize("protocol", WALKED)
+def test_the_order_of_a_records_parts_does_not_matter(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived(protocol, tmp_path)
+    before = verdicts(tmp_path)
+    for path in tmp_path.glob("*.jsonl"):
+        records = [json.loads(line) for line in path.read_text().splitlines()]
+        turned = [dict(reversed(record.items())) for record in records]
+        lines = [json.dumps(each, separators=(",", ":")) for each in turned]
+        path.write_text("".join(f"{line}\n" for line in lines))
+
+    assert verdicts(tmp_path) == before
+    assert slow_events(tmp_path, monkeypatch) == []

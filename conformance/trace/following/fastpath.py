@@ -10,6 +10,8 @@ be written otherwise, or it may be wrong. So nothing is refused here, and no com
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import compress, count
+from operator import is_not
 from typing import Any, Final, TypeAlias
 
 from msgspec import UNSET
@@ -65,15 +67,14 @@ class FastPath:
         """Return what takes the records of that type."""
         action = self._forms.actions[kind]
         handler, parts = self.binding.traced_handler(action.name), self.binding.parts
-        make, rules, tells, changes = action.make, self.rules, self._tells, self._changes
+        make, rules, tells, changes = action.make, self.rules, self._tells, self._changed
         sends, departures = self._sends, self._forms.departures
         arriving = None if action.arrival is None else self._arriving(action.arrival)
-        gives = bool(self.binding.given)
         if not action.known:
             return lambda _record, _local: None
 
         def take(record: Any, local: Any) -> Any:
-            if gives and record.given is not UNSET:
+            if record.given is not UNSET:
                 return None
             event = make(record.args)
             came = None
@@ -85,17 +86,16 @@ class FastPath:
             if answer.__class__ is not Accepted:
                 return None
             after, outputs = answer
-            changed = record.changed
-            if parts is None:
-                if (changed or after is not local) and not changes(changed, local, after):
+            changed = bytes(record.changed)
+            if after is local:
+                if changed != UNCHANGED:
                     return None
-            elif after is local:
-                if bytes(changed) != UNCHANGED:
+            elif parts is None:
+                if changed != changes(local, after):
                     return None
             else:
                 made = parts(local, after)
-                text = bytes(changed)
-                if encode_as_is(made) != text and (len(made) < 2 or not alike(made, text)):
+                if encode_as_is(made) != changed and (len(made) < 2 or not alike(made, changed)):
                     return None
             sent = record.sent
             if outputs:
@@ -136,20 +136,14 @@ class FastPath:
 
         return take
 
-    def _changes(self, changed: dict[str, Any], local: Any, after: Any) -> bool:
-        """Whether these variables have changed so, and no others."""
-        variables = self._forms.variables
-        probe = list(local)
-        for name, raw in changed.items():
-            if name not in variables:
-                return False
-            place, write = variables[name]
-            probe[place] = value = after[place]
-            if write(value) != bytes(raw):
-                return False
-        for place in self._forms.hidden:
-            probe[place] = after[place]
-        return bool(tuple(probe) == after)
+    def _changed(self, local: Any, after: Any) -> bytes:
+        """The variables that have changed, as a record has them."""
+        shown, found = self._forms.variables, []
+        for place in compress(count(), map(is_not, local, after)):
+            variable = shown.get(place)
+            if variable is not None and local[place] != after[place]:
+                found.append(variable.begin + variable.write(after[place]))
+        return b"{%b}" % b",".join(found)
 
     def _arriving(self, arrival: Arrival) -> Any:
         message, name, place, sender_at, pick, compared = arrival

@@ -26,6 +26,7 @@ class _Event(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=True)
 
     index: int
     sent: tuple[Raw, ...] = ()
+    changed: Raw = Raw(UNCHANGED)
     given: Raw | UnsetType = UNSET
     at: float | None = None
 
@@ -64,6 +65,14 @@ class Action(NamedTuple):
     """Whether who sent the message that arrives can be told from the input."""
 
 
+class Variable(NamedTuple):
+    """A variable as records have it."""
+
+    begin: bytes
+    """Its name."""
+    write: Write
+
+
 class Forms(NamedTuple):
     """What the records of one protocol look like."""
 
@@ -74,9 +83,8 @@ class Forms(NamedTuple):
     """By the record's type."""
     departures: Mapping[type[Any], Departure]
     """By the output's type."""
-    variables: Mapping[str, tuple[int, Write]]
-    hidden: tuple[int, ...]
-    """The places of variables that are never compared."""
+    variables: Mapping[int, Variable]
+    """By their places; those that are never compared are left out."""
 
 
 _forms: dict[int, tuple[Binding, Forms | None]] = {}
@@ -131,11 +139,12 @@ def _made(binding: Binding) -> Forms:
             if kind.__name__ in binding.channels
         },
         {
-            name: (place, encode if as_written(kinds[name]) else encode_plainly)
+            place: Variable(
+                encode(name) + b":", encode if as_written(kinds[name]) else encode_plainly
+            )
             for place, name in enumerate(kinds)
             if name in shown
         },
-        tuple(place for place, name in enumerate(kinds) if name not in shown),
     )
 
 
@@ -145,13 +154,10 @@ def _record(binding: Binding, name: str, kind: type[Any], *, arrives: bool) -> t
     typed = [(key, wanted if as_written(wanted) else Any) for key, wanted in fields.items()]
     args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
     received: Any = ("received", Raw) if arrives else ("received", None, None)
-    changed: Any = ("changed", dict[str, Raw], {})
-    if binding.parts is not None:
-        changed = ("changed", Raw, Raw(UNCHANGED))
     told: Any = ("told", Raw, Raw(ABSENT)) if binding.told else ("told", tuple[()], ())
     return msgspec.defstruct(
         "Event",
-        [("args", args), received, changed, told],
+        [("args", args), received, told],
         bases=(_Event,),
         tag_field="action",
         tag=name,
