@@ -23,7 +23,7 @@ from .pingpong_talk import (
     unsure,
 )
 from .planted_streams import EARLY
-from .planting import Plant, Planted, Told, sentences
+from .planting import Complaints, Plant, Planted, sentences
 
 _JUDGE: Final = "judge: "
 _COMPARE: Final = "compare: "
@@ -68,7 +68,7 @@ _NEVER: Final = plant(
 _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE)
 
 
-def _stream(bad: Iterable[Bad]) -> Told:
+def _stream(bad: Iterable[Bad]) -> Complaints:
     """What is said of b, who read a's stream, and of a, who was killed after it had sent three."""
     reports = [
         Summary(path=name, run="r1", node=name, incarnation=0, events=1, written=written)

@@ -10,7 +10,7 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.following.files import check_file
 
 from .pingpong_talk import Change, Records, at, event, insert, known, plant, talk, unsure
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _TAKE: Final = "InFull.take: "
 _INITIAL: Final = "initial_local: "
@@ -22,7 +22,7 @@ _HEADLESS: Final = "the first record is not a header: nothing in this file can b
 def _alone(words: str, first: str, **more: Any) -> Plant:
     """Plant a file with that first line, judged alone."""
 
-    def told(folder: Path, lines: list[str]) -> Told:
+    def told(folder: Path, lines: list[str]) -> Complaints:
         (folder / "alone.jsonl").write_text("".join(f"{line}\n" for line in lines))
         problems: list[Problem] = []
         with known():

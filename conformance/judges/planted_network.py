@@ -10,7 +10,7 @@ from raincheck.conformance.trace.tracegen import Trace
 from raincheck.model.machine.runs import Address
 
 from .planted_promises import NOT_ALL
-from .planting import Plant, Planted, Told, sentence
+from .planting import Complaints, Plant, Planted, sentence
 from .sequencer_story import A, B, C, D, Story, sets, unsure
 from .sequencer_story import story_plant as story
 
@@ -57,7 +57,7 @@ def _without_d(bad: bool) -> Trace:
 def _follows(new: tuple[Address, ...]) -> Plant:
     """Plant a view that follows one of a, b and c."""
 
-    def told(members: tuple[Address, ...]) -> Told:
+    def told(members: tuple[Address, ...]) -> Complaints:
         summaries: dict[tuple[str, int], Summary] = {}
         for who in (A, B, C):
             made = summaries[who.node, who.incarnation] = Summary(

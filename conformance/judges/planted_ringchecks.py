@@ -13,7 +13,7 @@ from raincheck.conformance.field.ring.record import RingRecord
 from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.trace.ring.promises import NAMES
 
-from .planting import Ask, Plant, Planted, Told
+from .planting import Ask, Complaints, Plant, Planted
 from .ring_run import RUN, traces
 
 _WHOLE: Final = "the run: "
@@ -34,7 +34,7 @@ def _record(**values: Any) -> RingRecord:
     return record
 
 
-def _told(judged: RingJudged) -> Told:
+def _told(judged: RingJudged) -> Complaints:
     told = [f"{name}: {verdict}" for name, verdict in judged.verdicts.items() if verdict != HOLDS]
     told += judged.reasons
     return told if judged.verdict == HOLDS else [*told, f"{_WHOLE}{judged.verdict}"]
@@ -46,7 +46,7 @@ def _asked(*, as_written: bool = False, **values: Any) -> Ask:
     With another record, the traces are not judged: they are assumed to be good.
     """
 
-    def ask(folder: Path) -> Told:
+    def ask(folder: Path) -> Complaints:
         (folder / "traces").mkdir()
         if not values:
             traces(folder / "traces", "b.0")

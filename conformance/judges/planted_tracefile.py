@@ -15,7 +15,7 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.events import encode_lines
 from raincheck.conformance.trace.traceparquet import write_parquet
 
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 from .sequencer_story import A, good, judged, trace_of, unsure
 
 _LONGEST: Final = 100_000
@@ -26,7 +26,7 @@ def _nonsense(folder: Path) -> None:
         file.write("nonsense\n")
 
 
-def _long_line(folder: Path) -> Told:
+def _long_line(folder: Path) -> Complaints:
     """Add a line longer than any record at the end of a file."""
     longest = tracefile.MAX_LINE
     tracefile.MAX_LINE = _LONGEST
@@ -44,24 +44,24 @@ def _long_line(folder: Path) -> Told:
 def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
     """Plant a path without a trace."""
 
-    def told(path: Path) -> Told:
+    def told(path: Path) -> Complaints:
         try:
             tracefile.trace_files([path])
         except UsageError as error:
             return [str(error)]
         return []
 
-    def fine(folder: Path) -> Told:
+    def fine(folder: Path) -> Complaints:
         (folder / "a.jsonl").touch()
         return told(folder)
 
     return Plant(good=fine, bad=lambda folder: told(of(folder)), words=words)
 
 
-def _read(of: Callable[[Path], Path]) -> Callable[[Path], Told]:
+def _read(of: Callable[[Path], Path]) -> Callable[[Path], Complaints]:
     """Return the reader's complaints about a file."""
 
-    def told(folder: Path) -> Told:
+    def told(folder: Path) -> Complaints:
         problems: list[Problem] = []
         for _ in tracefile.read_records(of(folder), problems.append):
             pass

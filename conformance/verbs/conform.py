@@ -62,27 +62,41 @@ BRIEF_BELOW = 200_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `raincheck conform`."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
     parser.add_argument(
-        "--engine", choices=("local", "spark"), default="local", help="who does the work"
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="trace files, delivery logs, or folders of them",
     )
-    parser.add_argument("--master", default=MASTER, help=f"Spark's master (default {MASTER})")
     parser.add_argument(
-        "--log-format", choices=("trace", "deliveries"), default="trace", help="what the files hold"
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where to check: in this process or on Spark (default: local)",
+    )
+    parser.add_argument("--master", default=MASTER, help=f"the Spark master (default: {MASTER})")
+    parser.add_argument(
+        "--log-format",
+        choices=("trace", "deliveries"),
+        default="trace",
+        help="format of the files (default: trace)",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="a property counts although its assumption is not discharged",
+        help="report a violated property even if its assumption does not hold",
     )
     parser.add_argument(
         "--properties",
         default="",
         metavar="A,B",
-        help=f"deliveries: only these, of {', '.join(NAMES)}",
+        help=f"with deliveries: check only these properties; choose from {', '.join(NAMES)}",
     )
     parser.add_argument(
-        "--complete", action="store_true", help="deliveries: every log goes to its member's end"
+        "--complete",
+        action="store_true",
+        help="with deliveries: every log is complete to its member's end",
     )
 
 

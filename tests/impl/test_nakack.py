@@ -142,7 +142,7 @@ def test_who_has_been_acknowledged_has_nothing_to_announce():
     net.pass_time(0.1)
     assert net.ends[A].core.lagging() == ()
 
-    net.ends[A].announce(net.now)
+    net.ends[A].sending.announce(net.now)
     assert net.outboxes[A].drain() == []
     assert net.ends[A].deadline() == float("inf")
 
@@ -170,7 +170,7 @@ def test_who_lacks_nothing_asks_for_nothing():
     net.carry()
     net.pass_time(0.1)
     net.outboxes[B].drain()
-    net.ends[B].ask(A, 1.0)
+    net.ends[B].reading.ask(A, 1.0)
     assert net.outboxes[B].drain() == []
     assert net.ends[B].deadline() == float("inf")
 

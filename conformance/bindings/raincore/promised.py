@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.causality import HappensBefore
 from raincheck.conformance.trace.columns import ends_of
 from raincheck.conformance.trace.findings import FileReport, Promise
 from raincheck.conformance.trace.promised import Promised, Run
@@ -30,8 +30,8 @@ def promises(run: Run) -> list[Promise]:
         for index, sent, _ in each.origins.tolist():
             origins.setdefault((receiver, index), []).append((sender, sent))
     whole = all(finding.part == "local" for finding in run.findings)
-    happened = Happened(origins)
-    return ring_promises(seen, happened, run.crashed, complete=run.complete, whole=whole)
+    before = HappensBefore(origins)
+    return ring_promises(seen, before, run.crashed, complete=run.complete, whole=whole)
 
 
 PROMISED: Final = Promised(report=RingReport, observer=RingObserver, promises=promises)

@@ -32,12 +32,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ring = parser.add_argument_group(
         "raincheck run raincore",
         f"a token ring of {FEWEST} to {MOST} founders; --faults: {', '.join(KINDS)}, all, none; "
-        f"--seconds (default: {SECONDS:g}); --rate: messages a second of each (default: {RATE:g})",
+        f"--seconds (default: {SECONDS:g}); --rate: messages per second and member (default: "
+        f"{RATE:g})",
     )
     ring.add_argument(
-        "--as-written", action="store_true", help="all repairs undone: what does the text lack?"
+        "--as-written",
+        action="store_true",
+        help="run the protocol as its text has it, with all repairs undone",
     )
-    ring.add_argument("--watch", action="store_true", help="show the ring while it runs")
+    ring.add_argument("--watch", action="store_true", help="show the ring live")
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:

@@ -34,12 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stack = parser.add_argument_group(
         "raincheck run stack",
         f"a group of 1 to {MOST_MEMBERS} founders (default: {MEMBERS}); --faults: "
-        f"{', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); --rate: messages a "
-        f"second of each (default: {RATE:g})",
+        f"{', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); --rate: messages per "
+        f"second and member (default: {RATE:g})",
     )
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",
-        help=f"trace every datagram of these too: {', '.join(HEAVY)} (costs time and space)",
+        help=f"also trace every datagram of {' and '.join(HEAVY)} (costs time and space)",
     )  # fmt: skip
 
 
