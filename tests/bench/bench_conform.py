@@ -29,7 +29,7 @@ from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import RecordedRing
 from raincheck.conformance.trace.run import check_paths, check_run, sorted_out
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import read_records, trace_files
 from raincheck.impl.simulation.group import Link
 
@@ -136,7 +136,7 @@ def protocols(folder: Path, cycles: int) -> None:
 def tlc(folder: Path, events: int) -> None:
     """The same trace by TLC and by the local engine."""
     from raincheck.conformance.tlc.tlc import run_tlc
-    from raincheck.conformance.trace.tlatrace import write_tla_trace
+    from raincheck.conformance.trace.sequencer.tlatrace import write_tla_trace
 
     paths = write_steady(folder / "tlc", events, MEMBERS, change=False)
     trace = write_tla_trace(folder / "module", paths)
