@@ -30,8 +30,8 @@ def promises(run: Run) -> list[Promise]:
         for index, sent, _ in each.origins.tolist():
             origins.setdefault((receiver, index), []).append((sender, sent))
     whole = all(finding.part == "local" for finding in run.findings)
-    before = HappensBefore(origins)
-    return ring_promises(seen, before, run.crashed, complete=run.complete, whole=whole)
+    order = HappensBefore(origins)
+    return ring_promises(seen, order, run.crashed, complete=run.complete, whole=whole)
 
 
 PROMISED: Final = Promised(report=RingReport, observer=RingObserver, promises=promises)
