@@ -255,5 +255,7 @@ class Stack:
         return self._group.buffered()
 
     def _why_not(self) -> str:
+        if self._membership.excluded:
+            return self._membership.excluded
         what = "is leaving" if self._group.application.leaving else "is out of"
         return f"{self.address} {what} the group: nothing can be sent any more"

@@ -2,6 +2,7 @@
 
 import pytest
 
+from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
@@ -247,6 +248,8 @@ def test_a_coordinator_that_only_seemed_dead_leaves_when_it_hears_of_the_later_v
     assert "excluded" in group["a"].left
     assert "view 2" in group["a"].left
     assert group.in_one_view("b", "c")
+    with pytest.raises(NotMember, match="excluded from the group"):
+        group["a"].stack.send(b"late")
 
 
 def test_a_process_that_overslept_does_not_suspect_the_others():
