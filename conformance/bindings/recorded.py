@@ -9,7 +9,7 @@ from typing import Any
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.canonical import plain
 from raincheck.impl.recording.core import Parcel
-from raincheck.impl.recording.sequencer import Record
+from raincheck.impl.recording.writer import Record
 
 from .binding import Binding
 from .conversion import fields_of, named, shaped

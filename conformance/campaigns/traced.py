@@ -9,7 +9,7 @@ import msgspec
 
 from raincheck.conformance.field.stack.layer_traces import traced as layer_traced
 from raincheck.impl.recording.core import Recorder
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Simulator
 
 RUN = "run"

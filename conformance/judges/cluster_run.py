@@ -13,8 +13,8 @@ from raincheck.conformance.field.stack.checks import FIRM, ClusterJudged, judge
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record
 from raincheck.conformance.outcome import HOLDS
-from raincheck.conformance.trace.damage import copy
-from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.conformance.trace.sequencer.damage import copy
+from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 
 from . import pingpong_talk as pingpong
 from .planting import Ask, Complaints, Plant

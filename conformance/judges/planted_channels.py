@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
-from raincheck.conformance.trace.findings import Summary
 from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.streams import NO_ORIGINS
 
 from .pingpong_talk import (

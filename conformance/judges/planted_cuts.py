@@ -1,12 +1,12 @@
-"""Faults planted for the rules of `trace/cuts.py`: members that go on leave nothing unread."""
+"""Faults planted for `trace/sequencer/cuts.py`: members that go on leave nothing unread."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.trace.cuts import check_cuts
-from raincheck.conformance.trace.findings import Cut, Installed, Summary
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.sequencer.cuts import check_cuts
+from raincheck.conformance.trace.sequencer.summary import Cut, Installed, Summary
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 from raincheck.model.machine.runs import Address
 
 from .planting import Ask, Plant, Planted, sentence
@@ -46,7 +46,7 @@ def _gone(new: tuple[Address, ...], stream: Address, at: int) -> Ask:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "trace.cuts": {
+    "trace.sequencer.cuts": {
         "check_cuts: findings.append(_unread(summaries[who], cut, change.view, conjuncts))": story(
             _UNREAD, lambda bad: _unread(bad, (A, B, C), A)
         ),

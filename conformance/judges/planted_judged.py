@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
-from raincheck.conformance.trace.damage import copy
 from raincheck.conformance.trace.events import Crash, encode_lines
+from raincheck.conformance.trace.sequencer.damage import copy
 
 from . import pingpong_talk as pingpong
 from .cluster_run import WHOLE, Run, found, plant, verdict_plant

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from raincheck.conformance.trace.events import Args, Crash, Event, Footer
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .planting import Planted
 from .sequencer_story import A, Change, event, on, plant, sets, unsure

@@ -1,4 +1,4 @@
-"""Faults planted for the rules of `trace/promises.py`: the promises to a run's members."""
+"""Faults planted for `trace/sequencer/promises.py`: the promises to a run's members."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.trace.broken import (
+from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
+from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.sequencer.broken import (
     Broken,
     backwards,
     in_two_views,
@@ -17,10 +19,8 @@ from raincheck.conformance.trace.broken import (
     outside,
     twice,
 )
-from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
-from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.scripted import Script
-from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.conformance.trace.sequencer.scripted import Script
+from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
 
 from .planting import Complaints, Plant, Planted
@@ -87,7 +87,7 @@ NOT_ALL: Final = Plant(
 _BOTH: Final = "'messages': [['b', 0, 1], ['a', 0, 1]], 'order': 'c delivered them in this order"
 
 PLANTED: Final[dict[str, Planted]] = {
-    "trace.promises": {
+    "trace.sequencer.promises": {
         "_promise: return Promise(name, VIOLATED, asked.witness, judged=asked.judged)": _breaks(
             "TotalOrder: violated: {'members': [['c', 0], ['b', 0]]", other_order
         ),

@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.spark.recount import compared
-from raincheck.conformance.trace.broken import kept
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.tracegen import write_trace
+from raincheck.conformance.trace.sequencer.broken import kept
+from raincheck.conformance.trace.sequencer.tracegen import write_trace
 
 from .planting import Ask, Complaints, Plant, Planted, sentences
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from raincheck.conformance.trace.events import Sent
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .planting import Plant, Planted
 from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant, unsure

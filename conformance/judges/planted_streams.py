@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .planting import Planted
 from .sequencer_story import A, C, cut_behind, event, on, plant, sets

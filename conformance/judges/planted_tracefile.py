@@ -139,8 +139,5 @@ PLANTED: Final[dict[str, Planted]] = {
         "_rows: cannot be read any further (…)": _parquet(
             "cannot be read any further ('utf-8' codec can't decode", _other_column("run", b"\xff")
         ),
-        "_records: not a trace record: …": _parquet(
-            "not a trace record: Expected `int` >= 0", _other_column("index", -1)
-        ),
     },
 }

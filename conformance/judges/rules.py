@@ -25,7 +25,7 @@ class Source:
     """A checker's module, and how it states a complaint."""
 
     module: str
-    """The module's name within `conformance`, such as "trace.network"."""
+    """The module's name within `conformance`, such as "trace.sequencer.members"."""
     planted: str
     """The module of this package with an input for each rule."""
     complaints: frozenset[str] = frozenset()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from raincheck.conformance.trace.damage import copy
 from raincheck.conformance.trace.events import Changed, Event
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.sequencer.damage import copy
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .sequencer_story import A, B, C, D, Story, event, told_until
 

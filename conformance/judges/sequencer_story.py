@@ -12,12 +12,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.trace.damage import copy
 from raincheck.conformance.trace.events import Event, Footer, Record
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.scripted import Script
-from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.conformance.trace.sequencer.damage import copy
+from raincheck.conformance.trace.sequencer.scripted import Script
+from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
 
 from .planting import Ask, Complaints, Plant, sentences

@@ -23,14 +23,14 @@ SOURCES: Final = (
         builders=frozenset({"quarantine", "_note", "_stop"}),
     ),
     Source(
-        module="trace.network",
-        planted="planted_network",
+        module="trace.sequencer.members",
+        planted="planted_members",
         complaints=frozenset({"_found", "_missing", "Finding"}),
         builders=frozenset({"_found", "_missing"}),
         predicates=frozenset({"follows"}),
     ),
     Source(
-        module="trace.cuts",
+        module="trace.sequencer.cuts",
         planted="planted_cuts",
         complaints=frozenset({"_unread"}),
         builders=frozenset({"_unread"}),
@@ -38,11 +38,11 @@ SOURCES: Final = (
     ),
     Source(
         module="bindings.sequencer.promised",
-        planted="planted_network",
+        planted="planted_members",
         complaints=frozenset({"Finding", "structs.replace"}),
     ),
     Source(
-        module="trace.promises",
+        module="trace.sequencer.promises",
         planted="planted_promises",
         complaints=frozenset({"witness", "Promise"}),
         builders=frozenset({"witness"}),

@@ -220,8 +220,8 @@ def _answer(rows: pa.Table, crashed: Mapping[str, list[tuple[str, int]]]) -> pa.
     compared = {channel: joined(each) for channel, each in parts.items()}
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     killed = set(crashed.get(run, ()))
-    told = Run(by_who, compared, killed, (), complete=False)
-    broken = None if promised.again is None or not by_who else promised.again(told)
+    facts = Run(by_who, compared, killed, (), complete=False)
+    broken = None if promised.again is None or not by_who else promised.again(facts)
     verdict = judge(run, protocol, reports, compared, killed, problems)
     if broken is not None:
         verdict = both_evaluations(verdict, broken)

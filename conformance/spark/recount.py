@@ -1,9 +1,9 @@
 """The promises a second time, in SQL, over what the members of a run delivered.
 
-The first evaluation (`trace/promises.py`) walks through each member's log in arrays; this one asks
-sets of rows, and shares no rule with it. Both must come to the same; where they do not, one of them
-is wrong, and nothing holds. A run's rows meet in one group on Spark, and are asked there, in a
-database of their own.
+The first evaluation (`trace/sequencer/promises.py`) walks through each member's log in arrays; this
+one asks sets of rows, and shares no rule with it. Both must come to the same; where they do not,
+one of them is wrong, and nothing holds. A run's rows meet in one group on Spark, and are asked
+there, in a database of their own.
 """
 
 import sqlite3
@@ -16,9 +16,10 @@ import msgspec
 import numpy as np
 
 from raincheck.conformance.trace.events import Address
-from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Promise
 from raincheck.conformance.trace.judged import RunVerdict
-from raincheck.conformance.trace.rows import SEQNO_BITS
+from raincheck.conformance.trace.sequencer.rows import SEQNO_BITS
+from raincheck.conformance.trace.sequencer.summary import Summary
 
 WIDTH = 1 << SEQNO_BITS
 
@@ -187,7 +188,7 @@ def _views(of: Summary, numbers: Mapping[Address, int]) -> Iterator[tuple[int, i
 def _delivered(
     of: Summary, words: Any, numbers: Mapping[Address, int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """A row per message, as `trace/rows.py` has packed them."""
+    """A row per message, as `trace/sequencer/rows.py` has packed them."""
     who, at, view, message = numbers[of.who], 0, 0, 0
     starts = dict(of.view_starts)
     senders = [numbers[sender] * WIDTH for sender in of.addresses]

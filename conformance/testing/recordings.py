@@ -11,7 +11,7 @@ from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.errors import UsageError
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 
 from .asserts import assert_conforms
 

@@ -11,13 +11,14 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, UnsetType
 
+from .records import Address as Address
+from .records import Footer as Footer
+from .records import Natural
+
 FORMAT_VERSION = 1
 
-Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Positive = Annotated[int, msgspec.Meta(ge=1, le=2**62)]
 
-Address = tuple[str, Natural]
-"""A node and its incarnation."""
 Run = tuple[str, Natural, Positive, Positive]
 """Sender's node, sender's incarnation, first seqno, count: consecutive messages of one sender."""
 Interval = tuple[Positive, Positive]
@@ -120,15 +121,6 @@ class Event(msgspec.Struct, tag_field="kind", tag="event", gc=False):
     received: MessageId | None = None
     sent: tuple[Sent, ...] = ()
     changed: Changed = msgspec.field(default_factory=Changed)
-
-
-class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
-    """A clean end: nothing follows `index`."""
-
-    run: str
-    node: str
-    incarnation: Natural
-    index: Natural
 
 
 class Crash(msgspec.Struct, tag_field="kind", tag="crash", kw_only=True, omit_defaults=True):

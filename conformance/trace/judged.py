@@ -122,7 +122,7 @@ def _unsent(
     sender, receiver = ends_of(channel)
     mine, other = reports[receiver], reports.get(sender)
     action = promised.arrives.get(msgspec.json.decode(channel)[0], "")
-    for bad in _told(each):
+    for bad in _counted(each):
         name = _name(channel, bad.number)
         if bad.kind == CONTENTS:
             reason = f"{name} was sent with other contents"
@@ -149,7 +149,7 @@ def _received(
     )
 
 
-def _told(each: Compared) -> list[Bad]:
+def _counted(each: Compared) -> list[Bad]:
     """Of a stream its reader's first message that is wrong: the next ones may be so for it."""
     of_stream = each.bad and each.bad[0].clock
     return [min(each.bad, key=lambda bad: bad.number)] if of_stream else each.bad

@@ -8,6 +8,7 @@ import msgspec
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
 Address = tuple[str, Natural]
+"""A node and its incarnation."""
 
 
 class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
@@ -54,7 +55,7 @@ class Event(msgspec.Struct, tag_field="kind", tag="event", kw_only=True):
 
 
 class Footer(msgspec.Struct, tag_field="kind", tag="footer", kw_only=True):
-    """No event is missing at the end."""
+    """A clean end: nothing follows `index`."""
 
     run: str
     node: str

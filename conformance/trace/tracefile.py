@@ -15,7 +15,7 @@ from raincheck.conformance.errors import UsageError
 
 from .batches import Batch, Problem, Report
 from .events import DECODER, Record
-from .traceparquet import parquet_lines, read_parquet
+from .traceparquet import parquet_lines
 
 CHUNK = 64 * 1024
 """Small enough for the processor's cache: larger chunks decode more slowly."""
@@ -52,9 +52,6 @@ def read_records(
     path: Path, report: Report, decoder: msgspec.json.Decoder[Any] = DECODER
 ) -> Iterator[Batch]:
     """Yield the file's records in order; report each line that is not one."""
-    if path.suffix == ".parquet":
-        yield from read_parquet(path, report, decoder)
-        return
     for line, block in read_blocks(path, report):
         yield from decode_block(path, line, block, report, decoder)
 

@@ -13,8 +13,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from .batches import Batch, Problem, Report
-from .events import DECODER, Event, Record, encode
+from .batches import Problem, Report
+from .events import Event, Record, encode
 
 SCHEMA = pa.schema(
     [
@@ -52,14 +52,6 @@ def write_parquet(path: Path, records: Iterable[Record]) -> int:
     return total + len(rows)
 
 
-def read_parquet(
-    path: Path, report: Report, decoder: msgspec.json.Decoder[Any] = DECODER
-) -> Iterator[Batch]:
-    """Yield the records in the order of their rows; a row's number stands for its line."""
-    for line, rows in _rows(path, report):
-        yield from _records(path, line, rows, report, decoder)
-
-
 def parquet_lines(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:
     """Yield (number of the first row, rows as the lines that they stand for)."""
     for line, rows in _rows(path, report):
@@ -85,27 +77,6 @@ def _rows(path: Path, report: Report) -> Iterator[tuple[int, list[dict[str, Any]
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             reason = f"cannot be read any further ({str(error).splitlines()[0]})"
             report(Problem(str(path), line, reason))
-
-
-def _records(
-    path: Path,
-    line: int,
-    rows: list[dict[str, Any]],
-    report: Report,
-    decoder: msgspec.json.Decoder[Any],
-) -> Iterator[Batch]:
-    good: list[Record] = []
-    first = line
-    for number, row in enumerate(rows, start=line):
-        try:
-            good.append(decoder.decode(_json(row)))
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, TypeError) as error:
-            if good:
-                yield Batch(first, good)
-            good, first = [], number + 1
-            report(Problem(str(path), number, f"not a trace record: {error}"))
-    if good:
-        yield Batch(first, good)
 
 
 def _row(record: Record) -> dict[str, Any]:

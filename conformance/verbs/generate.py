@@ -22,7 +22,6 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
-from raincheck.conformance.evidence.needs import SEQUENCER
 from raincheck.conformance.evidence.store import (
     Found,
     Store,
@@ -241,8 +240,8 @@ def recorded(
 ) -> Result:
     """Record cores on random walks over these systems in turn; `conform` checks the traces."""
     started = time.monotonic()
-    # SEQUENCER's records have a form of their own, which the recorder of a core does not write.
-    readable = binding.protocol != SEQUENCER
+    # Records that have a follower of their own are not those that the recorder of a core writes.
+    readable = binding.promised is None or binding.promised.follow is None
     steps: list[int] = []
     if systems and readable:
         folder.mkdir(parents=True, exist_ok=True)

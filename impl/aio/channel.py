@@ -28,7 +28,7 @@ from typing import Any
 
 from raincheck.impl.errors import RaincheckError
 from raincheck.impl.messages import Batch, View
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import Left, Report, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport

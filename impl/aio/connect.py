@@ -15,7 +15,8 @@ from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.recording.sequencer import Tracer, TraceWriter
+from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve, resolve_all

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Sequence
 
 from raincheck.impl.flush.events import LatchOpened
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import Dropped, Report, Suspected
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport

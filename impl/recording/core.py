@@ -17,7 +17,7 @@ from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
 
 from .canonical import field_names, is_record, plain
-from .sequencer import VERSION, Record
+from .writer import VERSION, Record
 
 DATAGRAM = "datagram"
 

@@ -26,7 +26,7 @@ import pytest
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import read_records
 
 MEMBERS = 4
@@ -78,7 +78,7 @@ def child(folder: Path) -> None:
 def tlc(folder: Path, events: int) -> None:
     """The same trace by TLC and by the local engine."""
     from raincheck.conformance.tlc.tlc import run_tlc
-    from raincheck.conformance.trace.tlatrace import write_tla_trace
+    from raincheck.conformance.trace.sequencer.tlatrace import write_tla_trace
 
     paths = write_steady(folder / "tlc", events, MEMBERS, change=False)
     trace = write_tla_trace(folder / "module", paths)

@@ -30,7 +30,7 @@ from raincheck.conformance.trace.following.in_full import InFull
 from raincheck.conformance.trace.records import Event
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
 from raincheck.conformance.trace.run import Found, check_paths, check_process, check_run, sorted_out
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.simulation.group import Link
 

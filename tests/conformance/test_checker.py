@@ -8,25 +8,19 @@ from pathlib import Path
 import pytest
 
 from raincheck.conformance.trace import run, tracefile
-from raincheck.conformance.trace.damage import FAULTS, copy, damage
-from raincheck.conformance.trace.direct import Direct
 from raincheck.conformance.trace.events import Crash, Event, Footer, encode_lines
-from raincheck.conformance.trace.findings import (
-    HOLDS,
-    INCONCLUSIVE,
-    VIOLATED,
-    Departure,
-    Installed,
-    Summary,
-)
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.judged import RunVerdict
-from raincheck.conformance.trace.logs import logs_of
-from raincheck.conformance.trace.network import Views, check_drained, check_members
-from raincheck.conformance.trace.rows import Rows
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.damage import FAULTS, copy, damage
+from raincheck.conformance.trace.sequencer.direct import Direct
+from raincheck.conformance.trace.sequencer.logs import logs_of
+from raincheck.conformance.trace.sequencer.members import Views, check_drained, check_members
+from raincheck.conformance.trace.sequencer.rows import Rows
+from raincheck.conformance.trace.sequencer.steady import write_steady
+from raincheck.conformance.trace.sequencer.summary import Departure, Installed, Summary
+from raincheck.conformance.trace.sequencer.tracegen import Shape, Trace, Walk, write_trace
 from raincheck.conformance.trace.streams import Streams
-from raincheck.conformance.trace.tracegen import Shape, Trace, Walk, write_trace
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Rules
 

@@ -9,16 +9,16 @@ from msgspec import UNSET
 
 from raincheck.conformance.bindings.sequencer.records import rules_of
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.cuts import GUARD
-from raincheck.conformance.trace.damage import copy
-from raincheck.conformance.trace.direct import Direct
-from raincheck.conformance.trace.direct_world import World
 from raincheck.conformance.trace.events import Crash, Event, Footer, Header, ViewRecord
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding
 from raincheck.conformance.trace.following.files import check_file
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.conformance.trace.sequencer.cuts import GUARD
+from raincheck.conformance.trace.sequencer.damage import copy
+from raincheck.conformance.trace.sequencer.direct import Direct
+from raincheck.conformance.trace.sequencer.direct_world import World
+from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
 
 A, B, C, D = (Address(n, 0) for n in "abcd")

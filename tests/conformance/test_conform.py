@@ -10,9 +10,9 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace.events import Event, Sent
-from raincheck.conformance.trace.steady import write_steady
-from raincheck.conformance.trace.tlatrace import write_tla_trace
-from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.trace.sequencer.steady import write_steady
+from raincheck.conformance.trace.sequencer.tlatrace import write_tla_trace
+from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 
 HOLDS, VIOLATED, INCONCLUSIVE, USAGE = range(4)
 Capture = pytest.CaptureFixture[str]

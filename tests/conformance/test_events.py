@@ -20,9 +20,9 @@ from raincheck.conformance.trace.events import (
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.steady import write_steady
+from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.trace.tracefile import read_records
-from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.trace.traceparquet import write_parquet
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "trace-format.md"

@@ -18,7 +18,7 @@ from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 
 Records = dict[str, list[dict[str, Any]]]
 """The records of each file, by the node's name."""

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE
 from raincheck.conformance.verbs.generate import TRACED, recorded
 from raincheck.testing import assert_conforms
@@ -181,7 +182,8 @@ def test_nothing_recorded_is_inconclusive(toy: SimpleNamespace, tmp_path: Path) 
     assert nobody.detail == "no instance could be walked"
 
     system = toy.system.machine({})
-    foreign = recorded(replace(toy.binding, protocol="sequencer"), [system], 1, tmp_path / "traces")
+    other = replace(toy.binding, promised=binding_of("sequencer").promised)
+    foreign = recorded(other, [system], 1, tmp_path / "traces")
     assert (foreign.verdict, foreign.figures["walks"]) == (INCONCLUSIVE, 0)
     assert "a form of their own" in foreign.detail
     assert not (tmp_path / "traces").exists()

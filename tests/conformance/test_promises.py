@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.trace.broken import BROKEN, kept
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.scripted import Script
-from raincheck.conformance.trace.tracegen import write_trace
+from raincheck.conformance.trace.sequencer.broken import BROKEN, kept
+from raincheck.conformance.trace.sequencer.scripted import Script
+from raincheck.conformance.trace.sequencer.tracegen import write_trace
 
 PROMISES = {
     "TotalOrder",

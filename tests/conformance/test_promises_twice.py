@@ -14,9 +14,10 @@ import pytest
 
 from raincheck.conformance.spark.recount import recounted
 from raincheck.conformance.trace.events import Address
-from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Installed, Summary
-from raincheck.conformance.trace.promises import evaluate
-from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.sequencer.promises import evaluate
+from raincheck.conformance.trace.sequencer.rows import Rows
+from raincheck.conformance.trace.sequencer.summary import Installed, Summary
 
 ENDS = ("footer", "ended", "open", "broken")
 Logs = tuple[dict[Address, Summary], dict[Address, Any]]

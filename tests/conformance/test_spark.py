@@ -16,14 +16,14 @@ from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
-from raincheck.conformance.trace.broken import BROKEN
-from raincheck.conformance.trace.damage import FAULTS, damage
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.sequencer.broken import BROKEN
+from raincheck.conformance.trace.sequencer.damage import FAULTS, damage
+from raincheck.conformance.trace.sequencer.steady import write_steady
+from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
 from raincheck.conformance.trace.tracefile import trace_files
-from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,7 +16,7 @@ from raincheck.impl.aio.channel import Channel
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach, detach
-from raincheck.impl.recording.sequencer import TraceWriter
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.state_transfer import events as core_events
 from raincheck.impl.state_transfer.core import Repairs, StateTransfer

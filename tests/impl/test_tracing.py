@@ -7,7 +7,8 @@ import json
 import pytest
 
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.sequencer import Tracer, TraceWriter
+from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Link, Simulator
 
 A = Address("a", 0)

@@ -18,7 +18,7 @@ from raincheck.impl.nakack import events as core_events
 from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import Gaps
 from raincheck.impl.nakack.streams import Repairs, Stream
-from raincheck.impl.recording.sequencer import Record
+from raincheck.impl.recording.writer import Record
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.model.machine.runs import Address as ModelAddress
 from raincheck.model.nakack import events

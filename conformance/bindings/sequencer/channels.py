@@ -12,7 +12,7 @@ import msgspec
 from raincheck.conformance.trace.columns import STREAM_ROW, Columns, Stream, stable_digest
 from raincheck.conformance.trace.events import Address as PlainAddress
 from raincheck.conformance.trace.events import Entry, MessageId
-from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.sequencer.rows import Rows
 from raincheck.model.machine.runs import Address
 
 _ALONE = 3

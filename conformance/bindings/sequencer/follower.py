@@ -11,16 +11,10 @@ from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import Address as PlainAddress
 from raincheck.conformance.trace.events import Changed, Event, ViewRecord
-from raincheck.conformance.trace.findings import (
-    Cut,
-    Departure,
-    Difference,
-    FalseConjunct,
-    Installed,
-    Summary,
-)
+from raincheck.conformance.trace.findings import Difference, FalseConjunct
 from raincheck.conformance.trace.records import Header
-from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.sequencer.rows import Rows
+from raincheck.conformance.trace.sequencer.summary import Cut, Departure, Installed, Summary
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers

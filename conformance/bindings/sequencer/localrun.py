@@ -15,9 +15,10 @@ from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import DECODER, Crash, Event, Footer, Record
 from raincheck.conformance.trace.events import Header as HeaderRecord
-from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Summary
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding
 from raincheck.conformance.trace.records import Header
-from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.sequencer.rows import Rows
+from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.tracefile import decode_block
 
 from .records import Wrong

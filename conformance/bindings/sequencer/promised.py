@@ -8,11 +8,12 @@ from typing import Final
 
 import msgspec
 
-from raincheck.conformance.trace.cuts import check_cuts
-from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, Finding, Promise, Summary
-from raincheck.conformance.trace.network import check_drained, check_members, check_views
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, Finding, Promise
 from raincheck.conformance.trace.promised import Promised, Run
-from raincheck.conformance.trace.promises import evaluate
+from raincheck.conformance.trace.sequencer.cuts import check_cuts
+from raincheck.conformance.trace.sequencer.members import check_drained, check_members, check_views
+from raincheck.conformance.trace.sequencer.promises import evaluate
+from raincheck.conformance.trace.sequencer.summary import Summary
 
 from .localrun import LocalRun
 

@@ -4,8 +4,9 @@ from typing import Any
 
 from raincheck.conformance.trace.columns import STREAM_ROW
 from raincheck.conformance.trace.events import Event, MessageId, Sent
-from raincheck.conformance.trace.findings import Difference, Summary
-from raincheck.conformance.trace.rows import content_of
+from raincheck.conformance.trace.findings import Difference
+from raincheck.conformance.trace.sequencer.rows import content_of
+from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Data, Forward, JoinRsp, Local, Output
 

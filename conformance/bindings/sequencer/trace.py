@@ -12,9 +12,10 @@ from msgspec import UNSET
 
 from raincheck.conformance.trace.columns import STREAM_ROW, Columns
 from raincheck.conformance.trace.events import Changed, Delivered, Entry, Event, well_formed
-from raincheck.conformance.trace.findings import FalseConjunct, Summary
+from raincheck.conformance.trace.findings import FalseConjunct
 from raincheck.conformance.trace.records import Header
-from raincheck.conformance.trace.rows import Rows, content_of
+from raincheck.conformance.trace.sequencer.rows import Rows, content_of
+from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address, Run
 from raincheck.model.sequencer import handlers

@@ -2,9 +2,9 @@
 
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import Event
-from raincheck.conformance.trace.findings import Installed, Summary
 from raincheck.conformance.trace.records import Header
-from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.sequencer.rows import Rows
+from raincheck.conformance.trace.sequencer.summary import Installed, Summary
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers
 

@@ -15,7 +15,7 @@ from zlib import crc32
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.sequencer import Record
+from raincheck.impl.recording.writer import Record
 from raincheck.impl.unicast import events as core_events
 from raincheck.impl.unicast.core import Unicast
 from raincheck.impl.unicast.ends import Receiver, Repairs, Sender

@@ -19,7 +19,7 @@ from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.impl.messages import Address
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.recording.core import Recorder, attach, detach
-from raincheck.impl.recording.sequencer import Record, TraceWriter
+from raincheck.impl.recording.writer import Record, TraceWriter
 
 from .record import PROTOCOL
 

@@ -10,7 +10,7 @@ from raincheck.conformance.bindings.nakack import binding as nakack
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.bindings.unicast import binding as unicast
 from raincheck.impl.recording.core import Recorder, attach
-from raincheck.impl.recording.sequencer import Record
+from raincheck.impl.recording.writer import Record
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
 

@@ -20,7 +20,8 @@ from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
-from raincheck.impl.recording.sequencer import Tracer, TraceWriter
+from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs

@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from .events import Changed, Event, Footer, Record, decode, encode
+from raincheck.conformance.trace.events import Changed, Event, Footer, Record, decode, encode
+
 from .rescheduling import in_order, rescheduled
 from .tracegen import Trace
 

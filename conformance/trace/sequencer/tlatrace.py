@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from raincheck.conformance.errors import UsageError
-
-from .batches import Problem
-from .events import Event, Header
-from .tracefile import read_records
+from raincheck.conformance.trace.batches import Problem
+from raincheck.conformance.trace.events import Event, Header
+from raincheck.conformance.trace.tracefile import read_records
 
 _MODULE = """---- MODULE {name} ----
 EXTENDS Sequencer

@@ -6,10 +6,10 @@ What comes out is a good trace but for virtual synchrony, which the machine does
 from typing import Any
 
 from raincheck.conformance.bindings.sequencer.records import rules_of
+from raincheck.conformance.trace.events import Event, Footer, Header
 from raincheck.model.machine.runs import Address
 
 from .direct_world import NotEnabled, World
-from .events import Event, Footer, Header
 from .tracegen import Trace
 
 

@@ -9,12 +9,11 @@ Channels are between addresses, as in the trace: a process that comes back has n
 from dataclasses import dataclass, field
 from typing import Any
 
+from raincheck.conformance.trace.events import Args, Changed, Delivered, Event, MessageId, Sent
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address, Run
 from raincheck.model.sequencer import handlers
 from raincheck.model.sequencer.handlers import Data, Deliver, Forward, JoinRsp, Local, Rules
-
-from .events import Args, Changed, Delivered, Event, MessageId, Sent
 
 Members = tuple[Address, ...]
 

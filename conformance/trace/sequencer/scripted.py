@@ -8,11 +8,11 @@ them break what they promise.
 from collections.abc import Iterable
 from typing import Any
 
+from raincheck.conformance.trace.events import Event, Footer, Header, ViewRecord
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Rules
 
 from .direct_world import World
-from .events import Event, Footer, Header, ViewRecord
 from .tracegen import REPAIRED, Trace, constants_of
 
 

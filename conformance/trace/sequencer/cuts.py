@@ -10,8 +10,10 @@ held against.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .events import Address
-from .findings import VIOLATED, Cut, FalseConjunct, Finding, Summary
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import VIOLATED, FalseConjunct, Finding
+
+from .summary import Cut, Summary
 
 Summaries = Mapping[Address, Summary]
 GUARD = (

@@ -12,9 +12,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import (
+    INCONCLUSIVE,
+    VIOLATED,
+    Difference,
+    FalseConjunct,
+    Finding,
+)
+
 from .cuts import changes
-from .events import Address
-from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding, Summary
+from .summary import Summary
 
 Summaries = Mapping[Address, Summary]
 

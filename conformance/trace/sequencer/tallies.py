@@ -5,7 +5,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from .events import Address
+from raincheck.conformance.trace.events import Address
+
 from .logs import Keys, Log
 
 Judged: TypeAlias = dict[str, int]

@@ -16,10 +16,12 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from .events import Address
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise, Summary
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
+
 from .logs import Keys, Log, logs_of
 from .rows import SEQNO_BITS
+from .summary import Summary
 from .tallies import Judged, Tally, tallied
 
 Facts: TypeAlias = dict[str, Any]

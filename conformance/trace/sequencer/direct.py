@@ -4,9 +4,10 @@ Small, slow and undecomposed: it simulates every process and the network at once
 the order of the Lamport clocks, and compares each record as a whole with the one that the machine
 writes. Tests hold the decomposed checker's verdict against this one's. It wants records that are
 in order and whole, since what is done about damaged files is decided before either checker.
-Law of this file: with what it is held against (`network.py`, `cuts.py`, `mapping/`) it shares the
-model's handlers and the shapes of records, and no rule: what a view may follow, what had to be read
-and who was drained it says in its own way, in sets of messages, where that one counts positions.
+Law of this file: with what it is held against (`members.py`, `cuts.py`, `bindings/sequencer`) it
+shares the model's handlers and the shapes of records, and no rule: what a view may follow, what had
+to be read and who was drained it says in its own way, in sets of messages, where that one counts
+positions.
 """
 
 from collections import defaultdict
@@ -15,11 +16,11 @@ from itertools import combinations
 from typing import Any
 
 from raincheck.conformance.bindings.sequencer.records import rules_of
+from raincheck.conformance.trace.events import Args, Event, Footer, Header, MessageId, Record
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.model.machine.runs import Address, Run
 
 from .direct_world import Admit, NotEnabled, Packet, World, last_of
-from .events import Args, Event, Footer, Header, MessageId, Record
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED
 
 Members = tuple[Address, ...]
 Numbered = tuple[Address, int]

@@ -7,10 +7,10 @@ headers say. They show that a promise is judged at all. `kept` breaks none, and 
 from collections.abc import Callable
 from typing import NamedTuple
 
+from raincheck.conformance.trace.events import Event, Footer, Header, ViewRecord
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Rules
 
-from .events import Event, Footer, Header, ViewRecord
 from .scripted import Script
 from .tracegen import Trace
 

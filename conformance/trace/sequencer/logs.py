@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .events import Address
-from .findings import Summary
+from raincheck.conformance.trace.events import Address
+
 from .rows import SEQNO_BITS
+from .summary import Summary
 
 Keys = npt.NDArray[np.int64]
 CRASHED = "crashed"

@@ -1,12 +1,13 @@
-"""Faults planted for `trace/network.py` and SEQUENCER's `promised.py`: relations of files."""
+"""Faults planted for SEQUENCER's `members.py` and `promised.py`: relations of files."""
 
 from __future__ import annotations
 
 from typing import Final
 
-from raincheck.conformance.trace.findings import INCONCLUSIVE, Installed, Summary
-from raincheck.conformance.trace.network import check_views
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.findings import INCONCLUSIVE
+from raincheck.conformance.trace.sequencer.members import check_views
+from raincheck.conformance.trace.sequencer.summary import Installed, Summary
+from raincheck.conformance.trace.sequencer.tracegen import Trace
 from raincheck.model.machine.runs import Address
 
 from .planted_promises import NOT_ALL
@@ -75,7 +76,7 @@ def _follows(new: tuple[Address, ...]) -> Plant:
 
 
 PLANTED: Final[dict[str, Planted]] = {
-    "trace.network": {
+    "trace.sequencer.members": {
         "check_views: view … has other members here than elsewhere": story(
             "view 2 has other members here than elsewhere",
             lambda bad: _views((A, B, C), (A, C, B) if bad else None),

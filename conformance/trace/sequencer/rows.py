@@ -7,7 +7,7 @@ messages it has. The contents are a 64-bit hash that is the same in every proces
 from array import array
 from hashlib import blake2b
 
-from .events import Address, Run
+from raincheck.conformance.trace.events import Address, Run
 
 SEQNO_BITS = 40
 """Delivery keys are `sender's code << SEQNO_BITS | seqno`."""

@@ -12,12 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.trace.events import (
+    Crash,
+    Event,
+    Footer,
+    Header,
+    Record,
+    ViewRecord,
+    encode_lines,
+)
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers
 from raincheck.model.sequencer.handlers import Rules
 
 from .direct_world import NotEnabled, World, last_of
-from .events import Crash, Event, Footer, Header, Record, ViewRecord, encode_lines
 
 Trace = dict[Address, list[Record]]
 """Per (node, incarnation) the records of its file, header first."""

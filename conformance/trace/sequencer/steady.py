@@ -7,7 +7,7 @@ view, with another coordinator. That they conform is the checker's word.
 
 from pathlib import Path
 
-from .events import Header, Run, ViewRecord, encode
+from raincheck.conformance.trace.events import Header, Run, ViewRecord, encode
 
 CRC = 907060870
 

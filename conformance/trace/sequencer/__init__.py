@@ -1,0 +1,1 @@
+"""SEQUENCER's traces: what holds between members, the promises, and traces to test that with."""

@@ -1,0 +1,71 @@
+"""What one file of SEQUENCER says: its views, how far it had read, and what it delivered."""
+
+from __future__ import annotations
+
+import msgspec
+
+from raincheck.conformance.trace.events import Address
+from raincheck.conformance.trace.findings import FileReport, claims_synchrony
+
+
+class Departure(msgspec.Struct, frozen=True):
+    """How far this node had read the stream of a member when its view lost that member.
+
+    `index` 0 stands for the end of the file: the member was still in the view then.
+    """
+
+    member: Address
+    position: int
+    index: int
+    clock: int
+
+
+class Installed(msgspec.Struct, frozen=True):
+    """A view that this node was in, and the event by which it came there."""
+
+    view: int
+    members: tuple[Address, ...]
+    index: int
+    clock: int
+
+
+class Cut(msgspec.Struct, frozen=True):
+    """How far this node had read the streams of a view's members when it left that view.
+
+    `index` 0 stands for the end of the file: it never installed the next one.
+    """
+
+    view: int
+    index: int
+    clock: int
+    positions: tuple[tuple[str, int, int], ...]
+    """Node, incarnation and position; a member that is not named stands at 0."""
+    multicast: int
+    """How much it had multicast itself."""
+
+
+class Summary(FileReport):
+    """What a file of SEQUENCER says."""
+
+    protocol: str = "sequencer"
+    status: str = ""
+    view: int = 0
+    seqno: int = 0
+    """The seqno of its last message."""
+    stopped: bool = False
+    multicast: int = 0
+    """How many messages this node has multicast."""
+    views: list[Installed] = msgspec.field(default_factory=list)
+    departures: list[Departure] = msgspec.field(default_factory=list)
+    cuts: list[Cut] = msgspec.field(default_factory=list)
+    addresses: list[Address] = msgspec.field(default_factory=list)
+    """The senders that the delivery rows count by."""
+    view_starts: list[tuple[int, int]] = msgspec.field(default_factory=list)
+    """(row of the delivery log, view): from that row on deliveries were in that view."""
+    delivered: bytes = b""
+    """The delivery log."""
+
+    @property
+    def synchronous(self) -> bool:
+        """Whether its header claims virtually synchronous views."""
+        return claims_synchrony(self.constants)
