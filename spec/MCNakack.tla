@@ -76,4 +76,19 @@ MCFairness ==
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : sent[n] > 0
+MaxSentExercise == Senders = {} \/ \E n \in Node : sent[n] = MaxSent
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+MaxViewsExercise == Len(views) = MaxViews
+MaxLostExercise == lost = MaxLost
+PurgingExercise ==
+    \E n \in Founders, s \in Node :
+        Running(n) /\ s \in DOMAIN stream[n] /\ stream[n][s].delivered > 0 /\ 1 \notin DOMAIN stream[n][s].held
+
+\* Everything is done, and something was sent.
+NothingStuckExercise == ~ENABLED <<Progress>>_vars /\ \E n \in Node : sent[n] > 0
+
 =============================================================================
