@@ -7,7 +7,7 @@ a datagram that arrives was sent. Law of this file: it sees the rows of both end
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
@@ -15,10 +15,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from .columns import DIGEST, INDEX, NUMBER, Columns, Table, ends_of
+from .columns import DIGEST, INDEX, NUMBER, Channel, Columns, Stream, Table, ends_of
 
 ABSENT: Final = "absent"
 CONTENTS: Final = "contents"
+EARLY: Final = "early"
 FEW: Final = 256
 """Rows that are sooner looked up one by one than all at once."""
 UNNUMBERED: Final = -1
@@ -30,9 +31,13 @@ class Bad(msgspec.Struct, frozen=True, array_like=True):
     """A message that was received, and was not sent so."""
 
     kind: str
-    """Absent: no such message is recorded; contents: another one is."""
+    """Absent: no such message is recorded; contents: another one is; early: it was sent later."""
     index: int
     number: int = UNNUMBERED
+    clock: int = 0
+    """By this and the next two, in a stream: what was received, and what was sent at its number."""
+    sent_index: int = 0
+    sent_clock: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,16 +116,50 @@ def _lag(sent: Table, received: Table) -> int:
 
 
 def compare_all(columns: Iterable[Columns]) -> dict[str, Compared]:
-    """Compare every channel at whose end something was received."""
+    """Compare every channel, but for streams, at whose end something was received."""
     columns = list(columns)
     sent = {text: end for each in columns for text, end in each.sent.items()}
-    found: dict[str, Compared] = {}
-    for each in columns:
-        for text, end in each.received.items():
-            other = sent.get(text)
-            rows = end.table()
-            found[text] = compare(rows[:0] if other is None else other.table(), rows, fifo=end.fifo)
-    return found
+    return {
+        text: _met(sent.get(text), end)
+        for each in columns
+        for text, end in each.received.items()
+        if not isinstance(end, Stream)
+    }
+
+
+def _met(sent: Channel | None, received: Channel) -> Compared:
+    """Compare both ends; those that are short, or simply the same, need no tables."""
+    if sent is not None:
+        count = len(received.digests)
+        if received.fifo:
+            same = sent.numbers is None and received.numbers is None
+            if same and received.digests == sent.digests[:count]:
+                return Compared(_in_order(received, sent.indices))
+        elif len(sent.digests) + count < FEW:
+            where: dict[int, int] = {}
+            for digest, index in zip(sent.digests, sent.indices, strict=True):
+                where.setdefault(digest, index)
+            if where.keys() >= set(received.digests):
+                return Compared(_in_order(received, [where[each] for each in received.digests]))
+    rows = received.table()
+    return compare(rows[:0] if sent is None else sent.table(), rows, fifo=received.fifo)
+
+
+def _in_order(received: Channel, sent: Sequence[int]) -> Table:
+    """The origins of messages that are all there, each with the event that sent it, without those
+    that tell nothing new."""
+    events = received.indices
+    if len(events) < FEW:
+        rows, furthest = [], -1
+        for number, (event, origin) in enumerate(zip(events, sent, strict=False), 1):
+            if origin > furthest:
+                furthest = origin
+                rows.append((event, origin, number if received.fifo else UNNUMBERED))
+        return np.array(rows, dtype=np.int64).reshape(-1, 3)
+    origins = np.empty((len(events), 3), dtype=np.int64)
+    origins[:, 0], origins[:, 1] = events, sent[: len(events)]
+    origins[:, 2] = np.arange(1, len(events) + 1)
+    return news(origins)
 
 
 def joined(parts: Iterable[Compared]) -> Compared:
@@ -144,15 +183,16 @@ class Stuck(msgspec.Struct, frozen=True):
 def circle(compared: Mapping[str, Compared]) -> list[Stuck]:
     """Let each process go on as far as what it receives was sent; who cannot end is in a circle."""
     texts = sorted(compared)
-    parts: dict[tuple[str, int], list[Table]] = {}
+    parts: dict[tuple[str, int], list[int]] = {}
     senders: list[tuple[str, int]] = []
     for code, text in enumerate(texts):
         sender, receiver = ends_of(text)
         senders.append(sender)
-        origins = compared[text].origins
-        column = np.full((len(origins), 1), code, dtype=np.int64)
-        parts.setdefault(receiver, []).append(np.hstack((origins, column)))
-    needs = {who: _Needs(np.concatenate(each)) for who, each in parts.items()}
+        parts.setdefault(receiver, []).append(code)
+    needs = {
+        who: _Needs([compared[texts[code]].origins for code in codes], codes)
+        for who, codes in parts.items()
+    }
     waiting: dict[tuple[str, int], list[tuple[str, int]]] = {}
     ready = list(needs)
     while ready:
@@ -182,13 +222,13 @@ class _Needs:
 
     __slots__ = ("at", "channels", "count", "events", "next", "numbers", "sent")
 
-    def __init__(self, rows: Table) -> None:
-        rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    def __init__(self, origins: list[Table], codes: list[int]) -> None:
+        rows = np.concatenate(origins)
+        order = np.argsort(rows[:, 0], kind="stable")
         self.count = len(rows)
         # Views of memory, since these may be long: their items come as plain integers.
-        self.events = np.append(rows[:, 0], np.iinfo(np.int64).max).data
-        self.sent = np.ascontiguousarray(rows[:, 1]).data
-        self.numbers = np.ascontiguousarray(rows[:, 2]).data
-        self.channels = np.ascontiguousarray(rows[:, 3]).data
+        self.events = np.append(rows[order, 0], np.iinfo(np.int64).max).data
+        self.sent, self.numbers = rows[order, 1].data, rows[order, 2].data
+        self.channels = np.repeat(codes, [len(each) for each in origins])[order].data
         self.at = 0
         self.next: int = self.events[0]

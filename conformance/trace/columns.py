@@ -1,13 +1,16 @@
 """Both ends of messages as packed columns: what one process says it sent, or received.
 
 A row is a digest of the message's contents and the index of the event, and in a FIFO channel the
-message's number before them. Rows are kept by channel: the beginning of the ids of its messages, as
-JSON, which names both ends.
+message's number, which is kept only where it is not that of the row. In a stream the event's clock
+is in a row as well. Rows are kept by channel: the beginning of the ids of its messages, as JSON,
+which names both ends.
 """
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
+from functools import lru_cache
 from hashlib import blake2b
 from struct import Struct
 from typing import Final, TypeAlias
@@ -21,12 +24,13 @@ Table: TypeAlias = npt.NDArray[np.int64]
 DIGEST: Final = 0
 INDEX: Final = 1
 NUMBER: Final = 2
-DATAGRAM_ROW: Final = Struct("<qq").pack
-FIFO_ROW: Final = Struct("<qqq").pack
+CLOCK: Final = 3
+STREAM_ROW: Final = Struct("<qqqq").pack
 _MOST: Final = 2**62
 
 Digest: TypeAlias = Callable[[bytes], int]
 """What stands for contents: of others it is the same with a chance of 2**-64."""
+Append: TypeAlias = Callable[[int], None]
 
 
 def stable_digest(contents: bytes) -> int:
@@ -37,26 +41,72 @@ def stable_digest(contents: bytes) -> int:
 class Channel:
     """One end of a channel: the rows of what went through it."""
 
-    __slots__ = ("count", "fifo", "rows", "text")
+    __slots__ = ("count", "digests", "fifo", "indices", "numbers", "text")
 
     def __init__(self, text: str, *, fifo: bool) -> None:
         self.text, self.fifo = text, fifo
         self.count = 0
         """The number of the last message, in a FIFO channel."""
-        self.rows = bytearray()
+        self.digests, self.indices = array("q"), array("q")
+        self.numbers: array[int] | None = None
+        """In a FIFO channel; None while they are 1, 2, 3 and so on."""
+
+    @property
+    def sent_as(self) -> str:
+        """The sender's name of the channel."""
+        return self.text
 
     def add(self, digest: int, index: int, number: int) -> None:
         """Add a message; only those of FIFO channels have a number."""
         if self.fifo:
-            self.rows += FIFO_ROW(digest, index, max(-_MOST, min(number, _MOST)))
-        else:
-            self.rows += DATAGRAM_ROW(digest, index)
+            rows = len(self.digests)
+            if self.numbers is None and number != rows + 1:
+                self.numbers = array("q", range(1, rows + 1))
+            if self.numbers is not None:
+                self.numbers.append(max(-_MOST, min(number, _MOST)))
+        self.digests.append(digest)
+        self.indices.append(index)
+
+    def appending(self) -> tuple[Append, Append]:
+        """What adds the digest, and what the index, of a message that has the next number."""
+        return self.digests.append, self.indices.append
 
     def table(self) -> Table:
         """The rows: digests, indices, and in a FIFO channel numbers."""
-        return np.frombuffer(self.rows, dtype=np.int64).reshape(-1, 3 if self.fifo else 2)
+        columns = [np.array(each, dtype=np.int64) for each in (self.digests, self.indices)]
+        if self.fifo:
+            numbers = range(1, len(self.digests) + 1) if self.numbers is None else self.numbers
+            columns.append(np.array(numbers, dtype=np.int64))
+        return np.stack(columns, axis=1)
 
 
+class Stream(Channel):
+    """One end of a stream: its messages have numbers, not all of them, and its events clocks.
+
+    What is read was sent at the same number, and later by the clock. So no message's row is needed
+    once both its ends have met.
+    """
+
+    __slots__ = ("_sent_as", "append", "rows")
+
+    def __init__(self, text: str, sent_as: str = "") -> None:
+        super().__init__(text, fifo=True)
+        self._sent_as = sent_as or text
+        self.rows = array("q")
+        self.append: Callable[[bytes], None] = self.rows.frombytes
+        """Adds a row."""
+
+    @property
+    def sent_as(self) -> str:
+        """The sender's name of the stream, which has another one for each of several readers."""
+        return self._sent_as
+
+    def table(self) -> Table:
+        """The rows: digests, indices, numbers and clocks."""
+        return np.array(self.rows, dtype=np.int64).reshape(-1, CLOCK + 1)
+
+
+@lru_cache(maxsize=4096)
 def ends_of(text: str) -> tuple[tuple[str, int], tuple[str, int]]:
     """The processes at both ends of a channel: who sends, and who receives."""
     _, node, incarnation, other, life = msgspec.json.decode(text)
@@ -72,6 +122,11 @@ class Columns:
         self.digest = digest
         self.sent: dict[str, Channel] = {}
         self.received: dict[str, Channel] = {}
+
+    def counted(self) -> bool:
+        """Whether each FIFO channel has as many rows as messages were counted."""
+        ends = (*self.sent.values(), *self.received.values())
+        return all(end.count == len(end.digests) for end in ends if end.fifo)
 
     def channel(self, text: str, *, incoming: bool, fifo: bool) -> Channel:
         """The end of that channel."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from raincheck.model.machine.machine import Accepted
 from raincheck.model.machine.runs import Address
@@ -18,6 +18,9 @@ from . import events as on
 from . import handlers as model
 from .handlers import Answer, Local, Stream, Streams
 from .handlers import Rules as SpecRules
+
+_WHOLE: Final = slice(Local._fields.index("status"), Local._fields.index("sent") + 1)
+"""The variables that traces have whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +66,11 @@ def numbers(stream: Stream, owed: bool) -> list[Any]:
 def parts(before: Local, after: Local) -> dict[str, Any]:
     """Return the changes as a trace has them: the numbers of each stream that changed."""
     found: dict[str, Any] = {}
-    for name in ("status", "view", "members", "sent"):
-        value = getattr(after, name)
-        if value is not getattr(before, name) and value != getattr(before, name):
-            found[name] = value
+    if before[_WHOLE] != after[_WHOLE]:
+        for name in Local._fields[_WHOLE]:
+            value = getattr(after, name)
+            if value != getattr(before, name):
+                found[name] = value
     if after.acked is not before.acked:
         _add(found, "acked", dict(before.acked), dict(after.acked))
     owed, owes = before.owed, after.owed
@@ -92,13 +96,21 @@ def _streams(
     if len(before) != len(after):
         return None
     changed = []
-    for (who, was), (same, now) in zip(before, after, strict=True):
+    for old, new in zip(before, after, strict=True):
+        if old is new and owed is owes:
+            continue
+        (who, was), (same, now) = old, new
         if who != same:
             return None
         owing = who in owes
-        if owing != (who in owed) or (was is not now and was != now):
+        if owing != (who in owed) or (was is not now and _differ(was, now)):
             changed.append([who, numbers(now, owing)])
     return changed
+
+
+def _differ(was: Stream, now: Stream) -> bool:
+    """Tell whether the streams differ: what is kept may be long, and is compared last."""
+    return was.delivered != now.delivered or len(was.held) != len(now.held) or was != now
 
 
 def _add(

@@ -19,6 +19,8 @@ from raincheck.model.machine.runs import Address
 from . import events as on
 from .events import Alive, Data, Delivered, Nak, Output
 
+_new: Final = tuple.__new__  # half the time of a NamedTuple's own constructor
+
 
 @dataclass(frozen=True, slots=True)
 class Rules:
@@ -50,8 +52,10 @@ class Stream(NamedTuple):
 
     def has(self, seqno: int) -> bool:
         """Tell whether the multicast is kept."""
-        place = bisect_left(self.held, (seqno,))
-        return place < len(self.held) and self.held[place][0] == seqno
+        held = self.held
+        if not held or held[-1][0] < seqno:
+            return False
+        return held[bisect_left(held, (seqno,))][0] == seqno
 
     def tag(self, seqno: int) -> int:
         """Return the view in which the multicast was sent; 0 if it is not kept."""
@@ -86,7 +90,7 @@ class Stream(NamedTuple):
             place = bisect_left(held, entry)
             if held[place] != entry:
                 held = (*held[:place], entry, *held[place:])
-        return Stream(delivered, held, heard, holder, frozen)
+        return _new(Stream, (delivered, held, heard, holder, frozen))
 
 
 Streams: TypeAlias = tuple[tuple[Address, Stream], ...]
@@ -111,7 +115,6 @@ class Local(NamedTuple):
 
 Answer: TypeAlias = Accepted[Local, Output] | Refused
 
-_new = tuple.__new__  # half the time of a NamedTuple's own constructor
 _STREAM: Final = Local._fields.index("stream")
 
 
@@ -134,9 +137,9 @@ def founder(node: str, members: tuple[Address, ...]) -> Local:
 
 def stream_of(streams: Streams, source: Address) -> Stream | None:
     """Return the stream of that member, None if there is none."""
-    for who, stream in streams:
-        if who == source:
-            return stream
+    for entry in streams:
+        if entry[0] == source:
+            return entry[1]
     return None
 
 
@@ -146,8 +149,8 @@ def lowest(me: Local) -> int:
 
 
 def _put(streams: Streams, source: Address, stream: Stream) -> Streams:
-    for place, (who, _) in enumerate(streams):
-        if who == source:
+    for place, entry in enumerate(streams):
+        if entry[0] == source:
             return (*streams[:place], (source, stream), *streams[place + 1 :])
     return tuple(sorted([*streams, (source, stream)]))
 
@@ -215,7 +218,8 @@ def multicast(rules: Rules, me: Local, _event: on.Multicast) -> Answer:
         return refused
     k = me.sent + 1
     view = me.view
-    outputs = tuple([Data(m, mine, k, view) for m in me.members if m != mine or not rules.own_copy])
+    to = [m for m in me.members if m != mine or not rules.own_copy]
+    outputs = tuple([_new(Data, (m, mine, k, view)) for m in to])
     if rules.own_copy:
         me = _changed(me, mine, own.with_(k, view)._replace(heard=k))
     me = me._replace(sent=k)
@@ -257,10 +261,10 @@ def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
         return Accepted(me)
     if seqno > stream.delivered + 2 * rules.window:
         return Accepted(_changed(me, source, _hear(rules, stream, seqno)))
-    taken = stream.with_(seqno, view)
-    if seqno > taken.heard:
-        taken = taken._replace(heard=seqno)
-    return Accepted(_changed(me, source, taken))
+    if seqno > stream.heard:
+        delivered, held, _, holder, frozen = stream
+        stream = _new(Stream, (delivered, held, seqno, holder, frozen))
+    return Accepted(_changed(me, source, stream.with_(seqno, view)))
 
 
 def receive_alive(rules: Rules, me: Local, event: on.ReceiveAlive) -> Answer:
@@ -337,9 +341,9 @@ def deliver(rules: Rules, me: Local, event: on.Deliver) -> Answer:
         return refused
     assert stream is not None
     me = _changed(me, source, _new(Stream, (k, *stream[1:])))
-    if source != address(me):
+    if source != (me.node, me.incarnation):
         me = _owing(me, source)
-    return Accepted(me, (Delivered(source, k, tag),))
+    return Accepted(me, (_new(Delivered, (source, k, tag)),))
 
 
 def acknowledge(_rules: Rules, me: Local, event: on.Acknowledge) -> Answer:

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, Final, NamedTuple
 
 from raincheck.model.machine.machine import Accepted, Conjunct, Refused
 from raincheck.model.machine.runs import Address
@@ -24,7 +25,7 @@ from .local import Rules as SpecRules
 
 LANE = "#"
 """The separator of a peer's name and the number of a lane."""
-_LENGTH = 2
+_LENGTH: Final = itemgetter(2)
 """The length of a content: (lane, seqno, bytes of the datagram, their CRC-32)."""
 
 
@@ -40,11 +41,11 @@ class Rules(SpecRules):
         out, allowed = sender.out, min(sender.seqno, SpecRules.limit(self, sender))
         if allowed <= out:
             return allowed
-        under_way = sum(each[_LENGTH] for each in sender.sent[: out - sender.acked])
-        for each in sender.sent[out - sender.acked : allowed - sender.acked]:
-            if under_way and under_way + each[_LENGTH] > self.window_bytes:
+        under_way = sum(map(_LENGTH, sender.sent[: out - sender.acked]))
+        for length in map(_LENGTH, sender.sent[out - sender.acked : allowed - sender.acked]):
+            if under_way and under_way + length > self.window_bytes:
                 break
-            under_way += each[_LENGTH]
+            under_way += length
             out += 1
         return out
 
@@ -71,7 +72,7 @@ def end_of(who: Address) -> Address:
 
 def send(rules: Rules, me: Local, event: on.Send) -> Answer:
     """As the spec has it, to another node (U1, U6)."""
-    if end_of(event.to).node == me.node:
+    if event.to.node.partition(LANE)[0] == me.node:
         return Refused((Conjunct("n # p", {"to": event.to}),))
     return model.send(rules, me, event)
 

@@ -38,6 +38,7 @@ from .local import (
     found,
     highest,
     missing,
+    new,
     sender_to,
     wire,
     with_entry,
@@ -78,7 +79,8 @@ def _datagrams(
     if not seqnos:
         return ()
     connection = wire(rules, sender.connection)
-    return tuple(Message(to, connection, k, sender.sent[k - sender.acked - 1]) for k in seqnos)
+    sent, first = sender.sent, sender.acked + 1
+    return tuple([new(Message, (to, connection, k, sent[k - first])) for k in seqnos])
 
 
 # ---------------------------------------------------------------------- handlers
@@ -93,11 +95,11 @@ def send(rules: Rules, me: Local, event: Send) -> Answer:
     old = sender_to(me, event.to)
     connection, seqno, acked, out, consumed, sent = old
     sent = (*sent, event.content)
-    new = _pushed(rules, Sender(connection, seqno + 1, acked, out, consumed, sent))
-    outputs = _datagrams(rules, event.to, new, range(old.out + 1, new.out + 1))
-    connections = max(me.connections, old.connection)
-    me = me._replace(connections=connections, senders=with_entry(me.senders, event.to, new))
-    return Accepted(me, outputs)
+    end = _pushed(rules, new(Sender, (connection, seqno + 1, acked, out, consumed, sent)))
+    outputs = _datagrams(rules, event.to, end, range(out + 1, end.out + 1))
+    if connection > me.connections:
+        me = me._replace(connections=connection)
+    return Accepted(with_senders(me, with_entry(me.senders, event.to, end)), outputs)
 
 
 def receive(rules: Rules, me: Local, event: Receive) -> Answer:
@@ -125,7 +127,7 @@ def receive(rules: Rules, me: Local, event: Receive) -> Answer:
         if k == arrived + 1:
             for seqno, _ in buffer[-1:] if last else buffer:
                 arrived = seqno if seqno == arrived + 1 else arrived
-        receiver = Receiver(receiver.connection, arrived, receiver.consumed, buffer, True)
+        receiver = new(Receiver, (receiver.connection, arrived, receiver.consumed, buffer, True))
     return Accepted(with_receivers(me, with_entry(me.receivers, source, receiver)))
 
 
@@ -159,7 +161,7 @@ def consume(_rules: Rules, me: Local, event: Consume) -> Answer:
         return refused or Accepted(me)
     connection, arrived, consumed, buffer, _ = receiver
     (_, content), rest = buffer[0], buffer[1:]
-    receiver = Receiver(connection, arrived, consumed + 1, rest, True)
+    receiver = new(Receiver, (connection, arrived, consumed + 1, rest, True))
     me = with_receivers(me, with_entry(me.receivers, event.source, receiver))
     return Accepted(me, (Deliver(event.source, content),))
 
@@ -181,7 +183,7 @@ def acknowledge(_rules: Rules, me: Local, event: Acknowledge) -> Answer:
         return refused or Accepted(me)
     connection, arrived, consumed, buffer, _ = receiver
     ack = Ack(event.source, connection, arrived, consumed, missing(receiver))
-    receiver = Receiver(connection, arrived, consumed, buffer, False)
+    receiver = new(Receiver, (connection, arrived, consumed, buffer, False))
     receivers = with_entry(me.receivers, event.source, receiver)
     return Accepted(with_receivers(me, receivers), (ack,))
 
@@ -203,10 +205,11 @@ def receive_ack(rules: Rules, me: Local, event: ReceiveAck) -> Answer:
     acked = max(old.acked, arrived)
     consumed = max(old.consumed, min(consumed, arrived))
     sent = old.sent[acked - old.acked :]
-    new = _pushed(rules, Sender(old.connection, old.seqno, acked, old.out, consumed, sent))
+    at = old.connection, old.seqno, acked, old.out, consumed, sent
+    end = _pushed(rules, new(Sender, at))
     again = [k for k in asked if acked < k <= old.out]
-    outputs = _datagrams(rules, to, new, (*again, *range(old.out + 1, new.out + 1)))
-    return Accepted(with_senders(me, with_entry(me.senders, to, new)), outputs)
+    outputs = _datagrams(rules, to, end, (*again, *range(old.out + 1, end.out + 1)))
+    return Accepted(with_senders(me, with_entry(me.senders, to, end)), outputs)
 
 
 def retransmit(rules: Rules, me: Local, event: Retransmit) -> Answer:

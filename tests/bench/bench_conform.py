@@ -20,16 +20,15 @@ import sys
 import tempfile
 import time
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
 from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import RecordedRing
-from raincheck.conformance.trace.run import Mixed, check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths, check_run, sorted_out
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracefile import read_records, trace_files
 from raincheck.impl.simulation.group import Link
@@ -114,17 +113,15 @@ def protocols(folder: Path, cycles: int) -> None:
         ring.run(0.5)
     ring.close()
     write_steady(folder / "steady", 50_000, MEMBERS)
-    mixed = sorted_out(trace_files([folder / "lives", folder / "ring"]))
-    apart = [Mixed([], {of: paths}, mixed.crashed) for of, paths in mixed.others.items()]
+    found = sorted_out(trace_files([folder / "lives", folder / "ring", folder / "steady"]))
     best: dict[str, float] = {}
     counts: dict[str, int] = {}
     for _ in range(3):
-        for name, check in [
-            ("sequencer", lambda: check_paths([folder / "steady"])),
-            *((next(iter(each.others))[1], partial(check_others, each)) for each in apart),
-        ]:
+        for (run, name), files in found.runs.items():
+            if name == "sequencer" and run != "steady":
+                continue
             started = time.process_time()
-            counts[name] = sure(check())
+            counts[name] = sure([check_run(run, name, files, found.crashed.get(run, set()))])
             used = time.process_time() - started
             best[name] = min(best.get(name, used), used)
     ours = counts["sequencer"] / best["sequencer"]

@@ -39,7 +39,7 @@ from raincheck.conformance.judges.ring_faults import (
     starves_when_it_has_left,
     telling,
 )
-from raincheck.conformance.trace.follower import check_file
+from raincheck.conformance.trace.following.files import check_file
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
 from raincheck.conformance.trace.ring.promises import NAMES
 from raincheck.conformance.trace.ring.seen import CRASHED, OPEN, RingSeen

@@ -1,0 +1,140 @@
+"""The fold over one file, in blocks: the fast path takes what it can, the rest goes to `InFull`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any, Final
+
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.trace.batches import Problem, Report
+from raincheck.conformance.trace.columns import ends_of
+from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.records import DECODER, Header
+from raincheck.conformance.trace.tracefile import decode_block, split_lines
+
+from .fastpath import FastPath
+from .forms import forms_of
+from .in_full import InFull
+from .lines import Lines
+from .reports import Unusable
+from .shared import Shared
+
+_FOOTER: Final = b'{"kind":"footer"'
+
+
+class Follower:
+    """The fold over one file."""
+
+    def __init__(self, path: Path, header: Header, problems: Report, shared: Shared) -> None:
+        full = self.full = InFull(path, header, shared)
+        self.path = path
+        self.run, self.who, self.clock = header.run, full.report.who, 0
+        self.columns = full.columns
+        """The ends of its messages."""
+        defaults = getattr(full.binding.local, "_field_defaults", {})
+        self._unread = {name: defaults[name] for name in full.binding.unread}
+        self._problem, self._shared = problems, shared
+        self._fast: FastPath | None = None
+        forms = forms_of(full.binding)
+        if forms is not None:
+            self._lines = Lines(header, forms.decoder)
+            self._fast = shared.fast_path(full.binding, forms, full.rules)
+            self._fast.begin(full.me, full.columns)
+        self._counts: Counter[type[Any]] = Counter()
+
+    def feed(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+        # The last line may be no event, but the footer.
+        cut = block.rfind(b"\n", 0, -1) + 1
+        events = block[:cut] if block.startswith(_FOOTER, cut) else block
+        records = self._decoded(events)
+        if records is not None:
+            self._fold(line, records, events)
+            line, block = line + len(records), block[len(events) :]
+        for number, text in enumerate(split_lines(block), line):
+            records = self._decoded(text)
+            if records is not None:
+                self._fold(number, records, text)
+            else:
+                self._judge(number, text)
+
+    def _decoded(self, block: bytes) -> list[Any] | None:
+        """The records, if all of them are events that are written as usual."""
+        if self._fast is None or self.full.broken or self.full.ended:
+            return None
+        return self._lines.records(block)
+
+    def _fold(self, line: int, records: list[Any], block: bytes) -> None:
+        """Take the events that are what the model does as they come; judge the others."""
+        assert self._fast is not None
+        full, takes = self.full, self._fast.takes
+        local, last, observer = full.local, full.last, full.observer
+        judged: list[type[Any]] = []
+        lines: list[bytes] = []
+        for place, record in enumerate(records):
+            answer = None
+            if record.index == last + 1:
+                try:
+                    answer = takes[record.__class__](record, local)
+                except Exception:  # noqa: BLE001 - it is judged below, and then it is told
+                    answer = None
+            if answer is not None:
+                last += 1
+                local = answer[0]
+                if observer is not None:
+                    full.recorded = local
+                    observer.take(local, last, record.at, answer[1])
+                continue
+            lines = lines or split_lines(block)
+            judged.append(record.__class__)
+            self._goes_on(local, last)
+            self._judge(line + place, lines[place])
+            local, last = full.local, full.last
+            if full.broken or full.ended or self._fast is None:
+                for number, text in enumerate(lines[place + 1 : len(records)], line + place + 1):
+                    self._judge(number, text)
+                records = records[: place + 1]
+                break
+            self._lines.otherwise = True
+        else:
+            self._goes_on(local, last)
+        full.report.events += len(records) - len(judged)
+        self._counts.update(map(type, records))
+        self._counts.subtract(judged)
+
+    def _goes_on(self, local: Any, last: int) -> None:
+        """Note how far the events are what the model does."""
+        # What only grows, and nobody reads, is forgotten now and then.
+        full = self.full
+        full.local = local._replace(**self._unread) if self._unread else local
+        if last > full.last:
+            full.last = full.report.conforming = last
+
+    def _judge(self, line: int, text: bytes) -> None:
+        """Judge one record."""
+        for batch in decode_block(self.path, line, text, self._problem, DECODER):
+            for record in batch.records:
+                try:
+                    self.full.take(record, line)
+                except (Unusable, ShapeError) as problem:
+                    self._problem(Problem(str(self.path), line, str(problem)))
+                    # Messages of which only the number was taken are found out in full alone.
+                    self._fast = self._fast if self.columns.counted() else None
+
+    def done(self) -> FileReport:
+        """Return the report; without a footer events may be missing at the end."""
+        report = self.full.report
+        for kind, count in self._counts.items():
+            if count:
+                action = kind.__struct_config__.tag
+                report.actions[action] = report.actions.get(action, 0) + count
+        report.complete = self.full.ended
+        report.end = "footer" if self.full.ended else "open"
+        to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
+        report.sent_to = tuple(sorted({node for node, _ in to}))
+        if self.full.observer is not None:
+            report.seen = self.full.observer.done()
+        if self._fast is not None:
+            self._shared.give_back(self._fast)
+        return report

@@ -1,0 +1,207 @@
+"""The records of a protocol, typed by its binding: what a decoder of traces must know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, Union
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.bindings.conversion import fields_of, shaped
+
+from .writing import Write, as_written, encode, encode_plainly, picking, writing
+
+ABSENT: Final = b"[]"
+UNCHANGED: Final = b"{}"
+_new: Final = tuple.__new__
+
+Pick = Callable[[Any], tuple[Any, ...]]
+
+
+class _Event(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
+    """What all records have behind whose they are; the rest is as the action says."""
+
+    index: int
+    sent: tuple[Raw, ...] = ()
+    given: Raw | UnsetType = UNSET
+    at: float | None = None
+
+
+class Arrival(NamedTuple):
+    """A message, and where it is in the input of the action by which it arrives."""
+
+    message: str
+    channel: str
+    place: int | None
+    """Of the field that is the message, where it comes as one."""
+    sender: int
+    pick: Pick
+    compared: Write
+
+
+class Departure(NamedTuple):
+    """A message that an output is."""
+
+    message: str
+    channel: str
+    to: int
+    pick: Pick
+    content: Write
+    compared: tuple[Pick, Write] | None
+    """What of it is compared with what arrives, where that is not all of it."""
+
+
+class Action(NamedTuple):
+    """An action, and how a record's `args` become its handler's input."""
+
+    name: str
+    make: Callable[[Any], Any]
+    arrival: Arrival | None
+    known: bool
+    """Whether who sent the message that arrives can be told from the input."""
+
+
+class Forms(NamedTuple):
+    """What the records of one protocol look like."""
+
+    decoder: msgspec.json.Decoder[Any]
+    initial: type[Any] | None
+    """Of the state in a header, where all of it is written as it is."""
+    actions: Mapping[type[Any], Action]
+    """By the record's type."""
+    departures: Mapping[type[Any], Departure]
+    """By the output's type."""
+    variables: Mapping[str, tuple[int, Write]]
+    hidden: tuple[int, ...]
+    """The places of variables that are never compared."""
+
+
+_forms: dict[int, tuple[Binding, Forms | None]] = {}
+
+
+def forms_of(binding: Binding) -> Forms | None:
+    """Return what the protocol's records look like; None where its types are out of reach."""
+    found = _forms.get(id(binding))
+    if found is None:
+        try:
+            found = (binding, _made(binding))
+        except TypeError:
+            found = (binding, None)
+        _forms[id(binding)] = found
+    return found[1]
+
+
+def wanted_of(binding: Binding, message: str) -> type[Any]:
+    """The type whose fields say how the contents of a message are compared."""
+    kind = binding.inputs[binding.arrival(message)]
+    if message in binding.whole:
+        kind = fields_of(kind)[binding.whole[message]]
+    return kind
+
+
+def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
+    """What a message and the event by which it arrives have in common."""
+    kind = next(each for each in binding.outputs if each.__name__ == message)
+    left_out = {"to", *binding.adjusted.get(message, ())}
+    wanted = fields_of(wanted_of(binding, message))
+    return tuple(name for name in fields_of(kind) if name in wanted and name not in left_out)
+
+
+def _made(binding: Binding) -> Forms:
+    actions: dict[type[Any], Action] = {}
+    for name, kind in {**binding.field_inputs, **binding.inputs}.items():
+        message = next((each for each in binding.channels if binding.arrival(each) == name), None)
+        arrival = None if message is None else _arrival(binding, message, kind)
+        record = _record(binding, name, kind, arrives=message is not None)
+        actions[record] = Action(name, _making(kind), arrival, message is None or bool(arrival))
+    kinds = fields_of(binding.local)
+    shown = {name: wanted for name, wanted in kinds.items() if name not in binding.uncompared}
+    return Forms(
+        msgspec.json.Decoder(Union[tuple(actions)]),  # noqa: UP007
+        msgspec.defstruct("Initial", [*shown.items()], gc=False, forbid_unknown_fields=True)
+        if all(map(as_written, shown.values()))
+        else None,
+        actions,
+        {
+            kind: _departure(binding, kind)
+            for kind in binding.outputs
+            if kind.__name__ in binding.channels
+        },
+        {
+            name: (place, encode if as_written(kinds[name]) else encode_plainly)
+            for place, name in enumerate(kinds)
+            if name in shown
+        },
+        tuple(place for place, name in enumerate(kinds) if name not in shown),
+    )
+
+
+def _record(binding: Binding, name: str, kind: type[Any], *, arrives: bool) -> type[Any]:
+    """The type of the records of an action."""
+    fields = fields_of(kind)
+    typed = [(key, wanted if as_written(wanted) else Any) for key, wanted in fields.items()]
+    args = msgspec.defstruct("Args", typed, gc=False, forbid_unknown_fields=True)
+    received: Any = ("received", Raw) if arrives else ("received", None, None)
+    changed: Any = ("changed", dict[str, Raw], {})
+    if binding.parts is not None:
+        changed = ("changed", Raw, Raw(UNCHANGED))
+    told: Any = ("told", Raw, Raw(ABSENT)) if binding.told else ("told", tuple[()], ())
+    return msgspec.defstruct(
+        "Event",
+        [("args", args), received, changed, told],
+        bases=(_Event,),
+        tag_field="action",
+        tag=name,
+        gc=False,
+        kw_only=True,
+        forbid_unknown_fields=True,
+    )
+
+
+def _making(kind: type[Any]) -> Callable[[Any], Any]:
+    """How an input is made of its fields."""
+    fields = fields_of(kind)
+    if not fields:
+        only = kind()
+        return lambda _: only
+    if not all(map(as_written, fields.values())):
+        return lambda args: shaped([getattr(args, name) for name in fields], kind)
+    get: Any = attrgetter(*fields)
+    if len(fields) == 1:
+        return lambda args: _new(kind, (get(args),))
+    return lambda args: _new(kind, get(args))
+
+
+def _departure(binding: Binding, kind: type[Any]) -> Departure:
+    message, kinds = kind.__name__, fields_of(kind)
+    names, common = tuple(n for n in kinds if n != "to"), common_fields(binding, message)
+    arrives = fields_of(wanted_of(binding, message))
+    same = names == common and all(kinds[name] == arrives[name] for name in names)
+    return Departure(
+        message,
+        binding.channels[message],
+        list(kinds).index("to"),
+        picking(kind, names),
+        writing(kind, names, kinds),
+        None if same else (picking(kind, common), writing(kind, common, arrives)),
+    )
+
+
+def _arrival(binding: Binding, message: str, kind: type[Any]) -> Arrival | None:
+    whole = binding.whole.get(message)
+    wanted = wanted_of(binding, message)
+    arrives = fields_of(wanted)
+    if binding.sent_by not in arrives:
+        return None
+    common = common_fields(binding, message)
+    return Arrival(
+        message,
+        binding.channels[message],
+        None if whole is None else list(fields_of(kind)).index(whole),
+        list(arrives).index(binding.sent_by),
+        picking(wanted, common),
+        writing(wanted, common, arrives),
+    )

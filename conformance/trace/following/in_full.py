@@ -1,0 +1,190 @@
+"""The records of one file, each judged in full: read as a tree, and compared name by name.
+
+The state of the fold is here as well: the model's local state, the last index, and the columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
+from raincheck.conformance.trace.columns import Columns
+from raincheck.conformance.trace.findings import (
+    INCONCLUSIVE,
+    VIOLATED,
+    Difference,
+    FalseConjunct,
+    Finding,
+)
+from raincheck.conformance.trace.promised import Promised
+from raincheck.conformance.trace.records import Event, Footer, Header
+from raincheck.model.machine.machine import Refused
+
+from .ends import Ends
+from .initial import initial_local
+from .reports import Unusable, within
+from .shared import Shared
+from .steps import differences
+
+
+class InFull:
+    """The fold over one file, record by record."""
+
+    def __init__(self, path: Path, header: Header, shared: Shared) -> None:
+        binding = shared.find(header.protocol)
+        promised = binding.promised or Promised()
+        self.binding = (binding.real or binding) if header.real else binding
+        try:
+            self.rules = self.binding.rules(**header.constants)
+        except TypeError as error:
+            raise Unusable(f"constants: {error}") from error
+        self.path = path
+        self.header = header
+        self.me = (header.node, header.incarnation)
+        self.report = promised.report(
+            run=header.run,
+            protocol=header.protocol,
+            node=header.node,
+            incarnation=header.incarnation,
+            path=str(path),
+            nodes=header.nodes,
+            constants=header.constants,
+        )
+        self.local = initial_local(self.binding, header.initial)
+        self.broken = False
+        """Whether the fold has stopped: from here on nobody knows the state."""
+        self.observer = None if promised.observer is None else promised.observer(self.local)
+        self.recorded = self.local
+        """The state as recorded: the model's while the fold goes on."""
+        self.last = 0
+        self.ended = False
+        self.columns = Columns(shared.digest)
+        self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
+        begins = self.binding.begins
+        if begins is not None and not begins(self.rules, self.local):
+            self._find("a node does not begin like this", line=1)
+
+    def take(self, record: Any, line: int) -> None:
+        """Check the next record."""
+        mine = (self.header.run, self.header.node, self.header.incarnation)
+        if isinstance(record, Header):
+            raise Unusable("a second header")
+        if (record.run, record.node, record.incarnation) != mine:
+            raise Unusable("a record of another run, node or incarnation than the header's")
+        if self.ended:
+            raise Unusable("a record after the footer")
+        if isinstance(record, Footer):
+            self.ended = True
+            if record.index > self.last:
+                self._missing(self.last + 1, record.index, line)
+            return
+        if record.protocol != self.header.protocol:
+            raise Unusable(f"an event of {record.protocol!r}")
+        if record.index <= self.last:
+            raise Unusable(f"index {record.index} came before")
+        wanted = self.binding.traced_input(record.action)
+        if wanted is None:
+            raise Unusable(f"{self.header.protocol} has no action {record.action!r}")
+        event = within("args", shaped, record.args, wanted)
+        given = within("given", self._given, record.given)
+        sent = [within("sent", self._ends.sent, each) for each in record.sent]
+        received = within("received", self._ends.received, record, event)
+        if record.index > self.last + 1:
+            self._missing(self.last + 1, record.index - 1, line)
+        self.last = record.index
+        self.report.events += 1
+        counts = self.report.actions
+        counts[record.action] = counts.get(record.action, 0) + 1
+        for channel, digest, number in [*sent, *([] if received is None else [received])]:
+            channel.add(digest, record.index, number)
+        if not self.broken:
+            self.local = self.local._replace(**given)
+            self._step(record, event, line)
+            if not self.broken:
+                self.report.conforming = record.index
+        if self.observer is not None:
+            self.recorded = self.local if not self.broken else self._as_recorded(record)
+            self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
+
+    def _given(self, given: dict[str, Any]) -> dict[str, Any]:
+        """What others have changed since the last event."""
+        if unknown := sorted(given.keys() - self.binding.given):
+            raise ShapeError(f"nobody but the core changes {unknown[0]}")
+        wanted = fields_of(self.binding.local)
+        return {name: shaped(value, wanted[name]) for name, value in given.items()}
+
+    def _outputs(self, record: Event) -> Iterator[Any]:
+        """What the record says the layer above was told, as far as it can be read."""
+        kinds = {kind.__name__: kind for kind in self.binding.outputs}
+        for name, fields in record.told:
+            with suppress(ShapeError):
+                if name in kinds:
+                    yield shaped(fields, kinds[name])
+
+    def _as_recorded(self, record: Event) -> Any:
+        """What the record says of the state, as far as it can be read."""
+        known, values = fields_of(self.binding.local), {}
+        for name in known.keys() & record.changed.keys() - self.binding.uncompared:
+            with suppress(ShapeError):
+                values[name] = shaped(record.changed[name], known[name])
+        return self.recorded._replace(**values)
+
+    def _step(self, record: Event, event: Any, line: int) -> None:
+        try:
+            answer = self.binding.traced_handler(record.action)(self.rules, self.local, event)
+        except Exception as error:  # noqa: BLE001 - an input that no run has may be anything
+            self._find(f"the model cannot answer: {type(error).__name__}: {error}", record, line)
+            return
+        if isinstance(answer, Refused):
+            conjuncts = tuple(
+                FalseConjunct(text, {name: plain(value) for name, value in values.items()})
+                for text, values in answer.conjuncts
+            )
+            reason = f"{record.action} is not enabled"
+            self._find(reason, record, line, conjuncts=conjuncts)
+            return
+        differing = differences(self.binding, self.local, record, answer)
+        if differing:
+            self._find("not what the model does", record, line, differences=tuple(differing))
+            return
+        self.local = answer.local
+
+    def _out_of_order(self, reason: str) -> None:
+        """Note once that a FIFO channel's message is not the next one."""
+        if not self.broken:
+            self._find(reason, index=self.last + 1)
+
+    def _missing(self, low: int, high: int, line: int) -> None:
+        self._find(f"events {low} to {high} are missing", line=line, verdict=INCONCLUSIVE)
+
+    def _find(
+        self,
+        reason: str,
+        record: Event | None = None,
+        line: int = 0,
+        *,
+        index: int = 0,
+        verdict: str = VIOLATED,
+        conjuncts: tuple[FalseConjunct, ...] = (),
+        differences: tuple[Difference, ...] = (),
+    ) -> None:
+        self.broken = True
+        self.report.findings.append(
+            Finding(
+                verdict=verdict,
+                part="records" if verdict == INCONCLUSIVE else "local",
+                reason=reason,
+                run=self.header.run,
+                node=self.header.node,
+                incarnation=self.header.incarnation,
+                index=record.index if record is not None else index or self.last,
+                action=record.action if record is not None else "",
+                path=str(self.path),
+                line=line,
+                conjuncts=conjuncts,
+                differences=differences,
+            )
+        )
