@@ -269,7 +269,7 @@ PlacesKeptExercise ==
     \E n \in Running : ~(Range(lastToken[n].settled.nodelist) \subseteq Range(lastToken[n].nodelist))
 MajorityListedExercise == GrantedExercise
 
-CrashersExercise == \E n \in Crashers : up[n] = "down"
+CrashersExercise == MaxCrashes = 0 \/ \E n \in Crashers : up[n] = "down"
 MaxCrashesExercise == spent.crashes = MaxCrashes
 MaxRecoveriesExercise == spent.recoveries = MaxRecoveries
 MaxForgetsExercise == spent.forgets = MaxForgets
