@@ -643,4 +643,50 @@ TypeOK ==
         /\ Len(cuts[n]) = IF Running(n) THEN view[n] - 1 ELSE 0
         /\ \A c \in Node : position[n][c] <= Len(stream[c])
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* Two survivors of a view have received a multicast in it.
+VirtualSynchronyExercise ==
+    \E v \in DOMAIN views : \E p, q \in Node :
+        p # q /\ Survived(p, v) /\ Survived(q, v) /\ \E c \in NodesOf(views[v]) : cuts[p][v][c] > 0
+
+\* A member that has gone on to another view has received a multicast.
+SameViewExercise ==
+    \E n, c \in Node : n # c /\ Running(n) /\ view[n] > 1 /\ position[n][c] > 0
+
+\* A survivor has multicast in the view that it survived together with another.
+NothingLostExercise ==
+    \E v \in DOMAIN views : \E p, q \in Node :
+        p # q /\ Survived(p, v) /\ Survived(q, v) /\ \E i \in DOMAIN stream[p] : stream[p][i].view <= v
+
+\* A view is decided that a member has not installed yet.
+LatchedUntilInstalledExercise == \E n \in Node : Running(n) /\ view[n] < Len(views)
+
+BlocksAlternateExercise == \E n \in Node : blocked[n] # "no"
+
+\* A flush of several participants is complete.
+StillExercise == \E r \in Node : Running(r) /\ suspended[r] /\ Cardinality(participants[r]) > 1
+
+\* A member has a flush under way, and another one is still in an earlier flush.
+OneRequesterExercise ==
+    \E r, s \in Node :
+        /\ Running(r) /\ Running(s) /\ asked[r] # NoFlush
+        /\ flush[s] # NoFlush /\ flush[s] # asked[r]
+
+\* The answer of another participant is in, and the flush goes on.
+AnswersHoldExercise ==
+    \E r \in Node :
+        /\ Running(r) /\ asked[r] # NoFlush /\ ~suspended[r]
+        /\ \E p \in DOMAIN completed[r] : p # r
+
+\* The end of a flush is under way to a participant.
+StopsAreSafeExercise ==
+    \E s, p \in Node : \E m \in Range(channels[s][p]) :
+        m.kind = "stop" /\ Running(p) /\ m.fid = flush[p]
+
+NobodyBlockedForEverExercise == \E n \in Node : blocked[n] # "no"
+
 =============================================================================

@@ -848,4 +848,60 @@ TypeOK ==
         /\ Flush => Len(held[n]) <= 1
         /\ \A i \in DOMAIN held[n] : Counter(held[n][i]) > Counter(view[n])
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* Two members have installed the same later view than the first.
+TwoInLaterView ==
+    \E p, q \in Node : p # q /\ Running(p) /\ Running(q) /\ view[p] = view[q] /\ Counter(view[p]) > 1
+
+SingleSequenceOfViewsExercise == TwoInLaterView
+
+SurvivorsAgreeExercise == TwoInLaterView
+
+OneHistoryPerSideExercise == TwoInLaterView
+
+SelfInclusionExercise == \E n \in Node : Running(n) /\ Counter(view[n]) > 1
+
+\* A view with joiners was installed.
+OncePerViewExercise == \E s \in steps : s[2].joiners # {}
+
+MonotoneExercise == \E s \in steps : s[1] # NoView
+
+\* A member is a view ahead of another one.
+NobodyIsLostExercise ==
+    \E p, q \in Node : Running(p) /\ Running(q) /\ Counter(view[p]) > Counter(view[q])
+
+\* A member, not a joiner, has installed a view with joiners.
+JoinersAreNewExercise == \E s \in steps : s[1] # NoView /\ s[2].joiners # {}
+
+\* A joiner has begun to read the stream of a member that had multicast something before.
+JoinerAtCutExercise ==
+    \E n \in Node : Running(n) /\ start[n] # <<>> /\
+        \E a \in Members(start[n][1].view) \ {Address(n)} :
+            IsMember(a) /\ Cut(a[1], start[n][1].view) > 0
+
+\* Two members have gone on from a view in which something was multicast.
+SameBeforeExercise ==
+    \E p, q \in Node : p # q /\ Running(p) /\ Running(q) /\ view[p] = view[q] /\
+        \E a \in Members(view[p]) :
+            \E i \in DOMAIN stream[a[1]] : stream[a[1]][i].view < Counter(view[p])
+
+\* A member has gone on in a later view than the first, together with another.
+AcksBeforeResumeExercise ==
+    \E p, q \in Node :
+        /\ p # q /\ Running(p) /\ ~latch[p] /\ Counter(view[p]) > 1 /\ Address(p) \notin view[p].joiners
+        /\ Running(q) /\ Address(q) \in Members(view[p])
+
+\* A process wants to join while there is a group.
+JoinCompletesExercise == SomebodyIsMember /\ \E n \in Node : status[n] = "joining"
+
+\* A change is under way.
+ChangeCompletesExercise == \E n \in Node : phase[n] # "idle"
+
+\* A process that is gone is in a member's view.
+GoneLeavesExercise == \E n \in Node : Running(n) /\ \E a \in Members(view[n]) : ~Alive(a)
+
 =============================================================================

@@ -63,4 +63,15 @@ UnicastsInView ==
     \A s, n \in Node : \A i \in Places(n, s, "unicast") :
         Running(s) /\ Running(n) => channels[s][n][i].view >= view[n]
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : stream[n] # <<>>
+MaxSentExercise == Senders = {} \/ \E n \in Node : Len(stream[n]) = MaxSent
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+RequestersExercise == \E n \in Requesters : attempts[n] > 0
+MaxViewsExercise == Len(views) >= MaxViews
+UnicastersExercise ==
+    \E s, n \in Node : \E m \in Range(channels[s][n]) : m.kind = "unicast"
+
 =============================================================================

@@ -69,4 +69,16 @@ MCNext ==
 
 MCSpec == Init /\ [][MCNext]_vars /\ FairHandlers /\ WF_vars(MCRequestJoin)
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+LeaversExercise == \E n \in Leavers : status[n] = "left"
+ReturnersExercise == \E n \in Returners : Running(n) /\ incarnation[n] > 0
+RequestersExercise == \E n \in Requesters : transfer[n]
+SendersExercise == \A n \in Senders : stream[n] # <<>>
+DoubtersExercise == \E n \in Doubters : \E a \in Out(n) : Alive(a)
+SidesExercise ==
+    \E p, q \in Node : Running(p) /\ Running(q) /\ Address(q) \notin Members(view[p])
+
 =============================================================================

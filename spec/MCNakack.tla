@@ -11,6 +11,7 @@ CONSTANTS
     Crashers,         \* the nodes that may crash
     MaxCrashes,       \* how many of them may crash
     MaxViews,         \* the largest number of views that are decided
+    Announcers,       \* the nodes whose timer for announcements may fire
     Purging,          \* whether STABLE ever declares anything stable
     MaxLost           \* how many datagrams the network loses; duplicable ones need not be lost
 
@@ -23,6 +24,8 @@ MCCrash(n) ==
     /\ Cardinality({p \in Node : status[p] = "crashed"}) < MaxCrashes
     /\ Crash(n)
 
+MCAnnounce(n) == n \in Announcers /\ Announce(n)
+
 MCPurge(n, s, at) == Purging /\ Purge(n, s, at)
 
 MCFreeze(n, s) == Len(views) < MaxViews /\ Freeze(n, s)
@@ -33,7 +36,7 @@ MCViewChange == Len(views) < MaxViews /\ ViewChange
 
 MCNext ==
     \/ \E n \in Node :
-          \/ MCMulticast(n) \/ Announce(n) \/ InstallView(n) \/ Join(n) \/ MCCrash(n)
+          \/ MCMulticast(n) \/ MCAnnounce(n) \/ InstallView(n) \/ Join(n) \/ MCCrash(n)
           \/ \E m \in Node :
                 \/ ReceiveData(n, m) \/ ReceiveAlive(n, m) \/ ReceiveNak(n, m)
                 \/ Deliver(n, m) \/ Acknowledge(n, m)
@@ -46,7 +49,7 @@ MCNext ==
 \* All actions that are taken in the end, if they are possible.
 Progress ==
     \/ \E n \in Node :
-          \/ Announce(n) \/ InstallView(n) \/ Join(n)
+          \/ MCAnnounce(n) \/ InstallView(n) \/ Join(n)
           \/ \E m \in Node :
                 \/ ReceiveData(n, m) \/ ReceiveAlive(n, m) \/ ReceiveNak(n, m)
                 \/ Deliver(n, m) \/ Acknowledge(n, m)
@@ -60,7 +63,7 @@ NothingStuck == ~ENABLED <<Progress>>_vars => AllDelivered
 
 MCFairness ==
     /\ \A n \in Node :
-          /\ WF_vars(Announce(n))
+          /\ WF_vars(MCAnnounce(n))
           /\ WF_vars(InstallView(n))
           /\ WF_vars(Join(n))
           /\ \A m \in Node :
@@ -75,5 +78,20 @@ MCFairness ==
     /\ WF_vars(MCViewChange)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
+
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : sent[n] > 0
+MaxSentExercise == Senders = {} \/ \E n \in Node : sent[n] = MaxSent
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+MaxViewsExercise == Len(views) = MaxViews
+MaxLostExercise == lost = MaxLost
+PurgingExercise ==
+    \E n \in Founders, s \in Node :
+        Running(n) /\ s \in DOMAIN stream[n] /\ stream[n][s].delivered > 0 /\ 1 \notin DOMAIN stream[n][s].held
+
+\* Everything is done, and something was sent.
+NothingStuckExercise == ~ENABLED <<Progress>>_vars /\ \E n \in Node : sent[n] > 0
 
 =============================================================================

@@ -244,4 +244,40 @@ PlacesKept ==
     \A n \in Running :
         Range(lastToken[n].settled.nodelist) \subseteq DOMAIN lastToken[n].acks
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+\* A member that would join has no token yet.
+MCJoinCompletesExercise == \E n \in Node : Up(n) /\ lastToken[n] = NoToken
+\* One member is left of several.
+MCLoneServesExercise == \E n \in Node : Running = {n} /\ lastToken[n].seq > 1
+\* The rounds are over, all the while somebody else was there.
+RoundsOver(k) ==
+    /\ Cardinality(Running) > 1 /\ calm >= k * Cardinality(Running)
+    /\ \A n \in Running : ~Waits(n)
+Rounds3Exercise == RoundsOver(3)
+Rounds4Exercise == RoundsOver(4)
+MCRounds3Exercise == RoundsOver(3)
+MCRounds4Exercise == RoundsOver(4)
+\* Nobody eats: the token is under way, or lost.
+MCGoesOnExercise == Eaters = {} /\ \E n \in Running : tokenState[n] = "starving"
+\* Not all agree.
+MCAgreementExercise == Cardinality(Running) > 1 /\ ~Agreed /\ \E n \in Running : lastToken[n].seq > 1
+MCDeliveredExercise == \E n \in Running : said[n] > 0
+\* A member of the last settled list is off the list.
+PlacesKeptExercise ==
+    \E n \in Running : ~(Range(lastToken[n].settled.nodelist) \subseteq Range(lastToken[n].nodelist))
+MajorityListedExercise == GrantedExercise
+
+CrashersExercise == MaxCrashes = 0 \/ \E n \in Crashers : up[n] = "down"
+MaxCrashesExercise == spent.crashes = MaxCrashes
+MaxRecoveriesExercise == spent.recoveries = MaxRecoveries
+MaxForgetsExercise == spent.forgets = MaxForgets
+MaxSplitsExercise == spent.splits = MaxSplits
+MaxFalseExercise == spent.false = MaxFalse
+MaxEarlyExercise == spent.early = MaxEarly
+SendersExercise == \A n \in Senders : said[n] > 0
+MaxMessagesExercise == Senders = {} \/ \E n \in Node : said[n] = MaxMessages
+LeaversExercise == \E n \in Leavers : up[n] = "left"
+
 =============================================================================

@@ -42,4 +42,18 @@ MCNext ==
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : said[n] > 0
+MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+LeaversExercise == \E n \in Leavers : status[n] = "left"
+ReturnersExercise == \E n \in Returners : Running(n) /\ incarnation[n] > 0
+LastDemotionExercise ==
+    \/ LastDemotion < 2
+    \/ \E v \in DOMAIN views : \E w \in 1 .. v - 1 :
+          /\ Coordinator(views[w]) # Coordinator(views[v])
+          /\ Coordinator(views[w]) \in Members(views[v])
+
 =============================================================================

@@ -58,4 +58,16 @@ MCNext ==
 
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : sent[n] > 0
+LosersExercise == \E n \in Losers, s \in Node : passed[n][s] > delivered[n][s]
+MaxLostExercise == lost = MaxLost
+MaxViewsExercise == Len(views) = MaxViews
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+ReturnersExercise == \E n \in Returners : Running(n) /\ incarnation[n] > 0
+ExcludedExercise == \E n \in Excluded : Running(n) /\ Address(n) \notin Members(LastView)
+MuteExercise == \E n \in Mute : status[n] = "crashed"
+
 =============================================================================

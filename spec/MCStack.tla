@@ -137,4 +137,27 @@ NothingForgotten ==
             \/ \E i \in DOMAIN delivered[n] :
                   LET m == delivered[n][i].message IN m.from = S!Address(n) /\ m.seqno = k
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+TypeOKExercise == ~(S!Init /\ F!Init)
+TotalOrderExercise == S!TotalOrderExercise
+AgreementExercise == S!AgreementExercise
+IntegrityExercise == S!IntegrityExercise
+FifoExercise == S!FifoExercise
+GapFreeExercise == S!GapFreeExercise
+InViewExercise == S!InViewExercise
+VirtualSynchronyExercise == F!VirtualSynchronyExercise
+
+\* A member is a view ahead of another one.
+NobodyIsEarlyExercise ==
+    \E p, q \in Node : S!Running(p) /\ S!Running(q) /\ view[p] < view[q]
+
+\* A member that has sent something has gone on to another view.
+NothingForgottenExercise == \E n \in Node : S!Running(n) /\ seqno[n] > 0 /\ view[n] > 1
+
+SendersExercise == \A n \in Senders : said[n] > 0
+MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid
+CrashersExercise == \E n \in Crashers : status[n] = "crashed"
+
 =============================================================================

@@ -72,4 +72,15 @@ MCFairness == Progress /\ \A n \in Node : WF_vars(MCTake(n)) /\ WF_vars(MCDelive
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+RequestersExercise == \E n \in Requesters : requester[n].phase = "set"
+MaxSentExercise == sent = MaxSent /\ \E n \in Node : state[n] # <<>> /\ state[n][1].at > 0
+InboxExercise == \E n \in Node : applied[n] < position[n]
+CrashersExercise == \E n \in Crashers : ~up[n]
+GarblersExercise ==
+    \E s \in Garblers, n \in Node : \E m \in Range(net[s][n]) : m.type = "Chunk" /\ ~m.sound
+FailSetExercise == \E n \in FailSet : requester[n].phase = "failed"
+
 =============================================================================

@@ -44,4 +44,14 @@ MCFairness == \A n \in Senders : \A p \in Node \ {n} : Fair(n, p)
 
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
+-----------------------------------------------------------------------------
+(* Exercises: what the instance lets happen has happened *)
+
+SendersExercise == \A n \in Senders : said[n] > 0
+MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid
+ForgettersExercise == \E n \in Forgetters : DOMAIN closed[n] # {} \/ connections[n] > 1
+MaxConnectionsExercise == \E n \in Node : connections[n] = MaxConnections
+CrashersExercise == \E n \in Crashers : ~up[n]
+ReturnersExercise == \E n \in Returners : up[n] /\ incarnation[n] > 0
+
 =============================================================================

@@ -593,4 +593,54 @@ TypeOK ==
         /\ \A s \in DOMAIN departed[n] : IsStream(departed[n][s])
         /\ \A s \in Node : Range(log[n][s]) \subseteq Tagged
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* A member has delivered two multicasts of another.
+ContiguousExercise == \E n, s \in Node : n # s /\ Len(log[n][s]) > 1
+
+\* A member has delivered a multicast of another in a later view than the first.
+InLaterView ==
+    \E n, s \in Node : n # s /\ \E i \in DOMAIN log[n][s] : log[n][s][i].in > 1
+
+OnlyMembersExercise == InLaterView
+
+SendingViewExercise == InLaterView
+
+NoCreationExercise == \E n, s \in Node : n # s /\ Running(s) /\ log[n][s] # <<>>
+
+\* Two members have gone on from a view in which they have delivered something.
+AgreementExercise ==
+    \E p, q \in Node : p # q /\ \E v \in 1 .. Len(views) - 1 :
+        /\ Running(p) /\ Running(q) /\ view[p] > v /\ view[q] > v
+        /\ p \in views[v].members /\ q \in views[v].members
+        /\ \E s \in Node : HeardIn(p, s, v) # {}
+
+\* A member lacks a multicast that another one knows.
+RecoverableExercise ==
+    \E n, m, s \in Node :
+        /\ n # m /\ Running(n) /\ Running(m) /\ s \in MembersOf(n)
+        /\ view[m] >= view[n] /\ n \in MembersOf(m)
+        /\ stream[n][s].delivered < IF m = s THEN sent[s]
+                                   ELSE IF s \in DOMAIN stream[m] THEN stream[m][s].delivered ELSE 0
+
+\* A member lacks a multicast of a frozen stream.
+NoFutileAskExercise ==
+    \E n, s \in Node :
+        /\ Running(n) /\ s \in DOMAIN stream[n] /\ stream[n][s].frozen
+        /\ Missing(stream[n][s]) # {}
+
+\* A sender has used up its window.
+BoundedExercise == \E n \in Node : Running(n) /\ sent[n] - Lowest(n) = Window
+
+\* A multicast was sent, and a member has not got it yet.
+EventualDeliveryExercise ==
+    \E n, s \in Node : \E k \in Number :
+        Running(n) /\ Running(s) /\ s \in DOMAIN stream[n] /\ sent[s] >= k /\ ~Got(n, s, k)
+
+\* A sender waits for an acknowledgement.
+OpensExercise == \E n \in Node : Running(n) /\ Lowest(n) < sent[n]
+
 =============================================================================

@@ -1022,4 +1022,70 @@ TypeOK ==
         /\ m.kind = "token" => m.seen \subseteq Range(m.nodelist)
                                /\ DOMAIN m.acks \subseteq Range(Electorate(m))
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == \E n \in Node : lastToken[n].seq > 1
+
+\* The indices of the views that n has and that are not NULL.
+Indices(n) == {i \in DOMAIN globalView[n] : globalView[n][i] # NULL}
+
+\* Two members have committed the same two views.
+ConsistentHistoryExercise ==
+    \E p, q \in Node : p # q /\ Cardinality(Indices(p) \cap Indices(q)) > 1
+
+\* A member eats, and the token has been at others.
+OneEaterExercise == \E n \in Eaters : lastToken[n].seq > 1 /\ Running # {n}
+
+OneLockExercise ==
+    \E n \in Eaters : lastToken[n].seq > 1 /\ Running # {n} /\ viewState[n] # "chaos"
+
+\* Two members have eaten.
+FenceUniqueExercise == \E x, y \in eaten : x[3] # y[3]
+
+\* A member eats the token that it has made anew.
+GrantedExercise == \E n \in Eaters : lastToken[n].epoch # Zero /\ lastToken[n].seen = {n}
+
+\* A member starves, and reaches enough of the others.
+MajorityAskedExercise ==
+    \E n \in Running :
+        /\ Majority /\ tokenState[n] = "starving"
+        /\ Quorum(lastToken[n], {m \in Running : Connected(n, m)})
+
+OneLiveTokenExercise == OneEaterExercise
+
+SevenStatesExercise == \E n \in Node : tokenState[n] = "starving"
+
+\* Two running members of a view are there, which is not the first.
+HeldByAllExercise ==
+    \E x \in Entries : x[1] > 1 /\ Cardinality({m \in Range(x[2]) : Up(m)}) > 1
+
+\* A member of a ring of three or more has passed the token on, and it has come.
+Lemma31Exercise ==
+    \E a \in Node :
+        LET t == lastToken[a]
+        IN  /\ Up(a) /\ t.current = a /\ t.to \in Node \ {a} /\ ~Newer(t, lastToken[t.to])
+            /\ Len(t.nodelist) > 2
+
+Lemma32Exercise == \E n \in Eaters : viewState[n] = "reserve" /\ Len(lastToken[n].nodelist) > 1
+
+Lemma33Exercise ==
+    \E n \in Eaters :
+        viewState[n] = "agreement" /\ Len(lastToken[n].nodelist) > 1 /\ lastToken[n].seq > 1
+
+\* A member of two successive views is there.
+NoHolesExercise ==
+    \E x, y \in Entries : x[1] < y[1] /\ \E n \in Range(x[2]) : y[1] \in Indices(n)
+
+\* Two members have delivered two multicasts of two origins.
+AgreedOrderExercise ==
+    \E p, q \in Node : p # q /\
+        \E x, y \in Range(delivered[p]) \cap Range(delivered[q]) : x[1] # y[1]
+
+IntegrityExercise == \E n \in Node : \E x \in Range(delivered[n]) : x[1] # n
+
+FifoExercise ==
+    \E n \in Node : \E i, j \in DOMAIN delivered[n] :
+        i < j /\ delivered[n][i][1] = delivered[n][j][1] /\ delivered[n][i][1] # n
+
 =============================================================================

@@ -515,4 +515,56 @@ TypeOK ==
         /\ Running(n) => view[n] > 0 /\ Address(n) \in Members(CurrentView(n))
         /\ Len(joinRsp[n]) <= 1
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* n has delivered two messages of the same other process.
+TwoOfOne(n) ==
+    \E i, j \in DOMAIN delivered[n] :
+        /\ i < j /\ delivered[n][i].message.from = delivered[n][j].message.from
+        /\ delivered[n][i].message.from[1] # n
+
+OneOrder(p, q) == p # q /\ \E x, y \in Heard(p) \cap Heard(q) : x[1] # y[1]
+
+\* Two members have delivered two messages of two senders.
+TotalOrderExercise == \E p, q \in Node : Running(p) /\ Running(q) /\ OneOrder(p, q)
+
+\* The same, and one of the two has left or crashed.
+UniformTotalOrderExercise == \E p, q \in Node : ~Running(p) /\ OneOrder(p, q)
+
+\* Two survivors of a view have delivered something in it.
+AgreementExercise ==
+    \E v \in DOMAIN views : \E p, q \in Node :
+        p # q /\ Survived(p, v) /\ Survived(q, v) /\ HeardIn(p, v) # {}
+
+\* A member that is gone has delivered something in a view that another one has survived.
+UniformAgreementExercise ==
+    \E v \in DOMAIN views : \E p, q \in Node :
+        ~Running(p) /\ Survived(q, v) /\ HeardIn(p, v) # {}
+
+\* A member has delivered a message of another.
+IntegrityExercise == \E n \in Node : \E x \in Heard(n) : x[1] # n
+
+FifoExercise == \E n \in Node : TwoOfOne(n)
+
+GapFreeExercise == \E n \in Node : TwoOfOne(n)
+
+\* A present member has delivered something before a joiner came, which has delivered something.
+FreshExercise ==
+    \E p, q \in Node : Running(p) /\ Running(q) /\ delivered[p] # <<>> /\
+        \E i \in DOMAIN delivered[q] : Address(p) \notin Members(views[delivered[q][i].view])
+
+\* A member has delivered something in a later view than the first.
+InViewExercise == \E n \in Node : \E i \in DOMAIN delivered[n] : delivered[n][i].view > 1
+
+\* A member has sent a message that it has not delivered yet.
+ValidityExercise == \E n \in Node : \E k \in Payload : HasSaid(n, k) /\ <<n, k>> \notin Heard(n)
+
+\* A member has not delivered yet what another one has.
+EventualAgreementExercise ==
+    \E q, s \in Node : \E k \in Payload :
+        Running(q) /\ Owed(q, <<s, k>>) /\ <<s, k>> \notin Heard(q)
+
 =============================================================================

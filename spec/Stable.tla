@@ -614,4 +614,35 @@ TypeOK ==
              /\ delivered[n][s] <= highest[n][s]
     /\ lost \in Nat
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* A member has purged messages of another, and a third party may still need them.
+OnlyStablePurgedExercise ==
+    \E n, p, s \in Node :
+        n # p /\ ServedBy(p, n) /\ s \in NodesOf(CurrentView(p)) /\ purged[n][s] > 0
+
+\* A member lacks a message that another one of its view has had, and all have voted once.
+NothingOutOfReachExercise ==
+    \E n, h, s \in Node :
+        /\ Running(n) /\ s \in NodesOf(CurrentView(n))
+        /\ Had(h, n, s) /\ view[h] = view[n]
+
+\* The vote of a live member that has delivered something is under way.
+VotesAreTrueExercise ==
+    \E d \in digests : Alive(d.from) /\ \E a \in DOMAIN d.content.delivered :
+        /\ Alive(a) /\ a[1] \in NodesOf(CurrentView(d.from[1]))
+        /\ d.content.delivered[a] > 0
+
+\* All have delivered a message that a member has not purged.
+AllPurgedExercise ==
+    \E n, s \in Node : \E k \in Seqno(s) : DeliveredByAll(n, s, k) /\ purged[n][s] < k
+
+\* A member lacks a message whose first transmission is over.
+LastMessageFoundExercise ==
+    \E s \in Node : \E n \in Node \ {s} : \E k \in Seqno(s) :
+        Lacks(n, s, k) /\ passed[n][s] >= k
+
 =============================================================================

@@ -548,13 +548,16 @@ SameCut ==
                   /\ Within(c) \cap After(n) = {}
                   /\ Within(c) \cup After(n) = 1 .. applied[n]
 
+\* The chunks of p that are under way to n or wait there for the application.
+Outstanding(n, p) ==
+    LET r == requester[n]
+        OfIt(m) == m.type = "Chunk" /\ p = r.provider /\ m.transfer = r.attempt
+        arrived == IF p = r.provider THEN r.next - 1 - r.taken ELSE 0
+    IN  Len(SelectSeq(net[p][n], OfIt)) + arrived
+
 \* The chunks of a state that are under way or wait for the application never exceed the window.
 Bounded ==
-    \A n, p \in Node :
-        LET r == requester[n]
-            OfIt(m) == m.type = "Chunk" /\ p = r.provider /\ m.transfer = r.attempt
-            arrived == IF p = r.provider THEN r.next - 1 - r.taken ELSE 0
-        IN  r.phase = "fetching" => Len(SelectSeq(net[p][n], OfIt)) + arrived <= Window
+    \A n, p \in Node : requester[n].phase = "fetching" => Outstanding(n, p) <= Window
 
 \* A requester has the state in the end, or knows that it has not got it; and the group goes on.
 TransferEnds ==
@@ -579,5 +582,20 @@ TypeOK ==
         /\ Range(queue[n]) \subseteq Node /\ waiting[n] \subseteq Node
         /\ applied[n] <= position[n] /\ position[n] <= sent
         /\ base[n] <= applied[n]
+
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+SameCutExercise == \E n \in Node : state[n] # <<>>
+
+\* The window is used up.
+BoundedExercise ==
+    \E n, p \in Node : requester[n].phase = "fetching" /\ Outstanding(n, p) = Window
+
+TransferEndsExercise == flush = "closed" /\ \E n \in Node : requester[n].phase = "fetching"
+
+StateArrivesExercise == \E n \in Node : requester[n].phase = "asking"
 
 =============================================================================

@@ -458,4 +458,40 @@ TypeOK ==
         /\ \A i \in DOMAIN delivered[n] :
              delivered[n][i].from \in Node \X Nat /\ delivered[n][i].message \in Message
 
+-----------------------------------------------------------------------------
+(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+
+TypeOKExercise == ~Init
+
+\* Two messages of one connection were consumed.
+ReliableFifoUnicastExercise ==
+    \E n \in Node : \E i, j \in DOMAIN delivered[n] :
+        /\ i < j /\ delivered[n][i].from = delivered[n][j].from
+        /\ Conversation(delivered[n][i].message) = Conversation(delivered[n][j].message)
+
+\* Something was consumed of a later life, or of a later connection, than the first.
+NothingStaleExercise ==
+    \E n \in Node : \E i \in DOMAIN delivered[n] :
+        LET m == delivered[n][i].message IN m[1] > 0 \/ m[2] > 0 \/ m[3] > 1
+
+\* A receiver's buffer is full.
+BoundedBuffersExercise ==
+    \E n \in Node : \E a \in DOMAIN receivers[n] :
+        Cardinality(DOMAIN receivers[n][a].buffer) = Window
+
+\* A sender has used up its window.
+WindowKeptExercise ==
+    \E n \in Node : \E a \in DOMAIN senders[n] : senders[n][a].out = senders[n][a].consumed + Window
+
+\* A sender no longer keeps a message to a live process.
+KeptUntilArrivedExercise ==
+    \E n, p \in Node :
+        /\ n # p /\ up[n] /\ up[p] /\ Address(p) \in DOMAIN senders[n]
+        /\ senders[n][Address(p)].acked > 0
+
+\* A message was sent and is not consumed yet.
+EventuallyConsumedExercise ==
+    \E n, p \in Node : \E c \in Talk : \E k \in Payload :
+        Unconsumed(n, p, c, k) /\ ~IsClosed(p, n, c)
+
 =============================================================================

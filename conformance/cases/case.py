@@ -50,6 +50,8 @@ class Case:
     """The constants that are replaced by definitions."""
     temporal: frozenset[str] = frozenset()
     """Its properties that are not invariants."""
+    idle: frozenset[str] = frozenset()
+    """Its properties and constants whose exercise it does not reach: of these it is no evidence."""
     implemented: Mapping[str, Value] = field(default_factory=dict)
     """The protocol's rules, with the values of the implemented protocol."""
     assumed: Mapping[str, Value] = field(default_factory=dict)

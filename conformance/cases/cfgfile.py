@@ -79,6 +79,11 @@ class Configuration:
         kept = [(keyword, text) for keyword, text in self.statements if keyword in _BEHAVIOUR]
         return "".join(f"{keyword} {text}\n" for keyword, text in kept)
 
+    def without_properties(self) -> str:
+        """Return the text of a configuration with the same behaviours that asks for nothing."""
+        kept = [each for each in self.statements if each[0] not in ("PROPERTY", "INVARIANT")]
+        return "".join(f"{keyword} {text}\n" for keyword, text in kept)
+
     def instead(self, text: str) -> Configuration:
         """Return the configuration of another text, under the same name."""
         return parse_cfg(text, self.where, self.path)

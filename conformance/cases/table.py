@@ -6,7 +6,7 @@ key in the sentence; nothing is skipped, and nothing may be given twice.
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -22,11 +22,11 @@ _SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"}
 _NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
 
 _SAID: Final = frozenset(
-    {"words", "ask", "holds", "breaks", "rule", "flaw", "tier", "note", "mirror"}
+    {"words", "ask", "holds", "breaks", "idle", "rule", "flaw", "tier", "note", "mirror"}
 )
 _SET_UP: Final = frozenset({"world", "rules", "undone", "with", "differs"})
 _KEYS: Final = _SAID | _SET_UP | {"like"}
-_PER_CASE: Final = frozenset({"ask", "holds", "breaks", "note"})
+_PER_CASE: Final = frozenset({"ask", "holds", "breaks", "idle", "note"})
 """The keys that a case that is `like` another one does not take over."""
 
 _CASE_NAME: Final = re.compile(r"[a-z0-9_.-]+")  # it becomes the name of a file
@@ -115,6 +115,7 @@ class CaseTable:
         where = self._where(name)
         said = self._said(name, table, where)
         asked, expected, pinned = self._answer(said, where)
+        constants = self._constants(said, where)
         return Case(
             name=f"{self.protocol.replace('_', '-')}-{name}",
             protocol=self.protocol,
@@ -131,9 +132,10 @@ class CaseTable:
             depth=pinned.get("depth"),
             made_of=tuple(self.content.get("made_of", ())),
             specification=self.content["specification"],
-            constants=self._constants(said, where),
+            constants=constants,
             replaced=self.settings.replaced,
             temporal=frozenset(self.content.get("temporal", ())) & set(asked),
+            idle=self._idle(said, {*asked, *constants}, where),
             implemented=self.settings.implemented,
             assumed=self.settings.assumed,
             table=where,
@@ -188,6 +190,19 @@ class CaseTable:
             if type(count) is not int or count < 1:
                 raise UsageError(f"{where}: {key} must be a number of at least 1.")
         return asked, expected, pinned
+
+    def _idle(self, said: Mapping[str, Any], known: Collection[str], where: str) -> frozenset[str]:
+        """Return what the case does not exercise, by its own word."""
+        idle = self._names(said.get("idle", []), where, "idle")
+        if idle and "breaks" in said:
+            raise UsageError(f"{where}: idle is for a case that holds.")
+        for place, name in enumerate(idle):
+            if name not in known or name in idle[:place]:
+                raise UsageError(
+                    f"{where}: idle has {name}, which is not a property that it asks or a constant,"
+                    " or has it twice."
+                )
+        return frozenset(idle)
 
     def _asked(self, raw: Any, where: str) -> tuple[str, ...]:
         """Return the properties; a name in small letters means a set of them."""

@@ -92,6 +92,9 @@ def _tlc_cell(
     good = [case for case in holding if agrees(checked[case.name])]
     if len(good) < len(holding):
         return Cell(VIOLATED, ", ".join(c.name for c in holding if c not in good))
+    holding = [case for case in holding if name not in case.idle]
+    if not holding:
+        return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")
     states = sum(int(checked[case.name].get("distinct_states", 0)) for case in holding)
     broken = sum(1 for case in cases if case.expected == name)
     return Cell(HOLDS, f"{len(holding)} instances, {states:,} states; broken in {broken} cases")

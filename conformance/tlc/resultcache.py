@@ -16,10 +16,15 @@ KIND: Final = "tlc"
 
 
 def question_key(
-    files: Sequence[Path], cfg: str, jar_hash: str, java_major: int, options: Options
+    files: Sequence[Path],
+    cfg: str,
+    jar_hash: str,
+    java_major: int,
+    options: Options,
+    watched: str = "",
 ) -> str:
-    """Return the key of a question: the configuration's text, the files that the module needs, and
-    the code that reads the answer.
+    """Return the key of a question: the configuration's text, the files that the module needs, the
+    exercises that are watched, and the code that reads the answer.
 
     Neither times nor paths count: the same specifications in another folder give the same key.
     """
@@ -27,6 +32,7 @@ def question_key(
     return key_of(
         files=files_key(files),
         cfg=cfg,
+        watched=watched,
         jar=jar_hash,
         java=java_major,
         options=(*how, options.check_deadlock),
@@ -73,7 +79,7 @@ def result_from(entry: dict[str, object]) -> TlcResult:
     states, coverage = fields.pop("trace"), fields.pop("coverage")
     if not isinstance(states, list) or not isinstance(coverage, list):
         raise TypeError("a trace and a coverage are lists")
-    for name in ("candidates", "warnings"):
+    for name in ("candidates", "warnings", "exercised"):
         value = fields[name]
         if not isinstance(value, list):
             raise TypeError(f"{name} must be a list")

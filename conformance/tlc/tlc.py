@@ -19,6 +19,8 @@ from raincheck.conformance.tools.java import Java, find_java, tlc_archive, tlc_j
 from raincheck.conformance.tools.processes import Processes
 
 from .errors import complaint
+from .exercises import MODULE as EXERCISES
+from .exercises import Watch, reached
 from .output import ActionCoverage, Report, TlcState, read_output
 from .spec import check_constants
 
@@ -72,6 +74,10 @@ class TlcResult:
     set_up: bool = False
     """Whether the error is one of the files or the tools, and so not of this run alone."""
     version: str = ""
+    exercised: tuple[str, ...] = ()
+    """The exercises that TLC reached, if it looked out for any."""
+    fair: bool = True
+    """Whether some behaviour is fair, if a temporal property holds and that was asked."""
 
 
 def tlc_command(
@@ -122,15 +128,26 @@ def run_tlc(
     jar: Path | None = None,
     progress: Callable[[str], None] | None = None,
     graph: Path | None = None,
+    watch: Watch | None = None,
 ) -> TlcResult:
     """Run TLC; a specification that TLC cannot read gives a result with the verdict "error".
 
-    `graph` gets the state graph as far as TLC explored it. Raises UsageError if a file is missing
-    or Java or TLC cannot be run at all.
+    `graph` gets the state graph as far as TLC explored it. With `watch`, the result has the
+    exercises that TLC reached, and whether a fair behaviour exists. Raises UsageError if a file is
+    missing or Java or TLC cannot be run at all.
     """
     ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
     asked = _asked(module, cfg)
-    result = ask(asked, graph)
+    if watch is None:
+        result = ask(asked, graph)
+    else:
+        ask = replace(ask, watch=watch)
+        result = ask(watch.asking(asked), graph)
+        if result.verdict == HOLDS and asked.names("PROPERTY"):
+            other = ask(watch.impossible(asked))
+            if other.verdict == ERROR:
+                return other
+            result = replace(result, fair=other.verdict == VIOLATED)
     return _distinguished(ask, asked, result) if len(result.candidates) > 1 else result
 
 
@@ -165,6 +182,7 @@ class _Run:
     java: Java | None = None
     jar: Path | None = None
     progress: Callable[[str], None] | None = None
+    watch: Watch | None = None
 
     def __call__(self, asked: Configuration, target: Path | None = None) -> TlcResult:
         """Check the configuration's properties."""
@@ -174,12 +192,16 @@ class _Run:
             folder = Path(name).resolve()
             for each in module.parent.glob("*.tla"):
                 shutil.copyfile(each, folder / each.name)
+            root = module.name
+            if self.watch is not None:
+                root = f"{EXERCISES}.tla"
+                (folder / root).write_text(self.watch.text(), encoding="utf-8")
             copy = folder / "case.cfg"
             copy.write_text(asked.text, encoding="utf-8")
             dump = folder / DUMP if target else None
             java, jar = self.java or find_java(), self.jar or tlc_jar()
             command = tlc_command(
-                Path(module.name),
+                Path(root),
                 Path(copy.name),
                 folder,
                 options,
@@ -217,11 +239,7 @@ def _asked(module: Path, cfg: Path | Configuration) -> Configuration:
 
 def _distinguished(run: _Run, asked: Configuration, result: TlcResult) -> TlcResult:
     """Check each candidate alone, since TLC 2.15 says only that one of several is violated."""
-    kept = "".join(
-        f"{keyword} {text}\n"
-        for keyword, text in asked.statements
-        if keyword not in ("PROPERTY", "INVARIANT")
-    )
+    kept = asked.without_properties()
     seconds = result.seconds
     for name in result.candidates:
         alone = run(asked.instead(f"{kept}PROPERTY {name}\n"))
@@ -276,6 +294,7 @@ def result_of(
         error=error,
         set_up=set_up,
         version=report.version,
+        exercised=reached(report.loose),
     )
 
 

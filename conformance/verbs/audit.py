@@ -58,7 +58,7 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     seeded = ("--seed", str(seed))
     field = usual_run()
     source, traces = ("generate", GENERATED) if field is None else ("run", RECORDED)
-    found = [Plan("check", ("check", "--tier", tier, "--keep-graphs", *seeded))]
+    found = [Plan("check", ("check", "--tier", tier, "--sanity", "--keep-graphs", *seeded))]
     if field is not None:
         usual = getattr(field.module("run"), "AUDIT", ())
         found.append(Plan("run", ("run", field.name, *usual, "--runs", str(runs), *seeded)))

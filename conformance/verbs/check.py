@@ -25,6 +25,7 @@ from raincheck.conformance.evidence.store import Store, hash_of, store_of
 from raincheck.conformance.outcome import INCONCLUSIVE
 from raincheck.conformance.outcome import VIOLATED as SURPRISE
 from raincheck.conformance.tlc.counterexample import write_counterexample
+from raincheck.conformance.tlc.exercises import exercised_names, unexercised, watch_of
 from raincheck.conformance.tlc.graphdump import KeptGraph, comes_with_the_answer, graph_key
 from raincheck.conformance.tlc.resultcache import keep_answer, known_answer, question_key
 from raincheck.conformance.tlc.spec import files_of
@@ -58,6 +59,8 @@ class Checker:
     options: Options
     store: Store | None
     processes: Processes
+    sanity: bool = False
+    """Whether to look out for exercises and for a fair behaviour."""
     graphs: bool = False
     """Whether to keep TLC's state graphs for `mirror`, where they come with the answer."""
 
@@ -66,7 +69,9 @@ class Checker:
         options = options_for(case, self.options)
         asked = case.configuration()
         jar, major = hash_of(self.jar), self.java.major
-        key = question_key(files_of(case.module), asked.text, jar, major, options)
+        watch = watch_of(case) if self.sanity and case.expected == HOLDS else None
+        watched = watch.text() if watch is not None else ""
+        key = question_key(files_of(case.module), asked.text, jar, major, options, watched)
         if self.store is not None and (known := known_answer(self.store, key)) is not None:
             return Answer(case, known, cached=True)
         graph = None
@@ -80,6 +85,7 @@ class Checker:
             java=self.java,
             jar=self.jar,
             graph=graph.file if graph is not None and case.expected == HOLDS else None,
+            watch=watch,
         )
         if self.store is not None:
             keep_answer(self.store, key, result)
@@ -94,8 +100,8 @@ def options_for(case: Case, options: Options) -> Options:
     return replace(options, short=short, check_deadlock=case.deadlock)
 
 
-def judge(answer: Answer) -> Result:
-    """Compare an answer with the catalog."""
+def judge(answer: Answer, *, sanity: bool = False) -> Result:
+    """Compare an answer with the catalog; with `sanity`, a case that holds needs its exercises."""
     case, found = answer.case, answer.result
     figures: dict[str, object] = {
         "distinct_states": found.distinct_states,
@@ -125,6 +131,10 @@ def judge(answer: Answer) -> Result:
     elif wrong := _pins(case, found):
         verdict, detail = SURPRISE, wrong
         figures["property"] = "pinned counts"
+    elif sanity:
+        figures["exercised"] = exercised_names(case, found)
+        if vacuous := unexercised(case, found):
+            verdict, detail = INCONCLUSIVE, vacuous
     return Result(case.name, case.protocol, verdict, case.expected, figures, detail)
 
 
@@ -170,6 +180,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--no-deadlock",
         action="store_true",
         help="with SPEC.tla: do not report a state without a step as an error",
+    )
+    parser.add_argument(
+        "--sanity",
+        action="store_true",
+        help="a case that holds must also reach a state in which each property is really asked, "
+        "and have a fair behaviour; else it is inconclusive",
     )
     parser.add_argument(
         "--keep-graphs",
@@ -232,7 +248,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         answers = ask_all(checker, cases, jobs, ui)
     results = []
     for answer in answers:
-        result = judge(answer)
+        result = judge(answer, sanity=args.sanity)
         results.append(result)
         # The evidence has the question beside the answer.
         evidence.write_text(f"{CFG_FOLDER}/{answer.case.cfg_name}", answer.case.cfg_text())
@@ -271,8 +287,8 @@ def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
 def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
     """Return the checker that the options ask for."""
     store = store_of(args.cache, unused=args.no_cache)
-    graphs = getattr(args, "keep_graphs", False)
-    return Checker(find_java(), tlc_jar(), _options(args), store, processes, graphs)
+    sanity, graphs = getattr(args, "sanity", False), getattr(args, "keep_graphs", False)
+    return Checker(find_java(), tlc_jar(), _options(args), store, processes, sanity, graphs)
 
 
 def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> list[Answer]:
@@ -300,8 +316,8 @@ def reproduce(args: argparse.Namespace) -> str:
     words = ["raincheck", "check", *args.names]
     if args.tier != "quick":
         words += ["--tier", args.tier]
-    if args.no_deadlock:
-        words += ["--no-deadlock"]
+    words += ["--sanity"] if args.sanity else []
+    words += ["--no-deadlock"] if args.no_deadlock else []
     if args.catalog:
         words += ["--catalog", str(args.catalog)]
     return shlex.join([*words, "--seed", str(args.seed)])

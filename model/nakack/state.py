@@ -34,6 +34,7 @@ class Constants:
     crashers: frozenset[str]
     max_crashes: int
     max_views: int
+    announcers: frozenset[str]
     purging: bool
     max_lost: int
     may_duplicate: bool

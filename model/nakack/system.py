@@ -101,7 +101,8 @@ class NakackSystem(Composed[State, Local]):
         flushed = not c.virtual_synchrony or me.view == len(state.views)
         if name in c.senders and me.sent < c.max_sent and flushed:
             yield from self.act(state, name, on.Multicast())
-        yield from self.act(state, name, on.Announce())
+        if name in c.announcers:
+            yield from self.act(state, name, on.Announce())
         if me.view < len(state.views):
             coming = state.views[me.view]
             if not c.virtual_synchrony or _has_all(me, coming):

@@ -114,6 +114,7 @@ def system(**changes):
         "crashers": frozenset("a"),
         "max_crashes": 1,
         "max_views": 2,
+        "announcers": frozenset("abc"),
         "purging": True,
         "max_lost": 0,
         "may_duplicate": True,

@@ -63,6 +63,9 @@ Spec == Init /\ [][Next]_<<state, votes, sent>>
 (* Nobody commits what another has aborted: the whole point. *)
 Agreement == \A m, n \in Nodes : ~(state[m] = "committed" /\ state[n] = "aborted")
 
+AgreementExercise == \E n \in Nodes : state[n] = "committed"
+
 (* While all are prepared, nobody has been told an outcome: whoever voted yes must wait. *)
 NobodyGuesses == (\A n \in Nodes : state[n] = "prepared") => sent \subseteq {Yes(n) : n \in Nodes}
+NobodyGuessesExercise == \A n \in Nodes : state[n] = "prepared"
 =============================================================================

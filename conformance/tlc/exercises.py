@@ -1,0 +1,122 @@
+"""Exercises: states in which a property is really asked, and whether TLC reached one of each.
+
+A property holds of itself where nothing ever happens: "two members deliver in the same order" says
+nothing of a case in which only one delivers. So each property `P` of a specification has an
+operator `PExercise` beside it, a predicate on states; and each constant `C` that lets something
+happen, such as crashes, may have a `CExercise`: it has happened. TLC notes which of them it meets,
+in the same run: an invariant that is always true registers the first state that satisfies each.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from raincheck.conformance.cases.case import Case
+from raincheck.conformance.cases.cfgfile import Configuration
+
+from .spec import code_of, files_of
+
+if TYPE_CHECKING:
+    from .tlc import TlcResult
+
+SUFFIX: Final = "Exercise"
+"""What follows a property's name in the name of its exercise."""
+
+MODULE: Final = "RaincheckExercises"
+IMPOSSIBLE: Final = f"{MODULE}Impossible"
+"""The property of no behaviour: where it holds, no fair behaviour exists at all."""
+
+_NOTHING: Final[tuple[object, ...]] = (False, 0, frozenset())
+"""The values of a constant that let nothing happen."""
+
+_NOTE: Final = "raincheck exercise"
+_NOTED: Final = re.compile(rf'<<"{_NOTE}", "(\w+)">>')
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """The exercises that a run looks out for, and the module that TLC runs for it."""
+
+    module: str
+    exercises: tuple[str, ...] = ()
+
+    def text(self) -> str:
+        """Return the module: the case's own, and an invariant for each exercise."""
+        lines = [f"---- MODULE {MODULE} ----", f"EXTENDS {self.module}, TLC"]
+        for number, name in enumerate(self.exercises, 1):
+            lines += [
+                f"ASSUME TLCSet({number}, FALSE)",
+                f"{_invariant(number)} ==",
+                f"    TLCGet({number}) \\/ "
+                f'({name} => TLCSet({number}, TRUE) /\\ PrintT(<<"{_NOTE}", "{name}">>))',
+            ]
+        return "\n".join([*lines, f"{IMPOSSIBLE} == <>FALSE", "====", ""])
+
+    def asking(self, asked: Configuration) -> Configuration:
+        """Return the configuration with the exercises' invariants beside its own."""
+        names = " ".join(_invariant(number) for number in range(1, len(self.exercises) + 1))
+        return asked.instead(f"{asked.text}\nINVARIANTS {names}\n") if names else asked
+
+    def impossible(self, asked: Configuration) -> Configuration:
+        """Return the configuration that asks whether a fair behaviour exists at all."""
+        return asked.instead(f"{asked.without_properties()}PROPERTY {IMPOSSIBLE}\n")
+
+
+def _invariant(number: int) -> str:
+    return f"{MODULE}{number}"
+
+
+def watch_of(case: Case) -> Watch:
+    """Return the exercises that a case must reach, as far as its specification has them."""
+    defined = _defined(case.module)
+    asked = (name for name in case.properties if name in defined)
+    around = {*case.implemented, *case.assumed}
+    may_happen = (
+        name
+        for name, value in case.constants.items()
+        if name in defined and name not in around and value not in _NOTHING
+    )
+    return Watch(case.module.stem, tuple(name + SUFFIX for name in (*asked, *may_happen)))
+
+
+def exercised_names(case: Case, result: TlcResult) -> list[str]:
+    """Return the case's properties and constants whose exercise TLC reached."""
+    names = watch_of(case).exercises
+    return [name.removesuffix(SUFFIX) for name in names if name in result.exercised]
+
+
+def unexercised(case: Case, result: TlcResult) -> str:
+    """Return why a case that holds says less than it seems to, in words, or ""."""
+    defined = _defined(case.module)
+    if lacking := [name for name in case.properties if name not in defined]:
+        return (
+            f"{', '.join(lacking)}: no {SUFFIX} in {case.module.name} says when it is really asked"
+        )
+    seen = exercised_names(case, result)
+    watched = (name.removesuffix(SUFFIX) for name in watch_of(case).exercises)
+    if missed := [name for name in watched if name not in seen and name not in case.idle]:
+        return (
+            f"vacuous: no state of {result.distinct_states} exercises {', '.join(missed)}; "
+            "make the instance larger, or call them idle"
+        )
+    if busy := [name for name in seen if name in case.idle]:
+        return f"exercises {', '.join(busy)}, which {case.table or 'the table'} calls idle"
+    if not result.fair:
+        return f"vacuous: no behaviour is fair, so {', '.join(sorted(case.temporal))} holds of none"
+    return ""
+
+
+@cache
+def _defined(module: Path) -> frozenset[str]:
+    """Return the names that have an exercise in the module or in one that it needs."""
+    code = "\n".join(code_of(path.read_text(encoding="utf-8")) for path in files_of(module))
+    return frozenset(re.findall(rf"^(\w+){SUFFIX}[ \t]*==", code, re.MULTILINE))
+
+
+def reached(output: str) -> tuple[str, ...]:
+    """Return the exercises that TLC's output notes, in its order."""
+    return tuple(dict.fromkeys(_NOTED.findall(output)))
