@@ -140,16 +140,21 @@ def _parser_of(verb: str, module: ModuleType) -> argparse.ArgumentParser:
     module.add_arguments(parser)
     common = parser.add_argument_group("options of every verb")
     common.add_argument("--json", action="store_true", help="print one JSON object on stdout")
-    common.add_argument("-n", "--dry-run", action="store_true", help="say what would be run")
-    common.add_argument("--seed", type=_seed, default=1, metavar="N", help="for all that is random")
+    common.add_argument("-n", "--dry-run", action="store_true", help="print what would be run")
+    common.add_argument(
+        "--seed", type=_seed, default=1, metavar="N", help="seed of all random choices (default: 1)"
+    )
     common.add_argument(
         "--out", type=Path, metavar="DIR", help="evidence folder (default: runs/<time>-<verb>)"
     )
     common.add_argument(
-        "--cache", type=Path, metavar="DIR", help="earlier results (default: .raincheck-cache)"
+        "--cache",
+        type=Path,
+        metavar="DIR",
+        help="folder of earlier results (default: .raincheck-cache)",
     )
-    common.add_argument("--no-cache", action="store_true", help="trust no earlier result")
-    common.add_argument("--quiet", action="store_true", help="print the verdict only")
+    common.add_argument("--no-cache", action="store_true", help="ignore earlier results")
+    common.add_argument("--quiet", action="store_true", help="print only the verdict")
     return parser
 
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeAlias
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.protocols import registry
@@ -36,6 +36,9 @@ from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Composed, Handler
 
 from .conversion import fields_of, named, shaped
+
+if TYPE_CHECKING:
+    from raincheck.conformance.trace.promised import Promised
 
 FIFO: Final = "fifo"
 """Reliable: each message arrives exactly once and in order, unless an end of it dies."""
@@ -205,6 +208,9 @@ class Binding:
     """Actions that lockstep draws a tenth as often, since they end what is going on."""
     begins: Callable[[Any, Any], bool] | None = None
     """(rules, local) -> whether a node may begin in this state; checked for a trace's header."""
+
+    promised: Promised | None = None
+    """The protocol's part in judging traces: how its files are seen and judged."""
 
     _events: dict[tuple[type[Any], Any], Any] = field(
         default_factory=dict, repr=False, compare=False

@@ -39,7 +39,7 @@ def explained(
         if failure is None:
             continue
         reached = proof.reachability(failure, basis)
-        lines = [proof.told(failure), f"the state before is {reached}"]
+        lines = [proof.explanation(failure), f"the state before is {reached}"]
         if each.claim in runs:
             path = runs[each.claim]
             acts = (f"{step.action}({', '.join(map(str, step.args))})" for step in path.steps)

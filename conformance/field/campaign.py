@@ -22,8 +22,12 @@ from raincheck.conformance.outcome import HOLDS
 from raincheck.conformance.report.pages import mark_of
 from raincheck.conformance.ui import Steps
 
-from .record import RunRecord
+from .faults import AnyFault, Plan
+from .lives import command_of
+from .record import RunRecord, RunSettings, name_of
 from .telling import SMALLEST
+
+FASTEST = 1e9
 
 
 class JudgedRun(Protocol):
@@ -136,8 +140,67 @@ class Campaign(ABC, Generic[AnyJudged]):
             (evidence.folder / "members").rmdir()
 
 
-def check_counts(args: argparse.Namespace, largest: int) -> None:
-    """Raise UsageError if messages have no possible size, or if there would be no run."""
+AnySettings = TypeVar("AnySettings", bound=RunSettings)
+
+
+class GroupCampaign(Campaign[AnyJudged], Generic[AnyJudged, AnySettings, AnyFault]):
+    """Runs of a group of processes that starts with its founders and meets planned faults."""
+
+    module: str
+    """The module that a member's process runs."""
+
+    def __init__(self, args: argparse.Namespace, ui: Ui, settings: AnySettings) -> None:
+        super().__init__(args, ui)
+        self.settings = settings
+
+    @abstractmethod
+    def which_group(self) -> list[str]:
+        """Return the words that say which group runs, and how many found it."""
+
+    @abstractmethod
+    def more_options(self) -> list[str]:
+        """Return the options that only this kind of group has."""
+
+    @abstractmethod
+    def plan(self, seed: int) -> Plan[AnyFault]:
+        """Return the faults of the run of that seed."""
+
+    @abstractmethod
+    def founders(self, seed: int) -> Iterator[dict[str, object]]:
+        """Yield the options of each founder, but for its name."""
+
+    def options(self, which: list[str]) -> list[str]:
+        """Return the options that repeat the campaign, including those that select the runs."""
+        args = self.args
+        options = [*self.which_group(), "--faults", args.faults or "none"]
+        if args.messages is not None:
+            options += ["--messages", str(args.messages)]
+        else:
+            options += ["--seconds", f"{self.settings.seconds:g}"]
+        options += ["--size", str(args.size), "--rate", f"{self.settings.rate:g}", *which]
+        options += ["--undo", args.undo] if args.undo else []
+        return options + self.more_options()
+
+    def dry(self) -> None:
+        """Print what would be started and which faults it would meet; start nothing."""
+        for number, options in enumerate(self.founders(self.args.seed)):
+            life = {"name": name_of(number), "incarnation": 0, **options}
+            self.ui.announce(shlex.join(command_of(self.module, life)))
+        for fault in self.plan(self.args.seed).faults:
+            self.ui.announce(f"at {fault.at:.0%} of the load: {fault.words}")
+
+    def asked(self) -> object:
+        """Return the settings of all runs, for `settings.json`."""
+        return self.settings
+
+
+def check_counts(args: argparse.Namespace, rate: float, no_rate: str, largest: int) -> None:
+    """Raise UsageError if messages have no possible size or rate, or if there would be no run.
+
+    `no_rate` says what a rate of 0 means.
+    """
+    if not 0 <= rate < FASTEST:
+        raise UsageError(f"--rate is {rate:g}: it must be 0 ({no_rate}) or above.")
     if not SMALLEST <= args.size <= largest:
         raise UsageError(f"--size is {args.size}: choose from {SMALLEST} to {largest} bytes.")
     if args.seconds is not None and not 0 < args.seconds < 1e6:

@@ -36,13 +36,17 @@ class Life:
     errors: Path
     """The file for its stderr."""
     bind: str = ""
-    """The address where it listens; empty until it has joined."""
+    """The address where it listens; empty until its sockets are open."""
+    joined: bool = False
+    """Whether it has been admitted to the group."""
     ending: str = ""
-    """Why it is to end: "crash", "leave", "excluded" or, with the run, "end"; empty before."""
+    """Why it is to end: "crash", "leave", "excluded"; with the run "done" or, killed, "end"."""
     code: int | None = None
     sent: int = 0
     stopped: bool = False
     """Whether it sends no more."""
+    highest: dict[str, int] = field(default_factory=dict)
+    """The last message that it delivered from each member."""
     wrong: str = ""
     """A sentence on a delivery with other contents than were sent."""
     sentence: str = ""
@@ -58,9 +62,29 @@ class Life:
         return f"{self.name}.{self.incarnation}"
 
     @property
+    def title(self) -> str:
+        """Return its name in sentences."""
+        return self.address
+
+    @property
     def running(self) -> bool:
         """Tell whether it is in the group, or on its way into it, and to stay there."""
         return self.code is None and not self.ending
+
+    @property
+    def in_group(self) -> bool:
+        """Tell whether it has been admitted to the group, and is to stay."""
+        return self.running and self.joined
+
+    @property
+    def killed(self) -> bool:
+        """Tell whether it ended without closing its files."""
+        return self.ending not in ("leave", "done")
+
+    def kill(self) -> None:
+        """End it as a crash does."""
+        self.ending = "crash"
+        self.signal(signal.SIGKILL)
 
     def tell(self, word: str) -> None:
         """Send it a line; a process that has gone hears nothing."""
@@ -79,6 +103,8 @@ class Life:
         match event["event"]:
             case "open":
                 self.bind = event["bind"]
+            case "joined":
+                self.joined = True
             case "stopped":
                 self.sent, self.stopped = event["sent"], True
             case "wrong":
@@ -112,6 +138,11 @@ class Lives(ABC, Generic[AnyLife]):
     def running(self) -> list[AnyLife]:
         """Return those that are to be members at the end."""
         return [member for member in self.all if member.running]
+
+    @property
+    def in_group(self) -> list[AnyLife]:
+        """Return those that have been admitted to the group, and are to stay."""
+        return [member for member in self.all if member.in_group]
 
     def lives(self, name: str) -> int:
         """Return how many processes that name has had."""
@@ -184,7 +215,7 @@ class Lives(ABC, Generic[AnyLife]):
             while line := await member.process.stdout.readline():
                 event = json.loads(line)
                 member.heard(event)
-                self.told(member, event)
+                self.reported(member, event)
                 self._changed.set()
         except ValueError:
             self._problem = f"Member {member.address} wrote a line that is none of its events."
@@ -194,7 +225,7 @@ class Lives(ABC, Generic[AnyLife]):
         self.ended(member)
         self._changed.set()
 
-    def told(self, member: AnyLife, event: dict[str, Any]) -> None:
+    def reported(self, member: AnyLife, event: dict[str, Any]) -> None:
         """Called when a process has reported something, for a display."""
 
     def ended(self, member: AnyLife) -> None:

@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
-from raincheck.impl.transport.faulty import Damage
+from raincheck.impl.transport.contract import Transport
+from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
 from .telling import EXCLUDED, LEFT, ORPHAN, SETUP, STUCK, tell
 
 
-def parser_of(module: str, group: str) -> argparse.ArgumentParser:
+def parser_of(module: str, group: str, join_timeout: float) -> argparse.ArgumentParser:
     """Return a parser with the options of all members; the caller adds its own."""
     parser = argparse.ArgumentParser(
         prog=f"python -m {module}",
@@ -36,6 +37,12 @@ def parser_of(module: str, group: str) -> argparse.ArgumentParser:
     add("--traces", type=Path, required=True, metavar="DIR")
     add("--log", type=Path, metavar="FILE", help="for warnings")
     add("--damage", default="", metavar="KIND=SHARE,...", help="loss, duplicate, delay, reorder")
+    add("--size", type=int, required=True, help="bytes of a message")
+    add("--rate", type=float, required=True, help="messages per second")
+    add("--undo", default="", metavar="REPAIR,...", help="repairs to undo, for tests")
+    add(
+        "--join-timeout", type=float, default=join_timeout, help="seconds until joining is given up"
+    )
     add("--leave-timeout", type=float, default=15.0, help="seconds until leaving is given up")
     add("--seed", type=int, default=1)
     return parser
@@ -45,6 +52,20 @@ def damage_of(text: str) -> Damage:
     """Read `loss=0.1,...`."""
     shares = dict(pair.split("=") for pair in text.split(",") if pair)
     return Damage(**{kind: float(share) for kind, share in shares.items()})
+
+
+def damaged(
+    inner: Transport, damage: Damage, seed: int, before_send: Callable[[], None]
+) -> FaultyTransport:
+    """Report where the sockets listen, and put the faults in front of them."""
+    host, port = inner.endpoint
+    tell("open", bind=f"{host}:{port}")
+    return FaultyTransport(inner, damage, seed, before_send)
+
+
+def trace_failed(sentence: str) -> None:
+    """Report that a trace has stopped, and why."""
+    tell("trace_failed", sentence=sentence)
 
 
 async def orders() -> AsyncIterator[list[str]]:

@@ -1,23 +1,40 @@
-"""The common part of the records of all runs, and the files that members cannot finish."""
+"""The settings and the record of a run, and the files that members cannot finish."""
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
+from .faults import AnyFault, Plan
 from .lives import AnyLife, last_line
 
-AnyPlan = TypeVar("AnyPlan")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunSettings:
+    """The settings of the runs of any group."""
+
+    members: int = 3
+    """How many found the group."""
+    kinds: tuple[str, ...] = ()
+    """The kinds of faults."""
+    seconds: float
+    """Seconds of load."""
+    rate: float
+    """Messages per second and member."""
+    size: int
+    """Bytes of a message."""
+    undo: str = ""
+    """The repairs that are undone."""
 
 
 @dataclass(slots=True)
-class RunRecord(Generic[AnyPlan, AnyLife]):
+class RunRecord(Generic[AnyFault, AnyLife]):
     """The record of one run, apart from the traces."""
 
     run: str
     seed: int
-    plan: AnyPlan
+    plan: Plan[AnyFault]
     done: list[dict[str, Any]] = field(default_factory=list)
     """All acts of the harness, in order."""
     lives: list[AnyLife] = field(default_factory=list)
@@ -34,22 +51,29 @@ class RunRecord(Generic[AnyPlan, AnyLife]):
             counts[each["kind"]] = counts.get(each["kind"], 0) + 1
         return counts
 
-    def gather_defects(self) -> None:
-        """Note the defects of each life."""
+    def collect(self, folder: Path) -> list[AnyLife]:
+        """Note all defects, and complete the traces: cut half-written lines, record who crashed.
+
+        Return the members that did not come to the end of their traces.
+        """
         for member in self.lives:
             if member.wrong or member.trace_failed:
                 self.defects.append(member.wrong or member.trace_failed)
             if member.ending not in ("crash", "end") and (said := last_line(member.errors)):
                 self.defects.append(f"{member.address} wrote to stderr: {said}")
-
-    def write_crashes(self, folder: Path, killed: Iterable[tuple[str, int]]) -> None:
-        """Record among the traces which processes were killed, by names and incarnations."""
+        # A later process may have continued the files of an earlier one.
+        last = {member.address: member for member in self.lives}
+        killed = [member for member in last.values() if member.killed]
         crashes = [
-            {"kind": "crash", "run": self.run, "node": node, "incarnation": incarnation}
-            for node, incarnation in killed
+            {"kind": "crash", "run": self.run, "node": each.name, "incarnation": each.incarnation}
+            for each in killed
         ]
+        for member in killed:
+            for path in (folder / "traces").glob(f"{self.run}.{member.address}.*jsonl"):
+                cut_last_line(path)
         if crashes:
             write_rows(folder / "traces" / f"{self.run}.faults.jsonl", crashes)
+        return killed
 
 
 def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:

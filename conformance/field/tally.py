@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
-from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.judged import RunVerdict
 
 _SHOWN = 3  # findings in a detail
 _ORDER = (HOLDS, INCONCLUSIVE, VIOLATED)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.field.stack.checks import FIRM, Judged, judge
+from raincheck.conformance.field.stack.checks import FIRM, ClusterJudged, judge
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record
 from raincheck.conformance.outcome import HOLDS
@@ -17,7 +17,7 @@ from raincheck.conformance.trace.damage import copy
 from raincheck.conformance.trace.tracegen import Trace, write_trace
 
 from . import pingpong_talk as pingpong
-from .planting import Ask, Plant, Told
+from .planting import Ask, Complaints, Plant
 from .sequencer_story import A, B, C, D, told_until
 
 WHOLE: Final = "the run: "
@@ -62,7 +62,7 @@ def _run() -> Run:
     return Run(record, copy(_trace()), {name: list(SAID) for name in SENT})
 
 
-def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Told:
+def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:
     """Return what does not hold of the run, and why."""
     (folder / "deliveries").mkdir()
     for name, log in run.logs.items():
@@ -82,13 +82,13 @@ def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) ->
         return _all_of(judge(run.record, folder, run.check))
 
 
-def _all_of(judged: Judged) -> Told:
+def _all_of(judged: ClusterJudged) -> Complaints:
     told = [f"{name}: {verdict}" for name, verdict in judged.verdicts.items() if verdict != HOLDS]
     told += judged.reasons
     return told if judged.verdict == HOLDS else [*told, f"{WHOLE}{judged.verdict}"]
 
 
-def _good(folder: Path) -> Told:
+def _good(folder: Path) -> Complaints:
     return _told(folder, _run())
 
 
@@ -101,7 +101,7 @@ def plant(
 ) -> Plant:
     """Plant a fault in a run, or in its files."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         run = _run()
         if change is not None:
             change(run)
@@ -124,8 +124,8 @@ def by_logs(words: str, change: Callable[[Run], Any] | None = None, **more: Any)
 def found(**values: Any) -> Ask:
     """Return a run without any finding, except for these values."""
 
-    def ask(_: Path) -> Told:
-        judged = Judged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
+    def ask(_: Path) -> Complaints:
+        judged = ClusterJudged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
         for name, value in values.items():
             if name == "Trace":
                 judged.verdicts[name] = value

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from .planting import Ask, Plant, Told, planted_for, redundant_of, untold
+from .planting import Ask, Complaints, Plant, planted_for, redundant_of, unshown
 from .rules import Rule, rules_of
 from .sources import SOURCES
 
@@ -53,7 +53,7 @@ def tried() -> Iterator[Tried]:
             if plant is None:
                 problem = "" if excuse else f"it has no planted input in {rule.source.planted}.py"
             else:
-                problem = untold(plant, rule, asking.of(plant))
+                problem = unshown(plant, rule, asking.of(plant))
             yield Tried(rule, plant, excuse, problem)
 
 
@@ -62,10 +62,10 @@ class _Asking:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
-        self.good: Final[dict[Ask, Told]] = {}
+        self.good: Final[dict[Ask, Complaints]] = {}
 
-    def of(self, plant: Plant) -> Callable[[Ask], Told]:
-        def ask(question: Ask) -> Told:
+    def of(self, plant: Plant) -> Callable[[Ask], Complaints]:
+        def ask(question: Ask) -> Complaints:
             if question in self.good:
                 return self.good[question]
             self.count += 1

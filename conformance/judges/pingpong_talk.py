@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 
 from .pingpong import NAME
-from .planting import Ask, Plant, Told, sentences
+from .planting import Ask, Complaints, Plant, sentences
 from .rules import PACKAGE
 
 Records: TypeAlias = dict[str, list[dict[str, Any]]]
@@ -115,7 +115,7 @@ def talk(real: bool = False) -> Records:
     )
 
 
-def judged(folder: Path, records: Records, crashed: str = "") -> Told:
+def judged(folder: Path, records: Records, crashed: str = "") -> Complaints:
     """Return the checker's complaints about the records."""
     for node, lines in records.items():
         text = "".join(json.dumps(each) + "\n" for each in lines)
@@ -126,10 +126,10 @@ def judged(folder: Path, records: Records, crashed: str = "") -> Told:
     return judged_files(folder)
 
 
-def judged_files(folder: Path) -> Told:
+def judged_files(folder: Path) -> Complaints:
     """Return the checker's complaints about the files in the folder."""
     with known():
-        return sentences(check_others(sorted_out(sorted(folder.iterdir()))))
+        return sentences(check_paths(sorted(folder.iterdir())))
 
 
 def known() -> AbstractContextManager[Protocol]:
@@ -152,7 +152,7 @@ def plant(
 ) -> Plant:
     """Plant a fault in the records of the good run."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         records = talk()
         change(records)
         return judged(folder, records, crashed)

@@ -1,24 +1,29 @@
-"""Faults planted for what is between files: `trace/channels_compared.py`, `judged.py`, `run.py`."""
+"""Faults planted for what is between files: `trace/channels_compared.py` and `judged.py`."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any, Final
+
+from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
+from raincheck.conformance.trace.findings import Summary
+from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.streams import NO_ORIGINS
 
 from .pingpong_talk import (
     Records,
     at,
     files,
-    good,
     heard,
     judged,
-    judged_files,
     note,
     plant,
     talk,
     unsure,
 )
-from .planting import Plant, Planted, Told
+from .planted_streams import EARLY
+from .planting import Complaints, Plant, Planted, sentences
 
 _JUDGE: Final = "judge: "
 _COMPARE: Final = "compare: "
@@ -34,13 +39,6 @@ def _only(words: str, good: Records, bad: Records, **more: Any) -> Plant:
         words=words,
         **more,
     )
-
-
-def _twin(folder: Path) -> Told:
-    """Add a second file of a."""
-    judged(folder, talk())
-    (folder / "twin.jsonl").write_bytes((folder / "r1.a.jsonl").read_bytes())
-    return judged_files(folder)
 
 
 def _lonely(records: Records) -> Records:
@@ -68,6 +66,17 @@ _NEVER: Final = plant(
     at("b", 2, args__number=9, told=[["Heard", [9]]]),
 )
 _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE)
+
+
+def _stream(bad: Iterable[Bad]) -> Complaints:
+    """What is said of b, who read a's stream, and of a, who was killed after it had sent three."""
+    reports = [
+        Summary(path=name, run="r1", node=name, incarnation=0, events=1, written=written)
+        for name, written in (("a", {'["DATA","a",0]': 3}), ("b", {}))
+    ]
+    compared = {'["DATA","a",0,"b",0]': Compared(NO_ORIGINS, list(bad))}
+    return sentences([judge("r1", "sequencer", reports, compared, {("a", 0), ("b", 0)}, [])])
+
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
@@ -104,17 +113,24 @@ PLANTED: Final[dict[str, Planted]] = {
             "there is no file of node b", _ALONE, _lonely(_ALONE)
         ),
         "_unsent: … was sent with other contents": _CONTENTS,
-        "_unsent: … was never sent": _NEVER,
+        "_unsent: other.complete": replace(
+            _NEVER,
+            then='["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
+            why="what no record shows is said of any file",
+        ),
+        "_unsent: 0 < bad.number <= _written(other, channel)": Plant(
+            good=lambda _: _stream(()),
+            bad=lambda _: _stream([Bad(ABSENT, 1, 2, 1)]),
+            words='["DATA","a",0,"b",0,2] was never sent',
+            then='["DATA","a",0,"b",0,2]: the records of a.0 do not show its sending',
+            why="what no record shows is said of any file",
+        ),
+        "_unsent: … was received before it was sent": EARLY,
         "_unsent: …: the records of ….… do not show its sending": unsure(
             '["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             _unrecorded,
             crashed="a",
         ),
         f"{_JUDGE}… was received before it was sent": _EARLY,
-    },
-    "trace.run": {
-        "check_files: a second file for … ….…: … is one": Plant(
-            good=good(), bad=_twin, words="a second file for r1 a.0: r1.a.jsonl is one"
-        ),
     },
 }

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from raincheck.conformance.deliveries import logs as deliveries
 from raincheck.conformance.trace.batches import Problem
 
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _ROW: Final = '{"member":"a","sender":"a","message":"1","position":1}\n'
 _CSV: Final = "member,sender,message,position\na,a,1,1\n"
@@ -27,15 +27,15 @@ _COLUMNS: Final[dict[str, list[Any]]] = {
 }
 
 
-def _told(path: Path) -> Told:
+def _told(path: Path) -> Complaints:
     problems: list[Problem] = []
     for _ in deliveries.read_rows(path, problems.append):
         pass
     return [f"line {problem.line}: {problem.reason}" for problem in problems]
 
 
-def _text(name: str, text: str) -> Callable[[Path], Told]:
-    def ask(folder: Path) -> Told:
+def _text(name: str, text: str) -> Callable[[Path], Complaints]:
+    def ask(folder: Path) -> Complaints:
         (folder / name).write_text(text)
         return _told(folder / name)
 
@@ -55,10 +55,10 @@ def _csv(words: str, text: str, **more: Any) -> Plant:
     return Plant(good=_GOOD_CSV, bad=_text("a.csv", text), words=words, **more)
 
 
-def _table(**columns: Any) -> Callable[[Path], Told]:
+def _table(**columns: Any) -> Callable[[Path], Complaints]:
     """Return a Parquet file with other columns than the good one."""
 
-    def ask(folder: Path) -> Told:
+    def ask(folder: Path) -> Complaints:
         pq.write_table(pa.table(_COLUMNS | columns), folder / "a.parquet")
         return _told(folder / "a.parquet")
 
@@ -68,12 +68,12 @@ def _table(**columns: Any) -> Callable[[Path], Told]:
 _GOOD_TABLE: Final = _table()
 
 
-def _long_line(folder: Path) -> Told:
+def _long_line(folder: Path) -> Complaints:
     with patch.object(deliveries, "MAX_LINE", 100):
         return _text("a.jsonl", _ROW + " " * 300 + "\n")(folder)
 
 
-def _no_file(folder: Path) -> Told:
+def _no_file(folder: Path) -> Complaints:
     (folder / "a.jsonl").mkdir()
     return _told(folder / "a.jsonl")
 

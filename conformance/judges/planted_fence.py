@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from raincheck.conformance.field.ring.fence import Fence, Resource, Write, fence_of, judged
 
-from .planting import Ask, Plant, Planted, Told
+from .planting import Ask, Complaints, Plant, Planted
 
 _FIRST: Final[Fence] = (1, "a", 0, 1, 0)
 _SECOND: Final[Fence] = (1, "a", 0, 2, 0)
@@ -25,15 +25,15 @@ _GOOD: Final = _log(("a", _FIRST, True), ("b", _SECOND, True), ("a", _FIRST, Fal
 def _tried(*fences: Fence) -> Ask:
     """Ask which of these writes a resource refuses."""
 
-    def ask(_: Any) -> Told:
+    def ask(_: Any) -> Complaints:
         resource = Resource(clock=lambda: 0.0)
         return [f"{fence} is refused" for fence in fences if not resource.write("a", fence)]
 
     return ask
 
 
-def _read(value: Any) -> Callable[[Any], Told]:
-    def ask(_: Any) -> Told:
+def _read(value: Any) -> Callable[[Any], Complaints]:
+    def ask(_: Any) -> Complaints:
         try:
             fence_of(value)
         except ValueError as error:

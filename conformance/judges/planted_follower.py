@@ -10,7 +10,7 @@ from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.following.files import check_file
 
 from .pingpong_talk import Change, Records, at, event, insert, known, plant, talk, unsure
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _TAKE: Final = "InFull.take: "
 _INITIAL: Final = "initial_local: "
@@ -22,7 +22,7 @@ _HEADLESS: Final = "the first record is not a header: nothing in this file can b
 def _alone(words: str, first: str, **more: Any) -> Plant:
     """Plant a file with that first line, judged alone."""
 
-    def told(folder: Path, lines: list[str]) -> Told:
+    def told(folder: Path, lines: list[str]) -> Complaints:
         (folder / "alone.jsonl").write_text("".join(f"{line}\n" for line in lines))
         problems: list[Problem] = []
         with known():
@@ -81,6 +81,12 @@ PLANTED: Final[dict[str, Planted]] = {
         "_header: version …: this reader knows version …": unsure(
             "version 9: this reader knows version 1", _header(version=9)
         ),
+        "_binding: protocol …: this reader knows …": unsure(
+            "protocol 'nothing': this reader knows flush, gms",
+            _other_protocol,
+            breaks=AttributeError,
+            why="nothing can be checked without the protocol's binding",
+        ),
         "_header: node … is not among the header's nodes": unsure(
             "node 'b' is not among the header's nodes", _header(nodes=["a"])
         ),
@@ -105,12 +111,6 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "trace.following.in_full": {
-        "InFull.__init__: protocol …: this reader knows …": unsure(
-            "protocol 'nothing': this reader knows sequencer, flush",
-            _other_protocol,
-            breaks=UnboundLocalError,
-            why="nothing can be checked without the protocol's binding",
-        ),
         "InFull.__init__: constants: …": unsure(
             "constants: Rules.__init__() got an unexpected keyword argument 'luck'",
             _header(constants={"luck": 1}),

@@ -8,10 +8,10 @@ from raincheck.conformance.campaigns.promises import Broken, check, check_quiet,
 from raincheck.impl.simulation.group import Simulator
 
 from .group_faults import LOGS, QUIET, Fault, rested, spelled
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 
-def _told(group: Simulator, words: str) -> Told:
+def _told(group: Simulator, words: str) -> Complaints:
     """Return the first complaint; if it is the expected one, with names for views and tables."""
     try:
         check(logs(group))
@@ -21,14 +21,14 @@ def _told(group: Simulator, words: str) -> Told:
     return []
 
 
-def _good(_: Any) -> Told:
+def _good(_: Any) -> Complaints:
     return _told(rested(), "")
 
 
 def _plant(fault: tuple[Fault, str], **more: Any) -> Plant:
     change, words = fault
 
-    def bad(_: Any) -> Told:
+    def bad(_: Any) -> Complaints:
         group = rested()
         change(group)
         return _told(group, words)

@@ -1,20 +1,17 @@
-"""Faults planted for the rules of `trace/localrun.py`: one file's records, one after the other."""
+"""Faults planted for SEQUENCER's `localrun.py`: one file's records, one after the other."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.events import Args, Crash, Event, Footer
-from raincheck.conformance.trace.localrun import check_file
-from raincheck.conformance.trace.tracegen import Trace, write_trace
+from raincheck.conformance.trace.tracegen import Trace
 
-from .planting import Plant, Planted, Told
-from .sequencer_story import A, Change, event, on, plant, sets, trace_of, unsure
+from .planting import Planted
+from .sequencer_story import A, Change, event, on, plant, sets, unsure
 
-_FEED: Final = "LocalRun.feed: "
+_FEED: Final = "LocalRun.check: "
 _UNUSUAL: Final = "LocalRun._unusual: "
 _OTHER: Final = "LocalRun._other: "
 _FOOTER: Final = "LocalRun._footer: "
@@ -67,28 +64,12 @@ def _footer_first(trace: Trace) -> None:
     trace[A][:] = [*rest, footer, last]
 
 
-def _alone(words: str, text: bytes, then: str = "", why: str = "") -> Plant:
-    """Plant one file that is judged alone."""
-
-    def told(folder: Path, text: bytes) -> Told:
-        (folder / "alone.jsonl").write_bytes(text)
-        problems: list[Problem] = []
-        check_file(folder / "alone.jsonl", problems.append)
-        return [problem.reason for problem in problems]
-
-    def good(folder: Path) -> Told:
-        (path, *_) = write_trace(folder, trace_of(1))
-        return told(folder, path.read_bytes())
-
-    return Plant(good=good, bad=lambda folder: told(folder, text), words=words, then=then, why=why)
-
-
 _TOO_MUCH: Final = 'violated local, a.0 event 13 Stop: args is not what the model expects; args: {"'
 _SECOND_FOOTER: Final = Footer(run="r1", node="a", incarnation=0, index=13)
 _EARLY_CLOCK: Final = "the clock 15 is not greater than 15, the one before"
 
 PLANTED: Final[dict[str, Planted]] = {
-    "trace.localrun": {
+    "bindings.sequencer.localrun": {
         f"{_FEED}event.__class__ is not Event": unsure(
             "the footer says that event 14 is the last one, the file ends with event 13",
             _foot(index=14),
@@ -165,15 +146,6 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "LocalRun._out_of_sequence: … missing: what follows cannot be checked": unsure(
             "event 14 is missing: what follows cannot be checked", _ends_with(_event(index=15))
-        ),
-        "follow_file: the first record is not a header": _alone(
-            "the first record is not a header",
-            b'{\n{"kind":"footer","run":"r1","node":"a","incarnation":0,"index":0}\n',
-            then="not JSON",
-            why="the line that stands in the way is no record either",
-        ),
-        "follow_file: no header: the file is empty or holds no record": _alone(
-            "no header: the file is empty or holds no record", b""
         ),
     },
 }

@@ -17,13 +17,13 @@ from raincheck.conformance.trace.broken import (
     outside,
     twice,
 )
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.scripted import Script
 from raincheck.conformance.trace.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
 
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _SECOND: Final = "a second delivery is not in the order of seqnos either"
 _VIEW: Final = "what one delivered in another view the others lack in theirs"
@@ -39,7 +39,7 @@ def _told(promise: Promise) -> str:
     return f"{promise.name}: {promise.verdict}: {promise.reason or promise.witness}"
 
 
-def _kept(folder: Path) -> Told:
+def _kept(folder: Path) -> Complaints:
     """All promises hold."""
     found = _promises(folder, kept().files())
     return [_told(promise) for promise in found if promise.verdict != HOLDS]
@@ -48,7 +48,7 @@ def _kept(folder: Path) -> Told:
 def _breaks(words: str, made: Callable[[str], Broken], **more: Any) -> Plant:
     """Plant a small run that breaks a promise; most other promises are inconclusive on it."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         broken = made("r1")
         found = _promises(folder, broken.trace, broken.killed)
         return [_told(promise) for promise in found if promise.verdict == VIOLATED]
@@ -65,14 +65,14 @@ def _beside_the_longest(run: str) -> Broken:
     return Broken(script.files(), (), frozenset({"TotalOrder", "UniformTotalOrder"}))
 
 
-def _nobody_went_on(folder: Path) -> Told:
+def _nobody_went_on(folder: Path) -> Complaints:
     """All deliver the same in one view, and no view follows."""
     script = Script("abc").do("a", "Send", 1).do("a", "Send", 1)
     trace = script.each("aabbcc", "ReceiveData", "a").files()
     return [_told(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
 
 
-def _unread(folder: Path) -> Told:
+def _unread(folder: Path) -> Complaints:
     """One record is unusable, so nobody knows what else it would have shown."""
     trace = kept().files()
     records = trace[Address("a", 0)]
@@ -83,7 +83,7 @@ def _unread(folder: Path) -> Told:
 NOT_ALL: Final = Plant(
     good=_kept, bad=_unread, words="TotalOrder: inconclusive: not every record was checked"
 )
-"""In a run with missing parts nothing holds: a rule of `trace/checker.py`."""
+"""In a run with missing parts nothing holds: a rule of SEQUENCER's `promised.py`."""
 _BOTH: Final = "'messages': [['b', 0, 1], ['a', 0, 1]], 'order': 'c delivered them in this order"
 
 PLANTED: Final[dict[str, Planted]] = {

@@ -7,17 +7,17 @@ from typing import Any, Final
 
 from raincheck.conformance.spark.recount import compared
 from raincheck.conformance.trace.broken import kept
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracegen import write_trace
 
-from .planting import Ask, Plant, Planted, Told, sentences
+from .planting import Ask, Complaints, Plant, Planted, sentences
 
 
 def _recounted(*broken: str) -> Ask:
     """Ask about a good run of which the second evaluation finds those promises broken."""
 
-    def ask(folder: Path) -> Told:
+    def ask(folder: Path) -> Complaints:
         write_trace(folder, kept().files())
         verdicts = [compared(verdict, broken) for verdict in check_paths([folder])]
         told = sentences(verdicts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Final
 
-from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.causality import HappensBefore
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.following.files import check_file
 from raincheck.conformance.trace.ring.generator import RecordedRing
@@ -13,7 +13,7 @@ from raincheck.conformance.trace.ring.promises import ring_promises
 from raincheck.conformance.trace.ring.seen import RingSeen
 
 from . import ring_faults as faults
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 from .ring_faults import path_of
 from .ring_run import RUN, Fault, broken, good, sentence, traces, unkept
 
@@ -24,19 +24,19 @@ _NUMBERS: Final = "numbers are not in order either"
 def _plant(words: str, member: str, fault: Fault, **more: Any) -> Plant:
     """Plant a fault in the records of one member that breaks a promise."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         traces(folder, member, fault)
         return broken(folder)
 
     return Plant(good=good, bad=bad, words=words, **more)
 
 
-def _unread(folder: Path) -> Told:
+def _unread(folder: Path) -> Complaints:
     traces(folder, "b.0", faults.reserves_too_much)
     return unkept(folder)
 
 
-def _one_message(folder: Path) -> Told:
+def _one_message(folder: Path) -> Complaints:
     """There is one multicast, so none that another could have overtaken."""
     ring = RecordedRing(folder, RUN)
     ring.found("a", "b", "c")
@@ -47,7 +47,7 @@ def _one_message(folder: Path) -> Told:
     return unkept(folder)
 
 
-def _in_circles(folder: Path) -> Told:
+def _in_circles(folder: Path) -> Complaints:
     """Two members are recorded as having heard of each other before either."""
     traces(folder)
     seen: dict[tuple[str, int], RingSeen] = {}
@@ -58,7 +58,7 @@ def _in_circles(folder: Path) -> Told:
         assert report.seen is not None
         seen[member[0], int(member[2])] = report.seen
     a, b = ("a", 0), ("b", 0)
-    circle = Happened({(a, 1): [(b, 1)], (b, 1): [(a, 1)]})
+    circle = HappensBefore({(a, 1): [(b, 1)], (b, 1): [(a, 1)]})
     found = ring_promises(seen, circle, [("c", 0)], complete=True)
     return [sentence(each) for each in found if each.verdict != HOLDS]
 

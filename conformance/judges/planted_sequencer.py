@@ -118,7 +118,7 @@ PLANTED: Final[dict[str, Planted]] = {
             then="it read its channel out of order",
             why=_NO_CHANNEL,
         ),
-        f"{_DATA}position != reader.at + 1": story_plant(
+        f"{_DATA}position != reader.count + 1": story_plant(
             "it read its channel out of order; false: the channel is read in order",
             stories.skipped_data,
         ),
@@ -132,7 +132,7 @@ PLANTED: Final[dict[str, Planted]] = {
             'args.from: ["b",0], not ["a",0]',
             on(C, "ReceiveData", _OTHER_NODE, last=True),
             chapter=1,
-            then="it received other contents than were sent",
+            then="was sent with other contents",
             why="who sent a message is part of its contents",
         ),
         f"{_DATA}origin_life != life": plant(

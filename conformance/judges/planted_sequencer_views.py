@@ -8,7 +8,7 @@ from raincheck.conformance.trace.events import Sent
 from raincheck.conformance.trace.tracegen import Trace
 
 from .planting import Plant, Planted
-from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant
+from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant, unsure
 
 _INSTALL: Final = "ViewFollower._install_view: "
 _JOIN: Final = "ViewFollower._join: "
@@ -88,6 +88,12 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "bindings.sequencer.follower": {
+        "_first_view: initial: …": unsure(
+            "r1.a.0.jsonl line 1: initial: Expected `int`",
+            lambda trace: sets(initial={"id": "one", "members": []})(trace[A][0]),
+            then="the guard is false; false: status[n]",
+            why="who begins without a view has joined nobody",
+        ),
         f"{_PLAIN}return refused(answer)": plant(
             'the guard is false; false: status[n] = "leaving"',
             on(A, "Leave", sets(action="Stop")),

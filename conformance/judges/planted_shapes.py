@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from raincheck.conformance.bindings.conversion import ShapeError, named, shaped
 
-from .planting import Ask, Plant, Planted, Told
+from .planting import Ask, Complaints, Plant, Planted
 
 
 class _Pair(NamedTuple):
@@ -25,7 +25,7 @@ class _Thing:
 
 
 def _told(make: Callable[[], Any]) -> Ask:
-    def ask(_: Any) -> Told:
+    def ask(_: Any) -> Complaints:
         try:
             make()
         except (ShapeError, TypeError) as error:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from .pingpong_talk import Records, at, judged, plant, talk
-from .planting import Plant, Planted, Told
+from .planting import Complaints, Plant, Planted
 
 _CHANGES: Final = "_changes: "
 _MESSAGES: Final = "_messages: "
@@ -24,7 +24,7 @@ def _unspoken(records: Records) -> None:
 def _in_parts() -> Plant:
     """Plant a trace of the real class, whose changes are recorded in parts."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         records = talk(real=True)
         records["b"][5]["changed"]["said"] = 7
         return judged(folder, records)

@@ -12,36 +12,13 @@ import pyarrow.parquet as pq
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace import tracefile
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.events import Footer, encode_lines
-from raincheck.conformance.trace.tracegen import Trace
+from raincheck.conformance.trace.events import encode_lines
 from raincheck.conformance.trace.traceparquet import write_parquet
 
-from .planting import Plant, Planted, Told
-from .sequencer_story import A, C, good, judged, sets, trace_of, unsure
+from .planting import Complaints, Plant, Planted
+from .sequencer_story import A, good, judged, trace_of, unsure
 
-_HEADER: Final = "usable_header: "
-_HEADLESS: Final = "no header: the file is empty or does not begin with one"
 _LONGEST: Final = 100_000
-
-
-def _headless(folder: Path) -> None:
-    footer = Footer(run="r1", node="a", incarnation=0, index=1)
-    (folder / "headless.jsonl").write_bytes(encode_lines([footer]))
-
-
-def _version(trace: Trace) -> None:
-    sets(version=9)(trace[A][0])
-
-
-def _protocol(trace: Trace) -> None:
-    for record in trace[C]:
-        if not isinstance(record, Footer):
-            sets(protocol="other")(record)
-
-
-def _nodes(trace: Trace) -> None:
-    for records in trace.values():
-        sets(nodes=("a", "b", "c"))(records[0])
 
 
 def _nonsense(folder: Path) -> None:
@@ -49,7 +26,7 @@ def _nonsense(folder: Path) -> None:
         file.write("nonsense\n")
 
 
-def _long_line(folder: Path) -> Told:
+def _long_line(folder: Path) -> Complaints:
     """Add a line longer than any record at the end of a file."""
     longest = tracefile.MAX_LINE
     tracefile.MAX_LINE = _LONGEST
@@ -67,24 +44,24 @@ def _long_line(folder: Path) -> Told:
 def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
     """Plant a path without a trace."""
 
-    def told(path: Path) -> Told:
+    def told(path: Path) -> Complaints:
         try:
             tracefile.trace_files([path])
         except UsageError as error:
             return [str(error)]
         return []
 
-    def fine(folder: Path) -> Told:
+    def fine(folder: Path) -> Complaints:
         (folder / "a.jsonl").touch()
         return told(folder)
 
     return Plant(good=fine, bad=lambda folder: told(of(folder)), words=words)
 
 
-def _read(of: Callable[[Path], Path]) -> Callable[[Path], Told]:
+def _read(of: Callable[[Path], Path]) -> Callable[[Path], Complaints]:
     """Return the reader's complaints about a file."""
 
-    def told(folder: Path) -> Told:
+    def told(folder: Path) -> Complaints:
         problems: list[Problem] = []
         for _ in tracefile.read_records(of(folder), problems.append):
             pass
@@ -140,27 +117,6 @@ PLANTED: Final[dict[str, Planted]] = {
             good=_read(_good_file),
             bad=_read(lambda folder: folder),
             words="cannot be read any further (Is a directory)",
-        ),
-        f"{_HEADER}the first record is not a header: nothing in this file can be checked": unsure(
-            "the first record is not a header: nothing in this file can be checked",
-            spoil=_headless,
-            then=_HEADLESS,
-            why="a file without a header is of no run",
-        ),
-        f"{_HEADER}version …: this reader knows version …": unsure(
-            "version 9: this reader knows version 1", _version
-        ),
-        f"{_HEADER}protocol …: this reader knows …": unsure(
-            "protocol 'other': this reader knows sequencer", _protocol
-        ),
-        f"{_HEADER}node … is not among the header's nodes": unsure(
-            "node 'd' is not among the header's nodes", _nodes
-        ),
-        f"{_HEADER}report(Problem(str(path), 1, reason))": unsure(
-            "version 9: this reader knows version 1",
-            _version,
-            then=_HEADLESS,
-            why="a file without a header that can be used is of no run",
         ),
         "_blocks: the line is longer than … bytes": Plant(
             good=good(1), bad=_long_line, words=f"the line is longer than {_LONGEST} bytes"

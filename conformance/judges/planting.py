@@ -10,15 +10,15 @@ from typing import TypeAlias
 
 import msgspec
 
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.findings import HOLDS, Finding
+from raincheck.conformance.trace.judged import RunVerdict
 
 from .muting import muted
 from .rules import PACKAGE, Rule, Source
 
-Told: TypeAlias = list[str]
+Complaints: TypeAlias = list[str]
 """All complaints of a checker, a sentence each; none about a good input."""
-Ask: TypeAlias = Callable[[Path], Told]
+Ask: TypeAlias = Callable[[Path], Complaints]
 """Writes an input into that empty folder and judges it."""
 
 
@@ -58,7 +58,7 @@ def redundant_of(source: Source) -> dict[str, str]:
     return dict(getattr(module, "REDUNDANT", {}).get(source.module, {}))
 
 
-def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
+def unshown(plant: Plant, rule: Rule, ask: Callable[[Ask], Complaints]) -> str:
     """Return why the planted input does not show that the rule is there; "" if it does.
 
     `ask` judges an input; a good one may be asked for more than once.
@@ -89,7 +89,7 @@ def untold(plant: Plant, rule: Rule, ask: Callable[[Ask], Told]) -> str:
     return f"without the rule others complain: {told}" if told else ""
 
 
-def sentences(verdicts: Iterable[RunVerdict]) -> Told:
+def sentences(verdicts: Iterable[RunVerdict]) -> Complaints:
     """Return the findings about runs; a run that holds has none."""
     told = []
     for verdict in verdicts:

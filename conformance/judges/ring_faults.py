@@ -11,16 +11,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 
 Records: TypeAlias = list[dict[str, Any]]
 
 
 def checked(folder: Path) -> RunVerdict:
     """Return the verdict on the traces of one run."""
-    (verdict,) = check_others(sorted_out(trace_files([folder])))
+    (verdict,) = check_paths([folder])
     return verdict
 
 

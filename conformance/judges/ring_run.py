@@ -11,7 +11,7 @@ from typing import Final
 from raincheck.conformance.trace.findings import HOLDS, VIOLATED, Promise
 from raincheck.conformance.trace.ring.generator import record_ring
 
-from .planting import Told
+from .planting import Complaints
 from .ring_faults import Records, checked, path_of, records, rewritten
 
 Fault = Callable[[Records], None]
@@ -42,17 +42,17 @@ def sentence(promise: Promise) -> str:
     return f"{promise.name}: {promise.verdict}: {promise.reason or promise.witness}"
 
 
-def unkept(folder: Path) -> Told:
+def unkept(folder: Path) -> Complaints:
     """Return the promises that do not hold by the traces in that folder."""
     return [sentence(each) for each in checked(folder).promises if each.verdict != HOLDS]
 
 
-def broken(folder: Path) -> Told:
+def broken(folder: Path) -> Complaints:
     """Return the violated promises; of a trace that is not the model's, none holds."""
     return [sentence(each) for each in checked(folder).promises if each.verdict == VIOLATED]
 
 
-def good(folder: Path) -> Told:
+def good(folder: Path) -> Complaints:
     """Judge the ring without a fault."""
     traces(folder)
     return unkept(folder)

@@ -12,15 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.damage import copy
 from raincheck.conformance.trace.events import Event, Footer, Record
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.scripted import Script
 from raincheck.conformance.trace.tracegen import Trace, write_trace
 from raincheck.model.machine.runs import Address
 
-from .planting import Ask, Plant, Told, sentences
+from .planting import Ask, Complaints, Plant, sentences
 
 A, B, C, D = (Address(node, 0) for node in "abcd")
 C1 = Address("c", 1)
@@ -111,7 +111,7 @@ Change = Callable[[Trace], Any]
 Spoil = Callable[[Path], Any]
 
 
-def judged(folder: Path, trace: Trace, spoil: Spoil | None = None) -> Told:
+def judged(folder: Path, trace: Trace, spoil: Spoil | None = None) -> Complaints:
     """Return the checker's complaints about a trace, and about its files if they were spoiled."""
     write_trace(folder, trace)
     if spoil is not None:
@@ -136,7 +136,7 @@ def plant(
 ) -> Plant:
     """Plant a fault in the records of the good run, or in its files."""
 
-    def bad(folder: Path) -> Told:
+    def bad(folder: Path) -> Complaints:
         trace = copy(trace_of(chapter))
         if change is not None:
             change(trace)

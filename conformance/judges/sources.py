@@ -10,13 +10,12 @@ _WORDS = frozenset({"Wrong", "differs", "lacking", "refused", "surplus"})
 
 SOURCES: Final = (
     Source(
-        module="trace.runfiles",
-        planted="planted_runfiles",
-        complaints=frozenset({"Problem", "report"}),
-        reasons=frozenset({"_clash"}),
+        module="trace.run",
+        planted="planted_run",
+        complaints=frozenset({"Problem", "problems.append"}),
     ),
     Source(
-        module="trace.localrun",
+        module="bindings.sequencer.localrun",
         planted="planted_localrun",
         complaints=frozenset(
             {"quarantine", "_note", "_stop", "_out_of_sequence", "_unusual", "Problem"}
@@ -26,10 +25,9 @@ SOURCES: Final = (
     Source(
         module="trace.network",
         planted="planted_network",
-        complaints=frozenset({"_found", "_missing", "_unknown", "Finding"}),
-        builders=frozenset({"_found", "_missing", "_unknown"}),
+        complaints=frozenset({"_found", "_missing", "Finding"}),
+        builders=frozenset({"_found", "_missing"}),
         predicates=frozenset({"follows"}),
-        reasons=frozenset({"channel_finding"}),
     ),
     Source(
         module="trace.cuts",
@@ -39,9 +37,9 @@ SOURCES: Final = (
         flags=frozenset({"far"}),
     ),
     Source(
-        module="trace.checker",
+        module="bindings.sequencer.promised",
         planted="planted_network",
-        complaints=frozenset({"structs.replace"}),
+        complaints=frozenset({"Finding", "structs.replace"}),
     ),
     Source(
         module="trace.promises",
@@ -55,7 +53,7 @@ SOURCES: Final = (
         planted="planted_tracefile",
         complaints=frozenset({"Problem", "UsageError"}),
         builders=frozenset({"_reason"}),
-        reasons=frozenset({"usable_header", "decode_block"}),
+        reasons=frozenset({"decode_block"}),
         asides=frozenset({"trace_files"}),
     ),
     Source(
@@ -92,7 +90,7 @@ SOURCES: Final = (
     Source(
         module="bindings.sequencer.follower",
         planted="planted_sequencer_views",
-        complaints=_WORDS | {"_wrong_change", "compare"},
+        complaints=_WORDS | {"_wrong_change", "compare", "ShapeError"},
         builders=frozenset({"_wrong_change", "_out_of_order"}),
     ),
     Source(
@@ -135,13 +133,13 @@ SOURCES: Final = (
     Source(
         module="trace.judged",
         planted="planted_channels",
-        complaints=frozenset({"_finding", "Finding"}),
-        builders=frozenset({"_finding"}),
+        complaints=frozenset({"_finding", "_received", "Finding"}),
+        builders=frozenset({"_finding", "_received", "_instead"}),
     ),
     Source(
-        module="trace.run",
-        planted="planted_channels",
-        complaints=frozenset({"Problem"}),
+        module="trace.streams",
+        planted="planted_streams",
+        complaints=frozenset({"Bad"}),
     ),
     Source(
         module="deliveries.logs",
@@ -200,11 +198,19 @@ SOURCES: Final = (
         complaints=frozenset({"ShapeError", "TypeError"}),
     ),
     Source(
+        module="field.judged",
+        planted="planted_judged",
+        complaints=frozenset({"add", "reasons.append", "violates"}),
+        builders=frozenset({"result", "violates"}),
+        witnesses=frozenset({"verdict"}),
+        tables=frozenset({"verdicts", "reasons"}),
+        flags=frozenset({"undecided"}),
+    ),
+    Source(
         module="field.stack.checks",
         planted="planted_cluster",
         complaints=frozenset({"add", "gaps.append", "reasons.append"}),
-        builders=frozenset({"result"}),
-        witnesses=frozenset({"verdict", "_lost"}),
+        witnesses=frozenset({"_lost"}),
         tables=frozenset({"verdicts", "reasons"}),
         flags=frozenset({"undecided"}),
     ),
@@ -212,10 +218,7 @@ SOURCES: Final = (
         module="field.ring.checks",
         planted="planted_ringchecks",
         complaints=frozenset({"add", "reasons.append", "violates"}),
-        builders=frozenset({"result", "violates"}),
-        witnesses=frozenset({"verdict"}),
         tables=frozenset({"verdicts", "reasons"}),
-        flags=frozenset({"undecided"}),
     ),
     Source(
         module="field.ring.fence",

@@ -109,7 +109,7 @@ def undo(
         if done.mismatch is not None:
             same = range(1, done.walk + 1)
             if switches and replay(each, walks=same).mismatch is not None:
-                problem = f"cores with every repair part from the model too, in {each.name}"
+                problem = f"cores with every repair also differ from the model, in {each.name}"
                 continue
             replayed, walks = f"{each.name} walk {done.walk} step {done.mismatch.step}", done.walk
             break
@@ -120,7 +120,7 @@ def undo(
         if switches and found:
             sound = lockstep(binding, instances, seed=seed, runs=found, shrink=False)
             if sound.mismatch is not None:
-                problem = f"cores with every repair part from the model too, in run {sound.runs}"
+                problem = f"cores with every repair also differ from the model, in run {sound.runs}"
                 found = 0
     seconds = time.monotonic() - started
     name = named(switches)

@@ -8,7 +8,7 @@ import struct
 
 import numpy as np
 
-from raincheck.conformance.trace.network import Table
+from raincheck.conformance.trace.columns import Table
 
 _HEAD = struct.Struct("<qq")
 _COLUMN = struct.Struct("<qq")

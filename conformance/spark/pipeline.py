@@ -1,74 +1,108 @@
-"""Trace checking on Spark: part (a) once per file in the workers, part (b) as one grouped join.
+"""Traces on Spark: files, then channels, then runs.
 
-Workers run the same code as the local engine and emit packed rows; raw records never leave them. A
-channel's two ends meet in groups of (channel, block of positions), so one long stream is compared
-in many tasks; a run's deliveries and summaries meet in one group, which evaluates the properties.
-Summaries, small, come to the driver, where both engines end in the same `judge`. What that says of
-the promises is compared with a second evaluation in SQL (`recount.py`).
+The workers run the same code as the local engine; raw records never leave them. A process's file
+is checked where it is read, and emits a report and the rows of its channels. The rows of both ends
+of a channel meet in one group, those of many datagrams in several, by their contents, and those of
+a long stream by their numbers. What the channels of a run say, and its reports, meet in one group,
+which judges them; promises that can be evaluated in a second way are.
 """
 
+from __future__ import annotations
+
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 import numpy as np
 
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.checker import RunVerdict, judge, with_strays
-from raincheck.conformance.trace.events import Address, MessageId
-from raincheck.conformance.trace.findings import Promise, Summary
-from raincheck.conformance.trace.localrun import check_file
-from raincheck.conformance.trace.network import (
-    Mismatch,
+from raincheck.conformance.trace.channels_compared import Bad, Compared, compare, joined
+from raincheck.conformance.trace.columns import (
+    CLOCK,
+    DIGEST,
+    NUMBER,
+    Channel,
+    Columns,
+    Stream,
     Table,
-    channel_finding,
-    channel_text,
-    compare_channel,
-    table,
+    stable_digest,
 )
-from raincheck.conformance.trace.promises import evaluate
-from raincheck.conformance.trace.runfiles import RunFiles, index_runs
+from raincheck.conformance.trace.judged import RunVerdict, judge, promised_of
+from raincheck.conformance.trace.promised import Run
+from raincheck.conformance.trace.run import check_process, sorted_out, with_strays
+from raincheck.conformance.trace.streams import compare_stream
 from raincheck.conformance.trace.tracefile import trace_files
 
 from .packing import packed, unpacked
-from .recount import compared, recounted
+from .recount import compared as both_evaluations
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-BLOCK = 1 << 17
-"""Positions of a channel per group: at most 4 MiB of rows per reader."""
-PIECE = 1 << 18
-"""Rows of a delivery log per piece."""
-TASKS = 32
-"""Most tasks per core: a task costs about as much as checking a thousand events."""
-ROW = "kind string, run string, node string, incarnation long, channel string, block long"
-SCHEMA = f"{ROW}, payload binary"
-ANSWER = "kind string, run string, text string"
-Piece = tuple[str, str, str, int, str, int, bytes]
-Answers = list[tuple[str, str, str]]
+ROW: Final = "run string, protocol string, channel string, block long, kind string, payload binary"
+ANSWER: Final = "run string, protocol string, verdict binary"
+TASKS: Final = 32
+"""Most tasks per core."""
+PIECE: Final = 1 << 18
+"""Rows of a channel's end per piece."""
+MEETING: Final = 1 << 28
+"""Bytes of traces whose channels may meet in one group each; more have several for a channel."""
+WHOLE: Final = 1 << 24
+"""Bytes of a report per piece."""
+
+Piece: TypeAlias = tuple[str, str, str, int, str, bytes]
+"""Run, protocol, channel (none: about the run), block, kind, and what it says."""
 
 
-def check_paths(session: "SparkSession", paths: Iterable[Path]) -> list[RunVerdict]:
+def check_paths(session: SparkSession, paths: Iterable[Path]) -> list[RunVerdict]:
     """Check every run that has files among the paths; the verdicts are the local engine's."""
-    found = index_runs(trace_files(paths))
-    verdicts: list[RunVerdict] = []
-    if found.runs:
-        with _one_plan(session):
-            pieces = distribute(session, found.runs.values())
-            answers = pieces.groupBy("run", "channel", "block").applyInArrow(_answer, ANSWER)
-            verdicts = _judged(found.runs, answers.collect())
+    found = sorted_out(trace_files(paths))
+    files = [
+        (run, protocol, [(str(path.absolute()), str(path)) for path in paths])
+        for (run, protocol), processes in sorted(found.runs.items())
+        for paths in processes.values()
+    ]
+    if not files:
+        return with_strays([], found)
+    sizes = [sum(Path(name).stat().st_size for _, name in paths) for _, _, paths in files]
+    blocks = blocks_for(sum(sizes))
+    crashed = {run: sorted(who) for run, who in found.crashed.items()}
+    tasks = min(len(files), TASKS * session.sparkContext.defaultParallelism)
+    # A task takes consecutive ids: give each some large files and some small ones.
+    order = sorted(range(len(files)), key=lambda place: (-sizes[place], place))
+    dealt = [files[place] for first in range(tasks) for place in order[first::tasks]]
+
+    most = (PIECE, WHOLE)
+
+    def check(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                run, protocol, paths = dealt[number]
+                for piece in file_pieces(run, protocol, dict(paths), blocks, *most):
+                    yield from _rows([piece]).to_batches()
+
+    def meet(rows: pa.Table) -> pa.Table:
+        return _rows(_met(rows.to_pylist()))
+
+    def answer(rows: pa.Table) -> pa.Table:
+        return _answer(rows, crashed)
+
+    with _one_plan(session):
+        pieces = session.range(0, len(dealt), 1, tasks).mapInArrow(check, ROW)
+        met = pieces.groupBy("run", "protocol", "channel", "block").applyInArrow(meet, ROW)
+        answers = met.groupBy("run", "protocol").applyInArrow(answer, ANSWER).collect()
+    verdicts = [msgspec.json.decode(bytes(row.verdict), type=RunVerdict) for row in answers]
+    verdicts.sort(key=lambda each: (each.run, each.protocol))
     return with_strays(verdicts, found)
 
 
 @contextmanager
-def _one_plan(session: "SparkSession") -> Iterator[None]:
-    """Without adaptive planning, which runs each stage as a job of its own: there are two."""
+def _one_plan(session: SparkSession) -> Iterator[None]:
+    """Without adaptive planning, which runs each stage as a job of its own."""
     name = "spark.sql.adaptive.enabled"
     before = session.conf.get(name)
     session.conf.set(name, "false")
@@ -78,182 +112,128 @@ def _one_plan(session: "SparkSession") -> Iterator[None]:
         session.conf.set(name, str(before))
 
 
-def distribute(session: "SparkSession", runs: Iterable[RunFiles]) -> "DataFrame":
-    """One task per file, the largest first, each checked where it is read."""
-    files = [path for run in runs for path in run.files.values()]
-    files.sort(key=lambda path: (-path.stat().st_size, str(path)))
-    tasks = min(len(files), TASKS * session.sparkContext.defaultParallelism)
-    # A task takes consecutive ids: give each some large files and some small ones.
-    dealt = [path for first in range(tasks) for path in files[first::tasks]]
-    names = [(str(path.absolute()), str(path)) for path in dealt]
-    sizes = (BLOCK, PIECE)
-
-    def check(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        for batch in batches:
-            for number in batch.column(0).to_pylist():
-                path, name = names[number]
-                yield from (_batch([piece]) for piece in file_pieces(Path(path), name, *sizes))
-
-    return session.range(0, len(names), 1, tasks).mapInArrow(check, SCHEMA)
+def blocks_for(size: int) -> int:
+    """In how many groups both ends of a channel meet, of traces of that many bytes."""
+    return 1 << max(0, (size // MEETING).bit_length())
 
 
 def file_pieces(
-    path: Path, name: str, block_size: int = BLOCK, piece_size: int = PIECE
+    run: str,
+    protocol: str,
+    names: Mapping[str, str],
+    blocks: int,
+    most: int = PIECE,
+    whole: int = WHOLE,
 ) -> Iterator[Piece]:
-    """Check one file and cut what it contributes into pieces."""
+    """Check the files of one process, which keep their names, and cut into pieces what they say."""
     problems: list[Problem] = []
-    checked = check_file(path, problems.append)
-    run = node = ""
-    incarnation = 0
+    checked = check_process(map(Path, names), problems.append, stable_digest)
     if checked is not None:
-        summary, rows = checked
-        summary.path = name
-        summary.findings = [
-            msgspec.structs.replace(finding, path=name) for finding in summary.findings
-        ]
-        run, node, incarnation = summary.run, summary.node, summary.incarnation
-        yield ("summary", run, node, incarnation, "", 0, msgspec.json.encode(summary))
-        for kind, ends in (("sent", rows.sent), ("received", rows.received)):
-            for channel, words in ends.items():
-                text = msgspec.json.encode(channel).decode()
-                for block, payload in _blocks(table(words), block_size):
-                    yield (kind, run, node, incarnation, text, block, payload)
-        log = np.frombuffer(rows.delivered, dtype=np.int64).reshape(-1, 1)
-        for place in range(0, len(log), piece_size):
-            part = packed(log[place : place + piece_size])
-            yield (f"delivered {place}", run, node, incarnation, "", 0, part)
+        report, columns = checked
+        name = names[report.path]
+        report.findings = [msgspec.structs.replace(each, path=name) for each in report.findings]
+        report.path = name
+        said = msgspec.msgpack.encode(report)
+        for place in range(0, len(said), whole):
+            kind = f"report {report.node}.{report.incarnation} {place}"
+            yield (run, protocol, "", 0, kind, said[place : place + whole])
+        yield from _ends(run, protocol, columns, blocks, most)
     for problem in problems:
-        told = problem._replace(path=name)
-        yield ("problem", run, node, incarnation, "", 0, msgspec.json.encode(told._asdict()))
+        told = problem._replace(path=names[problem.path])
+        yield (run, protocol, "", 0, "problem", msgspec.json.encode(told))
 
 
-def _blocks(rows: Table, size: int) -> Iterator[tuple[int, bytes]]:
-    """A channel's rows, cut where the block of positions changes."""
-    blocks = rows[:, 0] // size
-    cuts = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist(), len(rows)]
-    for low, high in pairwise(cuts):
-        if low < high:
-            yield int(blocks[low]), packed(rows[low:high])
+def _ends(run: str, protocol: str, columns: Columns, blocks: int, most: int) -> Iterator[Piece]:
+    for kind, ends in (("sent", columns.sent), ("received", columns.received)):
+        for text, end in ends.items():
+            for block, rows in enumerate(_blocks(end, blocks)):
+                for place in range(0, len(rows), most):
+                    part = packed(rows[place : place + most])
+                    yield (run, protocol, end.sent_as, block, f"{kind} {place} {text}", part)
 
 
-def _batch(pieces: list[Piece]) -> "pa.RecordBatch":
+def _blocks(end: Channel, blocks: int) -> Iterable[Table]:
+    """The rows by block: a FIFO channel has one, since its messages are counted as a whole."""
+    rows = end.table()
+    if blocks == 1 or (end.fifo and not isinstance(end, Stream)):
+        return [rows]
+    by = rows[:, NUMBER if isinstance(end, Stream) else DIGEST] & (blocks - 1)
+    return [rows[by == block] for block in range(blocks)]
+
+
+def _met(rows: list[dict[str, object]]) -> list[Piece]:
+    """What both ends of a channel, or of a block of it, say; other rows are handed through."""
+    run, protocol, channel = (str(rows[0][name]) for name in ("run", "protocol", "channel"))
+    if not channel:
+        return [(run, protocol, "", 0, str(row["kind"]), _bytes(row)) for row in rows]
+    ends: dict[str, dict[str, dict[int, Table]]] = {"sent": {}, "received": {}}
+    for row in rows:
+        kind, place, text = str(row["kind"]).split(" ", 2)
+        ends[kind].setdefault(text, {})[int(place)] = unpacked(_bytes(row))
+    (sent,) = map(_whole, ends["sent"].values()) if ends["sent"] else (None,)
+    pieces: list[Piece] = []
+    for text, parts in ends["received"].items():
+        received = _whole(parts)
+        found = _compared(received[:0] if sent is None else sent, received)
+        if found.bad or len(found.origins):
+            said = msgspec.msgpack.encode((found.bad, packed(found.origins)))
+            pieces.append((run, protocol, text, 0, "compared", said))
+    return pieces
+
+
+def _compared(sent: Table, received: Table) -> Compared:
+    if received.shape[1] > CLOCK:
+        return compare_stream(sent, received)
+    return compare(sent, received, fifo=received.shape[1] > NUMBER)
+
+
+def _whole(parts: Mapping[int, Table]) -> Table:
+    return np.concatenate([part for _, part in sorted(parts.items())])
+
+
+def _bytes(row: Mapping[str, object]) -> bytes:
+    payload = row["payload"]
+    assert isinstance(payload, bytes)
+    return payload
+
+
+def _answer(rows: pa.Table, crashed: Mapping[str, list[tuple[str, int]]]) -> pa.Table:
+    """Judge one protocol of one run."""
     import pyarrow as pa
 
-    schema = pa.schema(
-        [
-            ("kind", pa.string()),
-            ("run", pa.string()),
-            ("node", pa.string()),
-            ("incarnation", pa.int64()),
-            ("channel", pa.string()),
-            ("block", pa.int64()),
-            ("payload", pa.binary()),
-        ]
-    )
-    arrays = [
-        pa.array(column, type=field.type)
-        for column, field in zip(zip(*pieces, strict=True), schema, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=schema)
-
-
-def _judged(runs: dict[str, RunFiles], answers: "Iterable[Any]") -> list[RunVerdict]:
-    """Bring the answers together, and judge."""
-    summaries: dict[str, dict[Address, Summary]] = defaultdict(dict)
-    problems: dict[str, list[Problem]] = defaultdict(list)
-    bad: dict[str, dict[tuple[Address, MessageId], Mismatch]] = defaultdict(dict)
-    promises: dict[str, list[Promise]] = defaultdict(list)
-    broken: dict[str, list[str]] = defaultdict(list)
-    by_path = {str(path): run.run for run in runs.values() for path in run.files.values()}
-    for row in answers:
-        if row.kind == "problem":
-            problem = Problem(**msgspec.json.decode(row.text))
-            problems[by_path[problem.path]].append(problem)
-        elif row.kind == "summary":
-            summary = msgspec.json.decode(row.text, type=Summary)
-            summaries[row.run][summary.who] = summary
-        elif row.kind == "broken":
-            broken[row.run] = msgspec.json.decode(row.text, type=list[str])
-        elif row.kind == "promises":
-            promises[row.run] = msgspec.json.decode(row.text, type=list[Promise])
+    said: dict[str, dict[int, bytes]] = defaultdict(dict)
+    problems: list[Problem] = []
+    parts: dict[str, list[Compared]] = defaultdict(list)
+    for row in rows.to_pylist():
+        if row["kind"].startswith("report "):
+            _, who, place = row["kind"].split(" ")
+            said[who][int(place)] = row["payload"]
+        elif row["kind"] == "problem":
+            problems.append(msgspec.json.decode(row["payload"], type=Problem))
         else:
-            who, channel, mismatch = msgspec.json.decode(
-                row.text, type=tuple[Address, MessageId, Mismatch]
-            )
-            known = bad[row.run].setdefault((who, channel), mismatch)
-            if mismatch.position < known.position:
-                bad[row.run][who, channel] = mismatch
-    verdicts = []
-    for name, files in sorted(runs.items()):
-        known_summaries = {
-            who: summaries[name][who] for who in files.files if who in summaries[name]
-        }
-        found = [
-            channel_finding(known_summaries, who, channel, mismatch)
-            for (who, channel), mismatch in sorted(bad[name].items(), key=_by_reader)
-        ]
-        channels = [finding for finding in found if finding is not None]
-        verdict = judge(files, known_summaries, channels, promises[name], problems[name])
-        verdicts.append(compared(verdict, broken[name]))
-    return verdicts
+            bad, origins = msgspec.msgpack.decode(row["payload"], type=tuple[list[Bad], bytes])
+            parts[row["channel"]].append(Compared(unpacked(origins), bad))
+    run, protocol = row["run"], row["protocol"]
+    promised = promised_of(protocol)
+    whole = (b"".join(part for _, part in sorted(parts.items())) for parts in said.values())
+    reports = [msgspec.msgpack.decode(each, type=promised.report) for each in whole]
+    compared = {channel: joined(each) for channel, each in parts.items()}
+    by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
+    killed = set(crashed.get(run, ()))
+    told = Run(by_who, compared, killed, (), complete=False)
+    broken = None if promised.again is None or not by_who else promised.again(told)
+    verdict = judge(run, protocol, reports, compared, killed, problems)
+    if broken is not None:
+        verdict = both_evaluations(verdict, broken)
+    packed_verdict = pa.array([msgspec.json.encode(verdict)], type=pa.binary())
+    return pa.table({"run": [run], "protocol": [protocol], "verdict": packed_verdict})
 
 
-def _by_reader(item: tuple[tuple[Address, MessageId], Mismatch]) -> tuple[Address, str]:
-    (who, channel), _ = item
-    return who, channel_text(channel)
-
-
-def _answer(rows: "pa.Table") -> "pa.Table":
-    """What one group says: a block of a channel, or all that is known of a run as a whole."""
+def _rows(pieces: list[Piece]) -> pa.Table:
     import pyarrow as pa
 
-    pieces = rows.to_pylist()
-    about: Callable[[str, list[dict[str, Any]]], Answers]
-    about = _compare if pieces[0]["channel"] else _whole
-    answers = about(pieces[0]["run"], pieces)
-    names = ("kind", "run", "text")
-    columns = [[answer[place] for answer in answers] for place in range(len(names))]
-    return pa.table(
-        {name: pa.array(c, type=pa.string()) for name, c in zip(names, columns, strict=True)}
-    )
-
-
-def _compare(run: str, pieces: list[dict[str, Any]]) -> Answers:
-    """Compare each reader's rows of one block of a channel with what was sent in it."""
-    sent = table(b"")
-    for piece in pieces:
-        if piece["kind"] == "sent":
-            sent = unpacked(piece["payload"])
-    answers = []
-    for piece in pieces:
-        if piece["kind"] == "received":
-            bad = compare_channel(sent, unpacked(piece["payload"]))
-            if bad is not None:
-                who = (piece["node"], piece["incarnation"])
-                channel = msgspec.Raw(piece["channel"].encode())
-                text = msgspec.json.encode((who, channel, bad)).decode()
-                answers.append(("mismatch", run, text))
-    return answers
-
-
-def _whole(run: str, pieces: list[dict[str, Any]]) -> Answers:
-    """Evaluate the properties on one run's deliveries; hand summaries and problems through."""
-    summaries: dict[Address, Summary] = {}
-    parts: dict[Address, list[tuple[int, bytes]]] = defaultdict(list)
-    answers = []
-    for piece in pieces:
-        who = (piece["node"], piece["incarnation"])
-        kind, _, place = piece["kind"].partition(" ")
-        if kind == "delivered":
-            parts[who].append((int(place), unpacked(piece["payload"]).tobytes()))
-            continue
-        answers.append((kind, run, piece["payload"].decode()))
-        if kind == "summary":
-            summaries[who] = msgspec.json.decode(piece["payload"], type=Summary)
-    if summaries:
-        deliveries = {who: b"".join(part for _, part in sorted(parts[who])) for who in summaries}
-        broken = recounted(summaries, deliveries)
-        answers.append(("broken", run, msgspec.json.encode(broken).decode()))
-        promises = evaluate(summaries, deliveries)
-        answers.append(("promises", run, msgspec.json.encode(promises).decode()))
-    return answers
+    kinds = (pa.string(), pa.string(), pa.string(), pa.int64(), pa.string(), pa.binary())
+    names = ("run", "protocol", "channel", "block", "kind", "payload")
+    columns = zip(*pieces, strict=True) if pieces else [()] * len(names)
+    arrays = [pa.array(column, type=kind) for column, kind in zip(columns, kinds, strict=True)]
+    return pa.table(arrays, names=names)

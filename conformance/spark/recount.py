@@ -15,9 +15,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.events import Address
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Promise, Summary
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.rows import SEQNO_BITS
 
 WIDTH = 1 << SEQNO_BITS
@@ -187,7 +187,7 @@ def _views(of: Summary, numbers: Mapping[Address, int]) -> Iterator[tuple[int, i
 def _delivered(
     of: Summary, words: Any, numbers: Mapping[Address, int]
 ) -> Iterator[tuple[int, int, int, int]]:
-    """A row per message, as `traces/rows.py` has packed them."""
+    """A row per message, as `trace/rows.py` has packed them."""
     who, at, view, message = numbers[of.who], 0, 0, 0
     starts = dict(of.view_starts)
     senders = [numbers[sender] * WIDTH for sender in of.addresses]

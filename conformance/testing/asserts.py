@@ -12,9 +12,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.field.tally import explained
 from raincheck.conformance.replay.replay import PART_STEPS, replay
 from raincheck.conformance.replay.replayable import Replayable
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 
 
 def replayable(protocol: str, cases: Iterable[str] = ()) -> Replayable:
@@ -52,8 +50,7 @@ def assert_conforms(*traces: str | PathLike[str]) -> None:
     A violation fails, and so does a trace that could not be judged: one cut short, or with a record
     that cannot be read. Raises UsageError if there is no trace, AssertionError with the findings.
     """
-    mixed = sorted_out(trace_files(map(Path, traces)))
-    verdicts = [*(check_paths(mixed.sequencer) if mixed.sequencer else ()), *check_others(mixed)]
+    verdicts = check_paths(map(Path, traces))
     if not any(verdict.files for verdict in verdicts):
         raise UsageError(f"There is no trace in {', '.join(map(str, traces))}.")
     wrong = [

@@ -15,7 +15,7 @@ Origins: TypeAlias = Mapping[tuple[Who, int], Sequence[tuple[Who, int]]]
 """For each event that received something, the events that sent it."""
 
 
-class Happened(Generic[Who]):
+class HappensBefore(Generic[Who]):
     """Vector clocks, kept for the events at which a process learns of another."""
 
     def __init__(self, origins: Origins[Who]) -> None:

@@ -15,10 +15,11 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from .columns import DIGEST, INDEX, NUMBER, Channel, Columns, Table, ends_of
+from .columns import DIGEST, INDEX, NUMBER, Channel, Columns, Stream, Table, ends_of
 
 ABSENT: Final = "absent"
 CONTENTS: Final = "contents"
+EARLY: Final = "early"
 FEW: Final = 256
 """Rows that are sooner looked up one by one than all at once."""
 UNNUMBERED: Final = -1
@@ -30,9 +31,13 @@ class Bad(msgspec.Struct, frozen=True, array_like=True):
     """A message that was received, and was not sent so."""
 
     kind: str
-    """Absent: no such message is recorded; contents: another one is."""
+    """Absent: no such message is recorded; contents: another one is; early: it was sent later."""
     index: int
     number: int = UNNUMBERED
+    clock: int = 0
+    """By this and the next two, in a stream: what was received, and what was sent at its number."""
+    sent_index: int = 0
+    sent_clock: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +116,14 @@ def _lag(sent: Table, received: Table) -> int:
 
 
 def compare_all(columns: Iterable[Columns]) -> dict[str, Compared]:
-    """Compare every channel at whose end something was received."""
+    """Compare every channel, but for streams, at whose end something was received."""
     columns = list(columns)
     sent = {text: end for each in columns for text, end in each.sent.items()}
     return {
-        text: _met(sent.get(text), end) for each in columns for text, end in each.received.items()
+        text: _met(sent.get(text), end)
+        for each in columns
+        for text, end in each.received.items()
+        if not isinstance(end, Stream)
     }
 
 

@@ -1,8 +1,9 @@
 """Both ends of messages as packed columns: what one process says it sent, or received.
 
 A row is a digest of the message's contents and the index of the event, and in a FIFO channel the
-message's number, which is kept only where it is not that of the row. Rows are kept by channel: the
-beginning of the ids of its messages, as JSON, which names both ends.
+message's number, which is kept only where it is not that of the row. In a stream the event's clock
+is in a row as well. Rows are kept by channel: the beginning of the ids of its messages, as JSON,
+which names both ends.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from array import array
 from collections.abc import Callable
 from functools import lru_cache
 from hashlib import blake2b
+from struct import Struct
 from typing import Final, TypeAlias
 
 import msgspec
@@ -22,6 +24,8 @@ Table: TypeAlias = npt.NDArray[np.int64]
 DIGEST: Final = 0
 INDEX: Final = 1
 NUMBER: Final = 2
+CLOCK: Final = 3
+STREAM_ROW: Final = Struct("<qqqq").pack
 _MOST: Final = 2**62
 
 Digest: TypeAlias = Callable[[bytes], int]
@@ -47,6 +51,11 @@ class Channel:
         self.numbers: array[int] | None = None
         """In a FIFO channel; None while they are 1, 2, 3 and so on."""
 
+    @property
+    def sent_as(self) -> str:
+        """The sender's name of the channel."""
+        return self.text
+
     def add(self, digest: int, index: int, number: int) -> None:
         """Add a message; only those of FIFO channels have a number."""
         if self.fifo:
@@ -69,6 +78,32 @@ class Channel:
             numbers = range(1, len(self.digests) + 1) if self.numbers is None else self.numbers
             columns.append(np.array(numbers, dtype=np.int64))
         return np.stack(columns, axis=1)
+
+
+class Stream(Channel):
+    """One end of a stream: its messages have numbers, not all of them, and its events clocks.
+
+    What is read was sent at the same number, and later by the clock. So no message's row is needed
+    once both its ends have met.
+    """
+
+    __slots__ = ("_sent_as", "append", "rows")
+
+    def __init__(self, text: str, sent_as: str = "") -> None:
+        super().__init__(text, fifo=True)
+        self._sent_as = sent_as or text
+        self.rows = array("q")
+        self.append: Callable[[bytes], None] = self.rows.frombytes
+        """Adds a row."""
+
+    @property
+    def sent_as(self) -> str:
+        """The sender's name of the stream, which has another one for each of several readers."""
+        return self._sent_as
+
+    def table(self) -> Table:
+        """The rows: digests, indices, numbers and clocks."""
+        return np.array(self.rows, dtype=np.int64).reshape(-1, CLOCK + 1)
 
 
 @lru_cache(maxsize=4096)

@@ -106,33 +106,44 @@ class Cut(msgspec.Struct, frozen=True):
     """How much it had multicast itself."""
 
 
-class Admission(msgspec.Struct, frozen=True):
-    """A JOIN_RSP as one side of it saw it."""
+class FileReport(msgspec.Struct, kw_only=True):
+    """What one file says once its events were checked; the ends of its channels travel apart."""
 
-    sender: Address
-    joiner: Address
-    view: int
-    table: tuple[tuple[str, int, int], ...]
-    digest: tuple[tuple[str, int, int], ...]
-    index: int
-    clock: int
-
-
-class Summary(msgspec.Struct, kw_only=True):
-    """What is known of one file after its own events were checked; its rows travel apart."""
-
-    path: str
     run: str
+    protocol: str
     node: str
     incarnation: int
+    path: str
     nodes: tuple[str, ...] = ()
     constants: dict[str, Any] = {}
-    conforming: int = 0
-    """The longest conforming prefix: that many events."""
     events: int = 0
     """How many events were read, whether or not they could be checked."""
+    conforming: int = 0
+    """The longest conforming prefix: that many events."""
     end: str = "open"
-    """`footer`, `ended` (by a recorded Stop or Crash), `open` (nothing said) or `broken`."""
+    """`footer`, `ended` (by an event after which there is none), `open` (nothing said) or `broken`.
+    """
+    complete: bool = False
+    """Whether no event can be missing at the end."""
+    findings: list[Finding] = []
+    actions: dict[str, int] = {}
+    sent_to: tuple[str, ...] = ()
+    """Nodes to which it sent something."""
+    written: dict[str, int] = {}
+    """The last number that it wrote to each of its streams."""
+    seen: Any = None
+    """What its observer has seen, if its protocol has one."""
+
+    @property
+    def who(self) -> Address:
+        """Whose file it is."""
+        return (self.node, self.incarnation)
+
+
+class Summary(FileReport):
+    """What a file of SEQUENCER says."""
+
+    protocol: str = "sequencer"
     status: str = ""
     view: int = 0
     seqno: int = 0
@@ -140,31 +151,17 @@ class Summary(msgspec.Struct, kw_only=True):
     stopped: bool = False
     multicast: int = 0
     """How many messages this node has multicast."""
-    written: dict[str, int] = {}
-    """How many messages it wrote to each channel, by the channel's name."""
-    actions: dict[str, int] = {}
     views: list[Installed] = []
     departures: list[Departure] = []
     cuts: list[Cut] = []
-    admitted: list[Admission] = []
-    joined: list[Admission] = []
-    findings: list[Finding] = []
     addresses: list[Address] = []
     """The senders that the delivery rows count by."""
     view_starts: list[tuple[int, int]] = []
     """(row of the delivery log, view): from that row on deliveries were in that view."""
-
-    @property
-    def who(self) -> Address:
-        """The address whose file this is."""
-        return (self.node, self.incarnation)
+    delivered: bytes = b""
+    """The delivery log."""
 
     @property
     def synchronous(self) -> bool:
         """Whether its header claims virtually synchronous views."""
         return claims_synchrony(self.constants)
-
-    @property
-    def complete(self) -> bool:
-        """Whether no event can be missing at the end."""
-        return self.end in ("footer", "ended")

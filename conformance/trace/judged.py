@@ -1,4 +1,4 @@
-"""The verdict of one run of a protocol with a binding: its files, and what was between the nodes.
+"""The verdict of one run of a protocol: its files, and what was between the nodes.
 
 Nothing arrives before it was sent: the order of events, each node's own and each message's, must
 have no circle. What rests on a file that is not there or not whole is inconclusive.
@@ -6,20 +6,59 @@ have no circle. What rests on a file that is not there or not whole is inconclus
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 import msgspec
 
-from raincheck.conformance.trace.following.reports import FileReport
-from raincheck.conformance.trace.ring.promises import ring_promises
+from raincheck.conformance.bindings.binding import Binding, binding_of
+from raincheck.conformance.errors import Inconclusive, UsageError
 
 from .batches import Problem
-from .causality import Happened
-from .channels_compared import CONTENTS, UNNUMBERED, Compared, circle
-from .checker import RunVerdict
+from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
 from .columns import ends_of
-from .findings import HOLDS, INCONCLUSIVE, VIOLATED, Finding, Promise
+from .findings import (
+    HOLDS,
+    INCONCLUSIVE,
+    VIOLATED,
+    Difference,
+    FileReport,
+    Finding,
+    Promise,
+    claims_synchrony,
+)
+from .promised import Promised, Run
 from .records import Address
+
+
+class RunVerdict(msgspec.Struct, kw_only=True):
+    """What was found out about one protocol of one run."""
+
+    run: str
+    protocol: str
+    verdict: str
+    findings: list[Finding]
+    problems: list[Problem]
+    promises: list[Promise]
+    files: int
+    events: int
+    conforming: dict[str, int]
+    """Per node.incarnation the longest conforming prefix."""
+    actions: dict[str, int]
+    synchronous: bool = True
+    """Whether the system that wrote the traces claims virtually synchronous views."""
+
+    @property
+    def first(self) -> Finding | None:
+        """The first bad event, by clock if there are clocks; or what made it inconclusive."""
+        return self.findings[0] if self.findings else None
+
+
+def promised_of(protocol: str, find: Callable[[str], Binding] = binding_of) -> Promised:
+    """Return the protocol's part in judging its traces; of a protocol without one, nothing."""
+    try:
+        return find(protocol).promised or Promised()
+    except (UsageError, Inconclusive):
+        return Promised()
 
 
 def judge(
@@ -34,16 +73,17 @@ def judge(
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
     problems = sorted(problems)
     found = [finding for report in by_who.values() for finding in report.findings]
+    promised = promised_of(protocol)
     for channel, each in compared.items():
-        found += _unsent(by_who, channel, each)
+        found += _unsent(by_who, channel, each, promised)
     for stuck in circle(compared):
         reason = f"{_name(stuck.channel, stuck.number)} was received before it was sent"
         found.append(_finding(by_who[stuck.who], reason, VIOLATED, stuck.index))
     found += _records(run, by_who, crashed)
+    found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
-    # There are no clocks here: what a node did wrong comes before what others saw of it.
-    findings.sort(key=lambda each: (each.verdict != VIOLATED, each.part != "local", each.place()))
+    findings.sort(key=_order)
     verdict = HOLDS
     if any(finding.verdict == VIOLATED for finding in findings):
         verdict = VIOLATED
@@ -53,55 +93,79 @@ def judge(
     for report in by_who.values():
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
+    whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
     return RunVerdict(
         run=run,
         protocol=protocol,
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=_promises(by_who, compared, crashed, findings, complete=verdict == HOLDS),
+        promises=list(promised.promises(whole)),
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
+        synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )
 
 
-def _promises(
-    reports: Mapping[Address, FileReport],
-    compared: Mapping[str, Compared],
-    crashed: Collection[Address],
-    findings: Iterable[Finding],
-    *,
-    complete: bool,
-) -> list[Promise]:
-    """What was promised to the application, for protocols of which that can be seen in traces."""
-    seen = {who: report.seen for who, report in reports.items() if report.seen is not None}
-    if not seen:
-        return []
-    whole = all(finding.part == "local" for finding in findings)
-    origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
-    for channel, each in compared.items():
-        sender, receiver = ends_of(channel)
-        for index, sent, _ in each.origins.tolist():
-            origins.setdefault((receiver, index), []).append((sender, sent))
-    return ring_promises(seen, Happened(origins), crashed, complete=complete, whole=whole)
+def _order(finding: Finding) -> tuple[object, ...]:
+    """Violations first, by their clocks; without clocks what a node did, then what others saw."""
+    seen_by_others = not finding.clock and finding.part != "local"
+    return (finding.verdict != VIOLATED, finding.clock, seen_by_others, finding.place())
 
 
 def _unsent(
-    reports: Mapping[Address, FileReport], channel: str, each: Compared
+    reports: Mapping[Address, FileReport], channel: str, each: Compared, promised: Promised
 ) -> Iterator[Finding]:
     """Of messages that were received: that nothing shows their sending."""
     sender, receiver = ends_of(channel)
-    for bad in each.bad:
-        name, report = _name(channel, bad.number), reports[receiver]
+    mine, other = reports[receiver], reports.get(sender)
+    action = promised.arrives.get(msgspec.json.decode(channel)[0], "")
+    for bad in _told(each):
+        name = _name(channel, bad.number)
         if bad.kind == CONTENTS:
-            yield _finding(report, f"{name} was sent with other contents", VIOLATED, bad.index)
-        elif sender in reports and reports[sender].complete:
-            yield _finding(report, f"{name} was never sent", VIOLATED, bad.index)
+            reason = f"{name} was sent with other contents"
+            yield _received(mine, reason, VIOLATED, bad, action, *_instead(bad, sender))
+        elif bad.kind == EARLY:
+            late = Difference("clock", f"greater than {bad.sent_clock}", bad.clock)
+            reason = f"{name} was received before it was sent"
+            yield _received(mine, reason, VIOLATED, bad, action, late)
+        elif other is not None and (other.complete or 0 < bad.number <= _written(other, channel)):
+            yield _received(mine, f"{name} was never sent", VIOLATED, bad, action)
         else:
             reason = f"{name}: the records of {sender[0]}.{sender[1]} do not show its sending"
-            yield _finding(report, reason, INCONCLUSIVE, bad.index)
+            yield _received(mine, reason, INCONCLUSIVE, bad, action)
+
+
+def _received(
+    report: FileReport, reason: str, verdict: str, bad: Bad, action: str, *instead: Difference
+) -> Finding:
+    return msgspec.structs.replace(
+        _finding(report, reason, verdict, bad.index),
+        clock=bad.clock,
+        action=action,
+        differences=instead,
+    )
+
+
+def _told(each: Compared) -> list[Bad]:
+    """Of a stream its reader's first message that is wrong: the next ones may be so for it."""
+    of_stream = each.bad and each.bad[0].clock
+    return [min(each.bad, key=lambda bad: bad.number)] if of_stream else each.bad
+
+
+def _written(report: FileReport, channel: str) -> int:
+    """How far a stream was written, whoever reads it; in other channels nobody counts that."""
+    alone = msgspec.json.encode(msgspec.json.decode(channel)[:3]).decode()
+    return report.written.get(channel, report.written.get(alone, 0))
+
+
+def _instead(bad: Bad, sender: Address) -> Iterator[Difference]:
+    """What the sender's file has in a stream in place of it."""
+    if bad.sent_index:
+        text = f"as sent by event {bad.sent_index} of {sender[0]}.{sender[1]}"
+        yield Difference("contents", text, "as recorded here")
 
 
 def _name(channel: str, number: int) -> str:
@@ -114,7 +178,7 @@ def _records(
 ) -> Iterator[Finding]:
     """What is missing: the end of a file, or a node's files."""
     for who, report in reports.items():
-        if not report.complete and who not in crashed:
+        if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
     # Whom something was sent must have been there; not every name of the header ever comes.
     named = {node for report in reports.values() for node in report.sent_to}

@@ -1,10 +1,10 @@
-"""Part (b) of checking a trace: the network relation, between files that are each checked already.
+"""Part (b) for SEQUENCER: what holds between files that are each checked already.
 
-Every received message was sent, before, with the same contents; one sequence of views; every
-joiner got the coordinator's cut; who stopped was drained. Under virtual synchrony, who goes on to a
-view left nothing of the one before unread: that is in `cuts.py`. That each channel is read in order
-and each message at most once was checked by its reader alone, in part (a).
-Law of this file: it sees summaries and rows, never events, so its join can be done block by block.
+There is one sequence of views; who stopped was drained. Under virtual synchrony, who goes on to a
+view left nothing of the one before unread: that is in `cuts.py`. That every received message was
+sent, before, with the same contents, is checked as in any trace (`streams.py`); that each channel
+is read in order and each message at most once was checked by its reader alone, in part (a).
+Law of this file: it sees summaries, never events.
 And it shares no rule with `direct.py`, which it is held against: only records and findings.
 """
 
@@ -12,119 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from .cuts import changes
-from .events import Address, MessageId
-from .findings import INCONCLUSIVE, VIOLATED, Admission, Difference, FalseConjunct, Finding, Summary
-from .rows import WORDS
+from .events import Address
+from .findings import INCONCLUSIVE, VIOLATED, Difference, FalseConjunct, Finding, Summary
 
-Table = npt.NDArray[np.int64]
 Summaries = Mapping[Address, Summary]
-
-
-def table(rows: Any) -> Table:
-    """Packed rows as a table of (position, clock, index, content)."""
-    return np.frombuffer(rows, dtype=np.int64).reshape(-1, WORDS)
-
-
-@dataclass(frozen=True, slots=True)
-class Mismatch:
-    """The first row of one reader of a channel that does not fit what was sent."""
-
-    kind: str
-    """`absent`, `contents` or `clock`."""
-    position: int
-    index: int
-    clock: int
-    sent_index: int = 0
-    sent_clock: int = 0
-
-
-def compare_channel(sent: Table, received: Table) -> Mismatch | None:
-    """Compare one reader's rows with the channel's; both are sorted by position."""
-    if not len(received):
-        return None
-    places = np.searchsorted(sent[:, 0], received[:, 0])
-    inside = np.minimum(places, max(len(sent) - 1, 0))
-    if len(sent):
-        partner = sent[inside]
-        absent = partner[:, 0] != received[:, 0]
-        wrong = partner[:, 3] != received[:, 3]
-        early = partner[:, 1] >= received[:, 1]
-        bad = absent | wrong | early
-    else:
-        partner, absent, wrong = received, np.ones(len(received), dtype=bool), None
-        bad = absent
-    if not bad.any():
-        return None
-    at = int(np.argmax(bad))
-    position, clock, index, _ = (int(word) for word in received[at])
-    if absent[at]:
-        return Mismatch("absent", position, index, clock)
-    assert wrong is not None
-    kind = "contents" if wrong[at] else "clock"
-    return Mismatch(kind, position, index, clock, int(partner[at, 2]), int(partner[at, 1]))
-
-
-def channel_finding(
-    summaries: Summaries, reader: Address, channel: MessageId, bad: Mismatch
-) -> Finding | None:
-    """What a mismatch means, given what is known of the sender's file."""
-    sender = (str(channel[1]), int(channel[2]))
-    other, mine = summaries.get(sender), summaries[reader]
-    name = [*channel, bad.position]
-    action = "ReceiveData" if channel[0] == "DATA" else "ReceiveForward"
-    if bad.kind == "absent":
-        known = 0 if other is None else other.written.get(channel_text(channel), 0)
-        if bad.position > known and (other is None or not other.complete):
-            return _unknown(mine, bad, action, other, f"{name} is not among what was recorded")
-        reason = "it received a message that was never sent"
-        detail: tuple[Difference, ...] = (Difference("received", "a message that was sent", name),)
-    elif bad.kind == "contents":
-        reason = "it received other contents than were sent"
-        text = f"as sent by event {bad.sent_index} of {sender[0]}.{sender[1]}"
-        detail = (Difference("view, messages, crc", text, f"of {name} as recorded here"),)
-    else:
-        reason = "it received a message before it was sent"
-        detail = (Difference("clock", f"greater than {bad.sent_clock}", bad.clock),)
-    return Finding(
-        verdict=VIOLATED,
-        part="network",
-        reason=reason,
-        run=mine.run,
-        node=mine.node,
-        incarnation=mine.incarnation,
-        index=bad.index,
-        clock=bad.clock,
-        action=action,
-        path=mine.path,
-        differences=detail,
-    )
-
-
-def channel_text(channel: MessageId) -> str:
-    """A channel's name as one word, for tables."""
-    return " ".join(str(part) for part in channel)
-
-
-def _unknown(
-    mine: Summary, bad: Mismatch, action: str, other: Summary | None, text: str
-) -> Finding:
-    why = "there is no file of its sender" if other is None else "its sender's file is incomplete"
-    return Finding(
-        verdict=INCONCLUSIVE,
-        part="network",
-        reason=f"{text}: {why}",
-        run=mine.run,
-        node=mine.node,
-        incarnation=mine.incarnation,
-        index=bad.index,
-        clock=bad.clock,
-        action=action,
-        path=mine.path,
-    )
 
 
 @dataclass(slots=True)
@@ -184,7 +76,7 @@ def follows(old: tuple[Address, ...], new: tuple[Address, ...], installed: set[A
 
 
 def check_members(summaries: Summaries, views: Views, crashed: Iterable[Address]) -> list[Finding]:
-    """Whose records are missing: no file at all, or a file that just stops."""
+    """Whose records are missing altogether."""
     run = next(iter(summaries.values())).run
     killed = set(crashed)
     everybody = {member for members in views.members.values() for member in members}
@@ -193,47 +85,7 @@ def check_members(summaries: Summaries, views: Views, crashed: Iterable[Address]
         _missing(run, who, "a member of a view has no file")
         for who in sorted(everybody - set(summaries) - killed)
     ]
-    for who, summary in sorted(summaries.items()):
-        if summary.end == "open" and who not in killed:
-            reason = "the file has no footer, and no crash is recorded: events may be missing"
-            findings.append(_missing(run, who, reason, summary))
-    return findings
-
-
-def check_admissions(summaries: Summaries) -> list[Finding]:
-    """Every joiner got what its coordinator sent: the table and the digest of one cut."""
-    findings = []
-    sent: dict[tuple[Address, Address, int], Admission] = {
-        (given.sender, given.joiner, given.view): given
-        for summary in summaries.values()
-        for given in summary.admitted
-    }
-    for _, summary in sorted(summaries.items()):
-        for got in summary.joined:
-            given = sent.get((got.sender, got.joiner, got.view))
-            if given is None:
-                other = summaries.get(got.sender)
-                if other is not None and other.complete:
-                    reason = "it received a JOIN_RSP that was never sent"
-                    findings.append(
-                        _found(summary, got.index, got.clock, reason, None, got.view, "Join")
-                    )
-                else:
-                    bad = Mismatch("absent", got.view, got.index, got.clock)
-                    text = f"JOIN_RSP for view {got.view} is not among what was recorded"
-                    findings.append(_unknown(summary, bad, "Join", other, text))
-                continue
-            want, have = (given.table, given.digest), (got.table, got.digest)
-            if want != have:
-                reason = "it received another table or digest than were sent"
-                findings.append(_found(summary, got.index, got.clock, reason, want, have, "Join"))
-            elif got.clock <= given.clock:
-                reason = "it received a JOIN_RSP before it was sent"
-                wanted = f"a clock above {given.clock}"
-                findings.append(
-                    _found(summary, got.index, got.clock, reason, wanted, got.clock, "Join")
-                )
-    return findings
+    return findings  # noqa: RET504 - what is assigned is a rule that can be taken out
 
 
 def check_drained(summaries: Summaries) -> list[Finding]:
@@ -302,7 +154,7 @@ def _found(
     )
 
 
-def _missing(run: str, who: Address, reason: str, summary: Summary | None = None) -> Finding:
+def _missing(run: str, who: Address, reason: str) -> Finding:
     return Finding(
         verdict=INCONCLUSIVE,
         part="records",
@@ -310,6 +162,4 @@ def _missing(run: str, who: Address, reason: str, summary: Summary | None = None
         run=run,
         node=who[0],
         incarnation=who[1],
-        index=summary.conforming if summary else 0,
-        path=summary.path if summary else "",
     )

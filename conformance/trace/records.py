@@ -22,6 +22,8 @@ class Header(msgspec.Struct, tag_field="kind", tag="header", kw_only=True):
     constants: dict[str, Any] = {}
     initial: Any = None
     real: bool = False
+    said: Natural = 0
+    """SEQUENCER: how many messages this node's earlier incarnations sent in all."""
 
 
 class Sent(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):

@@ -1,19 +1,14 @@
-"""The rows that one file adds to the network relation: a few machine words per message.
+"""What one file delivered, packed, and what stands for the contents of its messages.
 
-Per channel and side four words per network message: position, clock, index, content. The content
-is a 64-bit hash that is the same in every process. A delivery is one word, its sender and its
-seqno; behind that of a run stands, negative, how many messages it has.
+A delivery is one word, its sender and its seqno; behind that of a run stands, negative, how many
+messages it has. The contents are a 64-bit hash that is the same in every process.
 """
 
 from array import array
 from hashlib import blake2b
-from struct import Struct
 
-from .events import Address, MessageId, Run
+from .events import Address, Run
 
-WORDS = 4
-pack = Struct("4q").pack
-"""One row: position, clock, index, content. With `frombytes`, half of what `array.extend` takes."""
 SEQNO_BITS = 40
 """Delivery keys are `sender's code << SEQNO_BITS | seqno`."""
 NO_CRC = 1 << 32
@@ -32,25 +27,15 @@ def content_of(view: int, code: int, run: Run, crc: int | None) -> int:
 
 
 class Rows:
-    """The packed rows of one (node, incarnation)."""
+    """The deliveries of one (node, incarnation)."""
 
     def __init__(self) -> None:
-        self.sent: dict[MessageId, array[int]] = {}
-        self.received: dict[MessageId, array[int]] = {}
         self.delivered: array[int] = array("q")
         self.codes: dict[Address, int] = {}
         self.view_starts: list[tuple[int, int]] = []
         self._hashes: dict[str, int] = {}
         self._view = -1
         self._next = -1
-
-    def sent_on(self, channel: MessageId) -> "array[int]":
-        """The rows of what was sent on that channel."""
-        return self.sent.setdefault(channel, array("q"))
-
-    def received_on(self, channel: MessageId) -> "array[int]":
-        """The rows of what was received on that channel."""
-        return self.received.setdefault(channel, array("q"))
 
     def code_of(self, node: str) -> int:
         """The node's name as a number, the same in every process."""

@@ -1,38 +1,53 @@
-"""Traces in folders where the traces of several protocols are mixed."""
+"""Traces in folders: which file is of which run and protocol, and what all of them say.
+
+A file belongs to a run and a protocol by its first record. The files of a run are read side by
+side, always going on with the one whose clock is lowest, so that of streams no more is kept than is
+under way between the nodes; without clocks they are read one after the other.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from heapq import heappop, heappush, heapreplace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
-from raincheck.conformance.trace.following.files import check_file
-from raincheck.conformance.trace.following.reports import FileReport
+from raincheck.conformance.trace.following.files import follow_file
 from raincheck.conformance.trace.following.shared import Shared
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
-from .checker import RunVerdict
+from .collector import no_collector
 from .columns import Columns, Digest
 from .events import Crash
-from .judged import judge
+from .findings import INCONCLUSIVE, FileReport
+from .judged import RunVerdict, judge
+from .promised import Followed
 from .records import Address
-from .tracefile import read_blocks, read_records
+from .streams import Streams
+from .tracefile import decode_block, read_blocks, read_records, trace_files
 
-SEQUENCER = "sequencer"
+OPEN = 200
+"""Files that are read side by side; a process may not hold many more open."""
+SETTLE = 64
+"""After how many blocks of lines, and one more per file, the streams' ends are compared."""
+NO_RUN: Final = "(no run)"
+Progress: TypeAlias = Callable[[int, str], None]
+Processes: TypeAlias = dict[str, list[Path]]
+"""The files of a run and protocol, by process: it should have one."""
 
 
-class Mixed(NamedTuple):
-    """A folder's files: SEQUENCER's with all that is nobody's, and those of other protocols."""
+class Found(NamedTuple):
+    """The files of a folder."""
 
-    sequencer: list[Path]
-    others: dict[tuple[str, str], dict[str, list[Path]]]
-    """By run and protocol, and within them by process: it should have one."""
+    runs: dict[tuple[str, str], Processes]
+    """By run and protocol."""
     crashed: dict[str, set[Address]]
-    """Whom the harness killed, by run; the files that say so are among SEQUENCER's too."""
+    """Whom the harness killed, by run."""
+    problems: list[Problem]
+    """Of files that belong to no run: nobody may take them for checked."""
 
 
 class _First(msgspec.Struct, tag_field="kind", tag="header"):
@@ -42,78 +57,156 @@ class _First(msgspec.Struct, tag_field="kind", tag="header"):
     incarnation: Any = None
 
 
-_FIRST = msgspec.json.Decoder(_First | Crash)
+class _Event(msgspec.Struct, tag_field="kind", tag="event"):
+    pass
 
 
-def sorted_out(paths: Iterable[Path]) -> Mixed:
+class _Footer(msgspec.Struct, tag_field="kind", tag="footer"):
+    pass
+
+
+_FIRST = msgspec.json.Decoder(_First | _Event | _Footer | Crash)
+
+
+def sorted_out(paths: Iterable[Path]) -> Found:
     """Look at each file's first record, and sort the files by it."""
-    found = Mixed([], {}, {})
-    faults: list[Path] = []
+    found = Found({}, {}, [])
     for path in paths:
-        record = _first(path)
-        if isinstance(record, _First) and record.protocol != SEQUENCER:
-            process = f"{record.node}.{record.incarnation}"
-            of_run = found.others.setdefault((record.run, record.protocol), {})
-            of_run.setdefault(process, []).append(path)
-            continue
-        if isinstance(record, Crash):
-            faults.append(path)
-            for crash in _crashes(path):
+        problems: list[Problem] = []
+        record = _first(path, problems.append)
+        if isinstance(record, _First):
+            of_run = found.runs.setdefault((record.run, record.protocol), {})
+            of_run.setdefault(f"{record.node}.{record.incarnation}", []).append(path)
+        elif isinstance(record, Crash):
+            for crash in _crashes(path, found.problems.append):
                 found.crashed.setdefault(crash.run, set()).add((crash.node, crash.incarnation))
-            continue
-        found.sequencer.append(path)
-    if found.sequencer or not found.others:
-        found.sequencer.extend(faults)
+        elif record is not None:
+            reason = "the first record is not a header: nothing in this file can be checked"
+            found.problems.append(Problem(str(path), 1, reason))
+        elif problems:
+            found.problems.append(problems[0])
+        else:
+            reason = "no header: the file is empty or does not begin with one"
+            found.problems.append(Problem(str(path), 1, reason))
     return found
 
 
-def _first(path: Path) -> _First | Crash | None:
-    for line, block in read_blocks(path, lambda _: None):
-        with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            return _FIRST.decode(block.partition(b"\n")[0]) if line == 1 else None
+def _first(path: Path, report: Report) -> object:
+    """The file's first record, if its first line is one."""
+    for line, block in read_blocks(path, report):
+        head, newline, _ = block.partition(b"\n")
+        for batch in decode_block(path, line, head + newline, report, _FIRST):
+            return batch.records[0] if line == 1 else None
         return None
     return None
 
 
-def _crashes(path: Path) -> Iterable[Crash]:
-    for batch in read_records(path, lambda _: None, _FIRST):
-        yield from (record for record in batch.records if isinstance(record, Crash))
+def _crashes(path: Path, report: Report) -> Iterator[Crash]:
+    for batch in read_records(path, report, _FIRST):
+        for line, record in enumerate(batch.records, batch.line):
+            if isinstance(record, Crash):
+                yield record
+            else:
+                report(Problem(str(path), line, "only crash records belong here"))
 
 
-def check_others(
-    mixed: Mixed, progress: Callable[[int, str], None] | None = None
-) -> list[RunVerdict]:
-    """Check the files that are not SEQUENCER's, in this process."""
-    verdicts = []
-    for (run, protocol), processes in sorted(mixed.others.items()):
-        paths = [path for each in processes.values() for path in each]
-        problems: list[Problem] = []
-        checked: list[tuple[FileReport, Columns]] = []
-        for each in check_files(paths, problems.append):
-            checked.append(each)
-            if progress is not None:
-                progress(each[0].events, Path(each[0].path).name)
-        crashed = mixed.crashed.get(run, set())
-        compared = compare_all(columns for _, columns in checked)
+def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list[RunVerdict]:
+    """Check every run that has files among the paths, in this process."""
+    found = sorted_out(trace_files(paths))
+    verdicts = [
+        check_run(run, protocol, processes, found.crashed.get(run, set()), progress)
+        for (run, protocol), processes in sorted(found.runs.items())
+    ]
+    return with_strays(verdicts, found)
+
+
+def with_strays(verdicts: list[RunVerdict], found: Found) -> list[RunVerdict]:
+    """Add the files that belong to no run."""
+    if not found.problems:
+        return verdicts
+    stray = RunVerdict(
+        run=NO_RUN,
+        protocol="",
+        verdict=INCONCLUSIVE,
+        findings=[],
+        problems=sorted(found.problems),
+        promises=[],
+        files=len({problem.path for problem in found.problems}),
+        events=0,
+        conforming={},
+        actions={},
+    )
+    return [*verdicts, stray]
+
+
+def check_run(
+    run: str,
+    protocol: str,
+    processes: Processes,
+    crashed: set[Address],
+    progress: Progress | None = None,
+) -> RunVerdict:
+    """Check one protocol of one run: its files side by side, in the order of their clocks.
+
+    The order is for the memory's sake: what one node sends the others receive soon, and then the
+    rows of both ends are compared and dropped.
+    """
+    problems: list[Problem] = []
+    checked: list[tuple[FileReport, Columns]] = []
+    streams, shared = Streams(processes), Shared()
+    unopened = sorted(processes, reverse=True)
+    active: list[tuple[int, int, str, Iterator[Followed]]] = []
+    files: dict[str, Followed] = {}
+    turns = 0
+    with no_collector():
+        while unopened or active:
+            while unopened and len(active) < OPEN:
+                who = unopened.pop()
+                steps = follow_process(processes[who], problems.append, shared)
+                heappush(active, (0, len(unopened), who, steps))
+            _, order, who, steps = active[0]
+            file = next(steps, None)
+            if file is not None:
+                if who not in files:
+                    files[who] = file
+                    streams.follow(who, file)
+                heapreplace(active, (file.clock, order, who, steps))
+            else:
+                heappop(active)
+                streams.reading.discard(who)
+                if who in files:
+                    file = files.pop(who)
+                    checked.append((file.done(), file.columns))
+                    if progress is not None:
+                        progress(checked[-1][0].events, Path(checked[-1][0].path).name)
+            turns += 1
+            if turns % (SETTLE + len(active)) == 0:
+                streams.settle()
+        compared = streams.finish() | compare_all(columns for _, columns in checked)
         reports = [report for report, _ in checked]
-        verdicts.append(judge(run, protocol, reports, compared, crashed, problems))
-    return verdicts
+    return judge(run, protocol, reports, compared, crashed, problems)
 
 
-def check_files(
+def check_process(
     paths: Iterable[Path], report: Report, digest: Digest = hash
-) -> Iterator[tuple[FileReport, Columns]]:
-    """Check files of one run and protocol; a second file of a process is not used."""
-    found: dict[Address, str] = {}
-    shared = Shared(digest)
+) -> tuple[FileReport, Columns] | None:
+    """Check the file of one process, as a whole; None if it has none that can be used."""
+    file: Followed | None = None
+    with no_collector():
+        for file in follow_process(paths, report, Shared(digest)):  # noqa: B007 - the last one
+            pass
+    return None if file is None else (file.done(), file.columns)
+
+
+def follow_process(paths: Iterable[Path], report: Report, shared: Shared) -> Iterator[Followed]:
+    """Check the file of one process, block by block; a second file of it is not used."""
+    used: Path | None = None
     for path in sorted(paths, key=str):
-        checked = check_file(path, report, shared)
-        if checked is None:
-            continue
-        who = checked[0].who
-        if who in found:
-            reason = f"a second file for {checked[0].run} {who[0]}.{who[1]}: {found[who]} is one"
-            report(Problem(str(path), 1, reason))
-        else:
-            found[who] = path.name
-            yield checked
+        for file in follow_file(path, report, shared):
+            if used is not None and used != path:
+                (node, life), run = file.who, file.run
+                reason = f"a second file for {run} {node}.{life}: {used.name} is one"
+                report(Problem(str(path), 1, reason))
+                break
+            used = path
+            yield file

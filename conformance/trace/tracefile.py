@@ -14,7 +14,7 @@ import numpy as np
 from raincheck.conformance.errors import UsageError
 
 from .batches import Batch, Problem, Report
-from .events import DECODER, FORMAT_VERSION, Header, Record
+from .events import DECODER, Record
 from .traceparquet import parquet_lines, read_parquet
 
 CHUNK = 64 * 1024
@@ -22,7 +22,6 @@ CHUNK = 64 * 1024
 MAX_LINE = 16 * 1024 * 1024
 """A longer line is no trace record: it is skipped without being held in memory."""
 NEWLINE = 10
-PROTOCOLS = ("sequencer",)
 SUFFIXES = (".jsonl", ".ndjson", ".parquet")
 
 
@@ -58,30 +57,6 @@ def read_records(
         return
     for line, block in read_blocks(path, report):
         yield from decode_block(path, line, block, report, decoder)
-
-
-def read_header(path: Path, report: Report) -> Header | None:
-    """The file's header, if its first record is one that this reader understands."""
-    for batch in read_records(path, report):
-        return usable_header(path, batch.records[0], report) if batch.line == 1 else None
-    return None
-
-
-def usable_header(path: Path, record: Record, report: Report) -> Header | None:
-    """The record if it is a header of a known version and protocol; else report why not."""
-    reason = ""
-    if not isinstance(record, Header):
-        reason = "the first record is not a header: nothing in this file can be checked"
-    elif record.version != FORMAT_VERSION:
-        reason = f"version {record.version}: this reader knows version {FORMAT_VERSION}"
-    elif record.protocol not in PROTOCOLS:
-        reason = f"protocol {record.protocol!r}: this reader knows {', '.join(PROTOCOLS)}"
-    elif record.node not in record.nodes:
-        reason = f"node {record.node!r} is not among the header's nodes"
-    if reason:
-        report(Problem(str(path), 1, reason))
-        return None
-    return record if isinstance(record, Header) else None
 
 
 def read_blocks(path: Path, report: Report) -> Iterator[tuple[int, bytes]]:

@@ -82,19 +82,32 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `raincheck audit`."""
     parser.add_argument(
-        "--tier", choices=TIERS, default="quick", help="which cases are checked (default quick)"
+        "--tier",
+        choices=TIERS,
+        default="quick",
+        help="check the cases of this tier and those before it (default: quick)",
     )
     parser.add_argument(
-        "--runs", type=int, default=2, metavar="N", help="field runs with faults (default 2)"
+        "--runs",
+        type=int,
+        default=2,
+        metavar="N",
+        help="number of runs of real processes under faults (default: 2)",
     )
     parser.add_argument(
-        "--skip", default="", metavar="STEP,…", help="leave steps out; the page says so"
+        "--skip", default="", metavar="STEP,…", help="omit these steps; the page says so"
     )
     parser.add_argument(
-        "--reuse", action="store_true", help="trust evidence of earlier runs that has not aged"
+        "--reuse",
+        action="store_true",
+        help="reuse evidence of earlier runs if nothing that it depends on has changed",
     )
     parser.add_argument(
-        "--from", dest="source", type=Path, metavar="DIR", help="an earlier audit: write its page"
+        "--from",
+        dest="source",
+        type=Path,
+        metavar="DIR",
+        help="write the page of an earlier audit from its folder",
     )
 
 

@@ -154,35 +154,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="cases, protocols or globs (default: all of --tier); or, of any specification, "
+        help="cases, protocols or globs (default: all of --tier); or any specification, as "
         "SPEC.tla and its .cfg files (default: SPEC.cfg)",
     )
     parser.add_argument(
-        "--tier", choices=TIERS, default="quick", help="how thorough (default: quick)"
+        "--tier",
+        choices=TIERS,
+        default="quick",
+        help="check the cases of this tier (default: quick)",
     )
     parser.add_argument(
-        "--list", action="store_true", help="check nothing, but list the cases that are meant"
+        "--list", action="store_true", help="list the selected cases without checking them"
     )
     parser.add_argument(
         "--no-deadlock",
         action="store_true",
-        help="of a SPEC.tla: a state without a step is no error",
+        help="with SPEC.tla: do not report a state without a step as an error",
     )
     parser.add_argument(
         "--keep-graphs",
         action="store_true",
-        help="leave TLC's state graphs in the cache, for raincheck mirror to compare",
+        help="keep TLC's state graphs in the cache for raincheck mirror",
     )
     parser.add_argument(
-        "--jobs", type=int, metavar="N", help="cases side by side (default: one per core)"
+        "--jobs",
+        type=int,
+        metavar="N",
+        help="number of cases checked in parallel (default: one per core)",
     )
     parser.add_argument(
         "--write-cfg",
         nargs="+",
         default=[],
         metavar=("DIR", "NAME"),
-        help="check nothing, but write what TLC is asked: for each case (default: all) a .cfg, and "
-        "the modules, so that they can be opened by hand",
+        help="write the modules and a .cfg file for each case (default: all) instead of checking, "
+        "so that they can be opened in other tools",
     )
     add_tool_arguments(parser)
 
@@ -190,10 +196,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def add_tool_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options that `explain` needs as well."""
     parser.add_argument(
-        "--catalog", type=Path, metavar="PATH", help="another table of cases, or a folder of them"
+        "--catalog",
+        type=Path,
+        metavar="PATH",
+        help="a table of cases, or a folder of tables, instead of the built-in ones",
     )
-    parser.add_argument("--heap", default="1g", metavar="SIZE", help="per JVM (default: 1g)")
-    parser.add_argument("--timeout", type=float, metavar="SECONDS", help="per case (default: none)")
+    parser.add_argument(
+        "--heap", default="1g", metavar="SIZE", help="heap of each JVM (default: 1g)"
+    )
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="time limit of each case (default: none)"
+    )
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:

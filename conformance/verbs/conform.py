@@ -18,9 +18,9 @@ from raincheck.conformance.deliveries.properties import NAMES, LogVerdict
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence
+from raincheck.conformance.evidence.needs import SEQUENCER
 from raincheck.conformance.outcome import Outcome, Result
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
 from raincheck.conformance.trace.explaintrace import describe, describe_problem
 from raincheck.conformance.trace.findings import (
     HOLDS,
@@ -30,7 +30,8 @@ from raincheck.conformance.trace.findings import (
     Finding,
     Promise,
 )
-from raincheck.conformance.trace.run import SEQUENCER, check_others, sorted_out
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
 
@@ -61,27 +62,41 @@ BRIEF_BELOW = 200_000_000
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the options of `raincheck conform`."""
-    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH", help="files or folders")
     parser.add_argument(
-        "--engine", choices=("local", "spark"), default="local", help="who does the work"
+        "paths",
+        nargs="+",
+        type=Path,
+        metavar="PATH",
+        help="trace files, delivery logs, or folders of them",
     )
-    parser.add_argument("--master", default=MASTER, help=f"Spark's master (default {MASTER})")
     parser.add_argument(
-        "--log-format", choices=("trace", "deliveries"), default="trace", help="what the files hold"
+        "--engine",
+        choices=("local", "spark"),
+        default="local",
+        help="where to check: in this process or on Spark (default: local)",
+    )
+    parser.add_argument("--master", default=MASTER, help=f"the Spark master (default: {MASTER})")
+    parser.add_argument(
+        "--log-format",
+        choices=("trace", "deliveries"),
+        default="trace",
+        help="format of the files (default: trace)",
     )
     parser.add_argument(
         "--strict",
         action="store_true",
-        help="a property counts although its assumption is not discharged",
+        help="report a violated property even if its assumption does not hold",
     )
     parser.add_argument(
         "--properties",
         default="",
         metavar="A,B",
-        help=f"deliveries: only these, of {', '.join(NAMES)}",
+        help=f"with deliveries: check only these properties; choose from {', '.join(NAMES)}",
     )
     parser.add_argument(
-        "--complete", action="store_true", help="deliveries: every log goes to its member's end"
+        "--complete",
+        action="store_true",
+        help="with deliveries: every log is complete to its member's end",
     )
 
 
@@ -130,16 +145,11 @@ def _check(
         return log_results(log, time.monotonic() - started), log.problems
     if session is None:
         with ui.progress(None, "events") as steps:
-            mixed = sorted_out(trace_files(args.paths))
-            verdicts = check_paths(mixed.sequencer, steps.advance) if mixed.sequencer else []
-            verdicts += check_others(mixed, steps.advance)
+            verdicts = check_paths(args.paths, steps.advance)
     else:
-        from raincheck.conformance.spark.core_pipeline import check_others as others_on_spark
-        from raincheck.conformance.spark.pipeline import check_paths as on_spark_paths
+        from raincheck.conformance.spark.pipeline import check_paths as check_on_spark
 
-        mixed = sorted_out(trace_files(args.paths))
-        verdicts = on_spark_paths(session, mixed.sequencer) if mixed.sequencer else []
-        verdicts += others_on_spark(session, mixed)
+        verdicts = check_on_spark(session, args.paths)
     seconds = time.monotonic() - started
     results: list[Result] = []
     for verdict in verdicts:
@@ -154,7 +164,7 @@ def _check(
 def result_name(verdict: RunVerdict) -> str:
     """Return the run's name; results of protocols other than SEQUENCER add the protocol's."""
     name = verdict.run
-    return name if verdict.protocol == SEQUENCER else f"{name}: {verdict.protocol}"
+    return name if verdict.protocol in (SEQUENCER, "") else f"{name}: {verdict.protocol}"
 
 
 def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:

@@ -37,12 +37,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="+",
         metavar="NAME",
-        help="cases, protocols or globs; SPEC.tla and a .cfg; the .json file of a counterexample; "
-        "or raincore --figure N",
+        help="cases, protocols or globs; SPEC.tla and a .cfg file; the .json file of a "
+        "counterexample; or raincore --figure N",
     )
-    parser.add_argument("--tier", choices=TIERS, default="quick", help="of protocols and globs")
     parser.add_argument(
-        "--steps", action="store_true", help="also list every variable that changes"
+        "--tier",
+        choices=TIERS,
+        default="quick",
+        help="select the cases of protocols and globs (default: quick)",
+    )
+    parser.add_argument(
+        "--steps", action="store_true", help="also list every variable that a step changes"
     )
     add_figure(parser)
     add_tool_arguments(parser)

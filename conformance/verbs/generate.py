@@ -22,6 +22,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.evidence.needs import SEQUENCER
 from raincheck.conformance.evidence.store import (
     Found,
     Store,
@@ -41,7 +42,6 @@ from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
 from raincheck.conformance.trace.generator import record_walk
-from raincheck.conformance.trace.run import SEQUENCER
 from raincheck.model.machine.composed import Composed
 
 from .mirror import has_model
@@ -56,28 +56,35 @@ EXAMPLES: Final = 100
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare which cases, one walk of one case, or a file of schedules."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="cases, protocols, globs (default: all of --tier)"
+        "names",
+        nargs="*",
+        metavar="NAME",
+        help="cases, protocols or globs (default: all of --tier)",
     )
-    parser.add_argument("--tier", choices=TIERS, default="quick", help="default: quick")
-    parser.add_argument("--walk", type=int, metavar="N", help="only this walk, step by step")
     parser.add_argument(
-        "--out-schedules", type=Path, metavar="FILE", help="write all walks, as JSON lines"
+        "--tier", choices=TIERS, default="quick", help="use the cases of this tier (default: quick)"
+    )
+    parser.add_argument(
+        "--walk", type=int, metavar="N", help="replay only this walk, and print its steps"
+    )
+    parser.add_argument(
+        "--out-schedules", type=Path, metavar="FILE", help="write all walks to a file of JSON lines"
     )
     parser.add_argument(
         "--examples",
         type=int,
         default=EXAMPLES,
         metavar="N",
-        help=f"lockstep: random groups beside the walks of all cases (default {EXAMPLES})",
+        help=f"number of random lockstep runs beside the walks of the cases (default: {EXAMPLES})",
     )
     parser.add_argument(
         "--traces",
         type=Path,
         metavar="DIR",
-        help=f"record the cores on {TRACED} walks of each protocol, for raincheck conform",
+        help=f"record traces of {TRACED} walks of each protocol for raincheck conform",
     )
     parser.add_argument(
-        "--schedule", type=Path, metavar="FILE", help="replay a file of schedules instead"
+        "--schedule", type=Path, metavar="FILE", help="replay the schedules of a file instead"
     )
 
 

@@ -162,15 +162,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cases, protocols or globs (default: all of --tier)",
     )
     parser.add_argument(
-        "--tier", choices=TIERS, default="quick", help="with the tiers before it (default quick)"
+        "--tier",
+        choices=TIERS,
+        default="quick",
+        help="compare the cases of this tier and those before it (default: quick)",
     )
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, metavar="N", help=f"most states (default {LIMIT})"
+        "--limit",
+        type=int,
+        default=LIMIT,
+        metavar="N",
+        help=f"largest number of states of a case (default: {LIMIT})",
     )
     own = parser.add_argument_group("an instance that is not in the catalog")
-    own.add_argument("--protocol", metavar="NAME", help="whose model it is an instance of")
-    own.add_argument("--module", type=Path, metavar="FILE", help="its .tla")
-    own.add_argument("--cfg", type=Path, metavar="FILE", help="its .cfg")
+    own.add_argument("--protocol", metavar="NAME", help="the protocol whose model to compare")
+    own.add_argument("--module", type=Path, metavar="FILE", help="the instance's .tla file")
+    own.add_argument("--cfg", type=Path, metavar="FILE", help="the instance's .cfg file")
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:

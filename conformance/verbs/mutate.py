@@ -43,26 +43,28 @@ SMALL: Final = 3_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare which mutants are tried."""
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help="mutants, protocols, globs (default: all)"
+        "names", nargs="*", metavar="NAME", help="mutants, protocols or globs (default: all)"
     )
-    parser.add_argument("--quick", action="store_true", help="only a few, for every commit")
+    parser.add_argument(
+        "--quick", action="store_true", help="only the few mutants that every commit checks"
+    )
     parser.add_argument(
         "--undo",
         action="store_true",
-        help="only undo each repair of the implementations, and print after how many runs it shows",
+        help="only undo each repair of the implementations, and print how many runs find it",
     )
     parser.add_argument(
         "--judges",
         action="store_true",
-        help="only take each rule of the checkers of traces and logs out in turn, and print who "
-        "misses it",
+        help="only disable each rule of the trace and log checkers in turn, and print whether its "
+        "planted input is missed",
     )
     parser.add_argument(
         "--runs",
         type=int,
         default=RUNS,
         metavar="N",
-        help=f"so many runs of lockstep a repair's absence may take to be found (default {RUNS})",
+        help=f"largest number of lockstep runs until an undone repair is found (default: {RUNS})",
     )
 
 

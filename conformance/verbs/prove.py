@@ -41,27 +41,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names",
         nargs="*",
         metavar="NAME",
-        help="whose proof: protocols or globs (default: all that have one)",
+        help="protocols or globs (default: all that have a proof)",
     )
     parser.add_argument(
         "--property",
         action="append",
         default=[],
         metavar="NAME",
-        help="prove only this property (may be repeated); the default is all",
+        help="prove only this property; may be repeated (default: all)",
     )
     parser.add_argument(
-        "--seeds", default=SEEDS, metavar="N,N", help=f"random seeds of Z3 (default: {SEEDS})"
+        "--seeds", default=SEEDS, metavar="N,N", help=f"random seeds for Z3 (default: {SEEDS})"
     )
     parser.add_argument(
         "--without",
         action="append",
         default=[],
         metavar="NAME",
-        help="undo a repair, or drop an assumption, and see where the proof fails",
+        help="undo this repair or drop this assumption, and show where the proof fails",
     )
     parser.add_argument(
-        "--timeout", type=int, default=20, metavar="SECONDS", help="for one obligation (20)"
+        "--timeout",
+        type=int,
+        default=20,
+        metavar="SECONDS",
+        help="time limit of one obligation (default: 20)",
     )
 
 

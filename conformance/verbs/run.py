@@ -22,26 +22,48 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     there = [each.name for each in offering("run")]
     names = ", ".join(there) or "none here offers one"
-    add("name", nargs="?", default="", metavar="NAME", help=f"whose processes: {names}")
-    add("--members", type=int, metavar="N", help="founding members")
-    add("--transport", choices=TRANSPORTS, default="udp", help="default: udp")
-    add("--faults", default="all", metavar="KINDS", help="with commas; all (default) or none")
+    add("name", nargs="?", default="", metavar="NAME", help=f"the group to run: {names}")
+    add("--members", type=int, metavar="N", help="number of founding members")
+    add(
+        "--transport",
+        choices=TRANSPORTS,
+        default="udp",
+        help="transport of the stack (default: udp)",
+    )
+    add(
+        "--faults",
+        default="all",
+        metavar="KINDS",
+        help="kinds of faults, separated by commas; all (default) or none",
+    )
     length = parser.add_mutually_exclusive_group()
-    length.add_argument("--messages", type=int, metavar="M", help="each life sends so many")
-    length.add_argument("--seconds", type=float, metavar="S", help="of load")
-    add("--size", type=int, default=100, metavar="BYTES", help="of each message (default: 100)")
+    length.add_argument(
+        "--messages", type=int, metavar="M", help="number of messages that each process sends"
+    )
+    length.add_argument("--seconds", type=float, metavar="S", help="duration of the load")
+    add(
+        "--size", type=int, default=100, metavar="BYTES", help="size of each message (default: 100)"
+    )
     add(
         "--rate", type=float, metavar="R",
-        help="messages per second and member, 0: as fast as can be, or none",
+        help="messages per second and member; 0: as fast as possible, in a ring none",
     )  # fmt: skip
     many = parser.add_mutually_exclusive_group()
     many.add_argument(
-        "--runs", type=int, default=1, metavar="K", help="with seeds N, N+1, ... (default: 1)"
+        "--runs",
+        type=int,
+        default=1,
+        metavar="K",
+        help="number of runs, with seeds N, N+1, ... (default: 1)",
     )
     many.add_argument(
-        "--soak", type=float, metavar="S", help="begin another run until so many seconds are over"
+        "--soak", type=float, metavar="S", help="start runs until so many seconds have passed"
     )
-    add("--no-check", action="store_true", help="record only; raincheck conform checks later")
+    add(
+        "--no-check",
+        action="store_true",
+        help="record without checking; check later with raincheck conform",
+    )
     # Undoes repairs, so that tests can see the checks notice; not for users.
     add("--undo", default="", help=argparse.SUPPRESS)
     for each in offering("run"):

@@ -28,7 +28,6 @@ from typing import Any
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Batch, Run
 from raincheck.impl.ring.fence import Fence
-from raincheck.impl.ring.lock import Lock
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, RingReport
 from raincheck.impl.ring.views import RingView
@@ -40,6 +39,7 @@ from .inbox import Inbox
 from .readers import Readers
 from .ring_connect import Opened, RingSettings
 from .ring_driver import RingDriver
+from .ring_lock import Lock
 
 
 class Ring(Connected[RingDriver]):

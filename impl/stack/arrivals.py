@@ -32,12 +32,8 @@ from raincheck.impl.wire.headers import (
     UnicastHeader,
 )
 
-from .config import StackConfig
-from .goodbye import Goodbye
 from .group import Group
-from .joining import Joining
 from .reports import Dropped, Pace
-from .timers import NEVER, Outbox
 
 _STRANGERS = 512  # connections of processes that are not members
 _FOR_STRANGERS = (JoinReq, JoinHint, JoinRefused)
@@ -48,27 +44,14 @@ Batch = Iterable[tuple[bytes, Endpoint]]
 class Arrivals:
     """The way in."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        group: Group,
-        joining: Joining,
-        goodbye: Goodbye,
-        out: Callable[[str], None],
-        random: Random,
-    ) -> None:
-        self._me = me
-        self._config = config
-        self._outbox = outbox
+    def __init__(self, group: Group) -> None:
         self._group = group
-        self._membership = group.membership
-        self._joining = joining
-        self._goodbye = goodbye
-        self._out = out
+        self._ground = ground = group.ground
+        self._me = ground.me
+        self._outbox = ground.outbox
+        self._membership = ground.membership
         self._pace = Pace(1.0)
-        self._secret = random.getrandbits(60)
+        self._secret = Random(ground.seed + 2).getrandbits(60)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             UnicastAck: self._on_unicast_ack,
             Alive: self._on_alive,
@@ -96,23 +79,23 @@ class Arrivals:
         self._outbox.counters[reason] += 1
         times = self._pace.count(reason, now)
         if times:
-            self._group.ground.reports.append(Dropped(reason, endpoint, detail, times))
+            self._ground.reports.append(Dropped(reason, endpoint, detail, times))
         return times
 
     def report_strangers(self, now: float) -> None:
         """Report who has sent what only members may send."""
-        for source, what in self._group.ground.strangers:
+        for source, what in self._ground.strangers:
             endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
             self.drop("not_a_member", endpoint, f"{source} sent {what}", now)
-        self._group.ground.strangers.clear()
+        self._ground.strangers.clear()
 
     def _unreadable(self, problem: WireError, endpoint: Endpoint, now: float) -> None:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
         if problem.reason not in ("wrong_version", "refused_version"):
             return
-        if self._status == "joining" and endpoint in self._joining.hosts:
+        if self._status == "joining" and endpoint in self._group.joining.hosts:
             host, port = endpoint
-            self._out(
+            self._ground.out(
                 f"not admitted: {host}:{port} speaks another version of the protocol "
                 f"({problem.detail}); use the same release everywhere"
             )
@@ -124,7 +107,7 @@ class Arrivals:
         group, membership, source = self._group, self._membership, header.source
         known = self._outbox.endpoints.get(source)
         if known == endpoint:
-            group.gms.detection.heard(source, now)
+            group.detection.heard(source, now)
         elif membership.running and not self._may_come(header, endpoint, now):
             return
         if isinstance(header, DataHeader):
@@ -189,7 +172,7 @@ class Arrivals:
 
     def _on_are_you_alive(self, question: AreYouAlive, endpoint: Endpoint, now: float) -> None:
         if self._membership.running and not self._stranger(question, endpoint, now):
-            self._group.gms.detection.asked(question)
+            self._group.take(question, None, b"", now)
 
     def _on_members(self, header: Header, endpoint: Endpoint, now: float) -> None:
         """Only members send this."""
@@ -201,7 +184,7 @@ class Arrivals:
     def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
         group, me = self._group, self._me
         if not self._membership.running:
-            self._joining.handle_request(request.source, endpoint, now)
+            self._group.joining.handle_request(request.source, endpoint, now)
             return
         leader = group.gms.core.leader
         if leader != me:
@@ -209,7 +192,7 @@ class Arrivals:
             self._outbox.send_to(JoinHint(me, host, port, 0), endpoint)
             return
         cookie = self._cookie(request.source, endpoint)
-        ours = self._config.fingerprint
+        ours = self._ground.config.fingerprint
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
         else:
@@ -229,19 +212,19 @@ class Arrivals:
 
     def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
         if self._status == "joining":
-            self._joining.handle_hint(hint, now)
+            self._group.joining.handle_hint(hint, now)
 
     def _on_join_refused(self, refused: JoinRefused, _endpoint: Endpoint, _now: float) -> None:
         if refused.to == self._me and self._status == "joining":
-            self._out(f"not admitted: {refused.reason}")
+            self._ground.out(f"not admitted: {refused.reason}")
 
     def _on_excluded(self, notice: Excluded, endpoint: Endpoint, now: float) -> None:
         if notice.to != self._me:
             return
-        if self._goodbye.deadline() != NEVER:
-            self._out("")
+        if self._status == "stopped":
+            self._ground.out("")
         elif self._membership.running and (
-            self._group.gms.detection.was_member(notice.source, endpoint)
+            self._group.detection.was_member(notice.source, endpoint)
             or not self._stranger(notice, endpoint, now)
         ):
             self._group.gms.out(notice.source, notice.view, now)

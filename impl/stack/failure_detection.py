@@ -14,14 +14,16 @@ then: if they are alive, they are told that they are out, or tell it (see `Gms`)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from raincheck.impl.gms.events import Suspect, Trust
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.wire.headers import Alive, AreYouAlive
+from raincheck.impl.wire.headers import AreYouAlive
 
-from .config import StackConfig
-from .timers import NEVER, Outbox, Protocol
+from .layer import Ground, Layer, Takes
+from .passing import Found, Install, Joined
+from .timers import NEVER
 
 _FORMER = 64
 """At most so many former members are told of the view."""
@@ -29,22 +31,17 @@ _SELDOM = 10
 """Former members are told at every tenth heartbeat."""
 
 
-class FailureDetection(Protocol):
-    """Watches the members of the view."""
+class FailureDetection(Layer):
+    """Watches the members of the view, and tells GMS whom to suspect."""
 
-    def __init__(
-        self,
-        me: Address,
-        config: StackConfig,
-        outbox: Outbox,
-        alive: Callable[[Collection[Address]], Alive],
-    ) -> None:
-        """`alive` makes a sign of life for those members."""
-        super().__init__(me, config, outbox)
+    name = "failure_detection"
+    precedence = 4
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
         self.found: list[Suspect | Trust] = []
-        """What is new, in order; the stack takes it from here."""
+        """What is new, in order; it goes up in the next step."""
         self.suspected: set[Address] = set()
-        self._alive = alive
         self._heard: dict[Address, float] = {}
         self._asked: dict[Address, float] = {}  # silent members, and since when they are asked
         self._former: dict[Address, Endpoint] = {}
@@ -53,9 +50,27 @@ class FailureDetection(Protocol):
         self._beats = 0
 
     @property
+    def takes(self) -> Takes:
+        return {AreYouAlive: lambda question, _, __, ___: self.asked(question)}
+
+    @property
     def others(self) -> list[Address]:
         """Who is watched."""
         return list(self._heard)
+
+    def up(self, event: Any, now: float) -> None:
+        """Views come this way, before GMS forgets where those are found who are out."""
+        if isinstance(event, Found | Joined | Install):
+            view = (event.rsp if isinstance(event, Joined) else event).placed.view
+            self.watch(view.members, view.joiners, now)
+        self.above.up(event, now)
+
+    def step(self, now: float) -> bool:
+        """Pass up what was found."""
+        self.stirred = False
+        for found in self.take():
+            self.above.up(found, now)
+        return False
 
     def watch(self, members: Sequence[Address], joiners: Sequence[Address], now: float) -> None:
         """A view is installed; call this before the places of those who are out are forgotten."""
@@ -83,16 +98,20 @@ class FailureDetection(Protocol):
         self._asked.pop(member, None)
         if member in self.suspected:
             self.suspected.discard(member)
-            self.found.append(Trust(member))
+            self._find(Trust(member))
 
     def asked(self, question: AreYouAlive) -> None:
         """Somebody wants a sign of life."""
         if question.to == self.me:
-            self.outbox.send_header(self._alive((question.source,)), question.source)
+            self.outbox.send_header(self.alive((question.source,)), question.source)
 
     def was_member(self, member: Address, endpoint: Endpoint) -> bool:
         """Whether that is somebody who was taken out because it was suspected, at its own place."""
         return self._former.get(member) == endpoint
+
+    def _find(self, found: Suspect | Trust) -> None:
+        self.found.append(found)
+        self.stirred = True
 
     def take(self) -> list[Suspect | Trust]:
         """Return what was found, once."""
@@ -103,6 +122,9 @@ class FailureDetection(Protocol):
         """The members that have missed a few signs of life, and for how long they are silent."""
         limit = min(3 * self.config.heartbeat, self.config.suspect_after)
         return {m: now - at for m, at in self._heard.items() if now - at >= limit}
+
+    def missing(self, now: float) -> Mapping[Address, str]:
+        return {m: f"silent for {s:.1f} s" for m, s in self.silence(now).items()}
 
     # ------------------------------------------------------------------ time
 
@@ -128,11 +150,11 @@ class FailureDetection(Protocol):
     def _beat(self, now: float) -> None:
         self._heartbeat_at = now + self.config.heartbeat
         self._beats += 1
-        sign = self._alive(sorted(self._heard))
+        sign = self.alive(sorted(self._heard))
         self.outbox.multicast(self.outbox.encode(sign), self._heard)
         if self._beats % _SELDOM == 0:
             for member, endpoint in self._former.items():
-                self.outbox.send_to(self._alive((member,)), endpoint)
+                self.outbox.send_to(self.alive((member,)), endpoint)
 
     def _look(self, now: float) -> None:
         """Ask who is silent; suspect who has not answered."""
@@ -142,7 +164,7 @@ class FailureDetection(Protocol):
             if now - self._asked.setdefault(member, now) >= self.config.verify_after:
                 del self._asked[member]
                 self.suspected.add(member)
-                self.found.append(Suspect(member))
+                self._find(Suspect(member))
             else:
                 self.counters["are_you_alive"] += 1
                 self.outbox.send_header(AreYouAlive(self.me, member), member)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeAlias
+from typing import Any
 
 from raincheck.impl.flush.core import Flush
 from raincheck.impl.flush.events import (
@@ -26,7 +26,6 @@ from raincheck.impl.flush.events import (
     FetchStreams,
     Freeze,
     InstallView,
-    LatchOpened,
     Multicast,
     OpenLatch,
     Reconciled,
@@ -35,7 +34,6 @@ from raincheck.impl.flush.events import (
     Suspend,
     Suspended,
     TakeDigest,
-    Unblock,
     arrival,
 )
 from raincheck.impl.messages import Address
@@ -43,44 +41,35 @@ from raincheck.impl.sequencer.events import Data
 from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
 
 from .layer import Ground, Layer
-from .passing import Bundle, Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
+from .passing import Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
 from .timers import NEVER
-
-Indication: TypeAlias = Block | Unblock | LatchOpened
-"""What the application is asked or told."""
 
 
 class FlushLayer(Layer):
     """One member's part in flushes."""
 
     name = "flush"
+    core: Flush
     precedence = 2
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         opens = self.config.open_latch_after is not None
-        self._core = Flush(ground.me, open_latch=opens, repairs=ground.repairs.flush)
+        self.core = Flush(ground.me, open_latch=opens, repairs=ground.repairs.flush)
         self.asks = False
         """Whether the application has a block() to be called."""
         self._quiet = True
-        self._indications: list[Indication] = []
         self._returned = False  # block() has, and the answer is still to be given
         self._phase: tuple[object, ...] = ()  # what the requester waits for
         self._patience_at = NEVER
         self._part: Fid | None = None  # the flush that keeps this member blocked
         self._open_at = NEVER
 
-    @property
-    def core(self) -> Flush:
-        return self._core
-
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
         """What GMS wants, views, and the messages of FLUSH."""
         match event:
-            case Bundle():
-                self.above.up(event, now)
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
             case Fetched(fetches):
@@ -130,16 +119,6 @@ class FlushLayer(Layer):
         if self.core.blocked == "calling":
             self._returned = True
             self._answer_in_turn(now)
-
-    def poll(self) -> list[Indication]:
-        """Return what is for the application, once."""
-        found, self._indications = self._indications, []
-        return found
-
-    def settle(self, now: float) -> None:
-        del now
-        if self._indications:
-            self.ground.reports += self.poll()
 
     def missing(self, now: float) -> Mapping[Address, str]:
         del now
@@ -212,10 +191,10 @@ class FlushLayer(Layer):
                 else:
                     self.below.send(effect.to, CONTROL, effect.body, now)
             elif isinstance(effect, Block) and self.asks:
-                self._indications.append(effect)
+                self.indications.append(effect)
             elif isinstance(effect, Block | TakeDigest):
                 self._returned = True
             elif isinstance(effect, Freeze | FetchStreams | Suspended):
                 self.below.down(effect, now)
             else:
-                self._indications.append(effect)
+                self.indications.append(effect)

@@ -43,6 +43,7 @@ from raincheck.impl.gms.events import (
     Suspect,
     Suspend,
     Suspended,
+    Trust,
 )
 from raincheck.impl.gms.events import Install as Decided
 from raincheck.impl.messages import Address, Endpoint, View
@@ -61,11 +62,9 @@ from raincheck.impl.wire.headers import (
 )
 
 from .admission import Admission
-from .failure_detection import FailureDetection
 from .gms_bodies import answers_of, arrival, body_of
 from .layer import Ground, Layer
 from .passing import (
-    Bundle,
     Found,
     Install,
     Joined,
@@ -82,16 +81,16 @@ class GmsLayer(Layer):
     """One member's part in the membership."""
 
     name = "gms"
+    core: Gms
     precedence = 3
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Gms(ground.me, repairs=ground.repairs.gms)
-        self.detection = FailureDetection(ground.me, self.config, self.outbox, self.alive)
-        self.admission = Admission(self._core, self.outbox.endpoints)
+        self.core = Gms(ground.me, repairs=ground.repairs.gms)
+        self.admission = Admission(self.core, self.outbox.endpoints)
         self.wants_state = False
         """This process asks for the group's state as it joins."""
-        self._suspected: list[SuspectedReport] = []  # newly, to be reported
+        self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION
         self._welcomes: dict[Address, JoinRspBody] = {}  # made when the view was installed
         self._places = ground.places
         self._told: set[Address] = set()  # who is gone, and the layers above know it
@@ -101,29 +100,26 @@ class GmsLayer(Layer):
         self._wanted = False  # somebody wants the state
         self._transferring = False
         self._transferred = False
-        self._stirred = False  # there may be a step to be taken
-
-    @property
-    def core(self) -> Gms:
-        return self._core
 
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
         """Views, and the messages of members."""
         match event:
-            case Bundle():
-                pass
             case Mail(source, body):
                 self._mail(source, body, event, now)
                 return
+            case Suspect() | Trust():
+                self._found.append(event)
+                self.stirred = True
+                return
             case Found(placed):
                 self.core.begin(placed.view)
-                self._install(placed, now)
+                self._install(placed)
             case Joined(rsp=rsp):
-                self._install(rsp.placed, now)
+                self._install(rsp.placed)
             case Install(placed):
-                self._install(placed, now)
+                self._install(placed)
         self.above.up(event, now)
 
     def down(self, event: Any, now: float) -> None:
@@ -146,7 +142,7 @@ class GmsLayer(Layer):
                 self.below.down(event, now)
             case _:
                 self.below.down(event, now)
-        self._stirred = True
+        self.stirred = True
 
     def _mail(self, source: Address, body: Body, mail: Mail, now: float) -> None:
         membership = self.membership
@@ -202,14 +198,14 @@ class GmsLayer(Layer):
         """A message of GMS."""
         if isinstance(body, NewViewBody):
             self._proposed = source, body  # once the old view is delivered to its end
-            self._stirred = True
+            self.stirred = True
         else:
             self._do(arrival(source, body), now)
 
     def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
         """JOIN arrives, at the leader, and is not refused."""
         self.admission.request(joiner, endpoint, state)
-        self._stirred = True
+        self.stirred = True
 
     def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
         """A sign of life of somebody who is not in the view."""
@@ -223,10 +219,9 @@ class GmsLayer(Layer):
 
     # ------------------------------------------------------------------ views
 
-    def _install(self, placed: PlacedView, now: float) -> None:
+    def _install(self, placed: PlacedView) -> None:
         """Learn where the members are found, and forget who is out."""
         membership, view = self.membership, placed.view
-        self.detection.watch(view.members, view.joiners, now)
         self._places.forget(set(membership.members) - set(view.members) - {self.me})
         self._places.learn([placed])
         membership.view = view
@@ -237,9 +232,7 @@ class GmsLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Take a step that is possible; whether one was taken."""
-        if not (self._stirred or self.detection.found):
-            return False
-        self._stirred = False
+        self.stirred = False
         core = self.core
         if core.running:
             self._suspicions(now)
@@ -269,20 +262,21 @@ class GmsLayer(Layer):
     def _settled(self) -> bool:
         """Whether nothing that belongs to the old view is still to be delivered here."""
         settled = not self.ground.holding or not self.deliverable()
-        self._stirred = self._stirred or not settled  # it is asked again
+        self.stirred = self.stirred or not settled  # it is asked again
         return settled
 
     def _suspicions(self, now: float) -> None:
-        for found in self.detection.take():
+        news, self._found = self._found, []
+        for found in news:
             if found.member not in self.core.members:
                 continue
             if isinstance(found, Suspect):
-                self._suspected.append(SuspectedReport(found.member))
+                self.indications.append(SuspectedReport(found.member))
             self._do(found, now)
         unanswered, self._unanswered = self._unanswered, {}
         for member, what in unanswered.items():
             if member in self.core.members and member not in self.core.gone:
-                self._suspected.append(SuspectedReport(member, f"it failed {what}"))
+                self.indications.append(SuspectedReport(member, f"it failed {what}"))
                 self._do(Suspect(member), now)
 
     def _finish(self, now: float) -> bool:
@@ -306,7 +300,7 @@ class GmsLayer(Layer):
         core, membership = self.core, self.membership
         effects = core.handle(event)
         membership.held, membership.suspected, membership.gone = core.held, core.suspects, core.gone
-        self._stirred = True
+        self.stirred = True
         return effects
 
     def _carry_out(self, effects: Iterable[Effect], now: float) -> None:
@@ -345,20 +339,7 @@ class GmsLayer(Layer):
             self.above.up(flush.Suspect(member), now)
         self._told &= core.gone
 
-    # ------------------------------------------------------------------ time, and to look at
-
-    def deadline(self) -> float:
-        return self.detection.deadline() if self.core.running else float("inf")
-
-    def handle_timer(self, now: float) -> None:
-        if self.core.running:
-            self.detection.handle_timer(now)
-
-    def settle(self, now: float) -> None:
-        del now
-        if self._suspected:
-            self.ground.reports += self._suspected
-            self._suspected.clear()
+    # ------------------------------------------------------------------ to look at
 
     @property
     def drained(self) -> bool:
@@ -367,9 +348,9 @@ class GmsLayer(Layer):
         return core.phase == "idle" and not core.held and self._proposed is None
 
     def missing(self, now: float) -> Mapping[Address, str]:
+        del now
         found: dict[Address, str] = {}
         if self.core.waiting:
             words = "hold the next view ready" if self.core.phase == "installing" else "install it"
             found |= dict.fromkeys(sorted(self.core.waiting), f"to {words}")
-        silent = self.detection.silence(now)
-        return found | {m: f"silent for {s:.1f} s" for m, s in silent.items()}
+        return found

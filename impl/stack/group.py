@@ -11,49 +11,40 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias, TypeVar
 
-from raincheck.impl.messages import Address, Batch, Endpoint, Payloads, View
-from raincheck.impl.sequencer.events import Deliver
+from raincheck.impl.messages import Address, Endpoint, Payloads, View
 from raincheck.impl.wire.headers import Header, PlacedView
 
+from .application import Application
+from .failure_detection import FailureDetection
 from .flush_layer import FlushLayer
 from .gms_layer import GmsLayer
+from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
 from .nakack_layer import NakackLayer
-from .passing import Found, Install, Joined
-from .reports import ViewInstalled
+from .passing import Found
 from .sequencer_layer import SequencerLayer
 from .stable_layer import StableLayer
 from .state_transfer_layer import StateTransferLayer
-from .timers import NEVER
 from .unicast_layer import UnicastLayer
+
+STATUSES = ("joining", "member", "leaving", "stopped", "left")
+"""What becomes of a process, in this order."""
 
 L = TypeVar("L", bound=Layer)
 Kinds: TypeAlias = Sequence[Callable[[Ground], Layer]]
 
 LAYERS: Kinds = (
+    Joining,
     NakackLayer,
     UnicastLayer,
     StableLayer,
+    FailureDetection,
     GmsLayer,
     FlushLayer,
     SequencerLayer,
     StateTransferLayer,
 )
 """A stack, from the bottom to the top."""
-
-
-class Application(Layer):
-    """Above all layers: what the application is told is reported."""
-
-    def up(self, event: Any, now: float) -> None:
-        """Report deliveries and views; the rest is nobody's."""
-        del now
-        match event:
-            case Deliver(messages, view, payloads):
-                self.ground.reports.append(Batch(messages, view, payloads))
-            case Found() | Joined() | Install():
-                placed = event.rsp.placed if isinstance(event, Joined) else event.placed
-                self.ground.reports.append(ViewInstalled(placed.view))
 
 
 class Group:
@@ -63,26 +54,32 @@ class Group:
         self.ground = ground
         self.membership = ground.membership
         self.layers = [kind(ground) for kind in kinds]
-        self._floor, self._application = Floor(ground), Application(ground)
-        piled([self._floor, *self.layers, self._application])
+        self._floor, self.application = Floor(ground), Application(ground)
+        piled([self._floor, *self.layers, self.application])
         self._stepping = self._having("step")
-        self._settling = self._having("settle")
+        self._acknowledging = self._having("acknowledge")
         self._timed = self._having("deadline")
+        ground.drained = self._drained
         self._takes: dict[type[Any], Callable[[Any, Any, bytes, float], None]] = {}
         for layer in self.layers:
             self._takes |= layer.takes
+        self.joining = self.find(Joining)
+        self.detection = self.find(FailureDetection)
         self.gms = self.find(GmsLayer)
         self.flush = self.find(FlushLayer)
         self.unicast = self.find(UnicastLayer)
         self.state = self.find(StateTransferLayer)
 
-    def _having(self, method: str) -> list[Layer]:
-        """The layers that do something there."""
-        return [
+    def _having(self, method: str) -> dict[str, list[Layer]]:
+        """The layers that do something there, for each status of this process."""
+        having = [
             layer
-            for layer in self.layers
+            for layer in [*self.layers, self.application]
             if getattr(type(layer), method) is not getattr(Layer, method)
         ]
+        return {
+            status: [layer for layer in having if status in layer.statuses] for status in STATUSES
+        }
 
     def find(self, kind: type[L]) -> L:
         """Return the layer of that kind."""
@@ -102,50 +99,47 @@ class Group:
         else:
             handler(header, payloads, raw, now)
 
-    def down(self, event: Any, now: float) -> None:
-        """The application wants something of the layers."""
-        self._application.down(event, now)
-
     # ------------------------------------------------------------------ one step after another
 
     def advance(self, now: float) -> bool:
         """Take what steps are possible; whether there may be more of them."""
-        membership = self.membership
-        if membership.status == "left":
-            return False
-        for layer in self._stepping:
-            if (membership.running or layer.steps_always) and layer.step(now):
+        for layer in self._stepping[self.membership.status]:
+            if layer.stirred and layer.step(now):
                 return True
         return False
 
     def settle(self, now: float) -> None:
-        """No more steps: acknowledge, and tell what there is to tell.
+        """No more steps are possible: acknowledge, and report what there is to report.
 
         Nothing is sent again here: the answer may be waiting in the socket. The timer comes after
         all that has arrived.
         """
-        for layer in self._settling:
-            layer.settle(now)
+        if not self.membership.over:
+            for layer in self._acknowledging[self.membership.status]:
+                layer.acknowledge(now)
+        for layer in self.layers:
+            if layer.indications:
+                self.ground.reports += layer.poll()
 
     def deadline(self) -> float:
         """When something is due."""
         if self.membership.over:
-            return NEVER
-        return min([layer.deadline() for layer in self._timed])
+            return self.application.deadline()
+        return min([layer.deadline() for layer in self._timed[self.membership.status]])
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
         if self.deadline() > now:
             return
-        for layer in self._timed:
-            if self.membership.running or layer.steps_always:
-                layer.handle_timer(now)
+        if self.membership.over:
+            self.application.handle_timer(now)
+            return
+        for layer in self._timed[self.membership.status]:
+            layer.handle_timer(now)
 
     # ------------------------------------------------------------------ to look at
 
-    @property
-    def drained(self) -> bool:
-        """Whether this member may stop: nothing that it sent or leads is under way."""
+    def _drained(self) -> bool:
         return self.membership.running and all(layer.drained for layer in self.layers)
 
     @property

@@ -8,23 +8,29 @@ requests: all but the one with the smallest address then wait for that one to fo
 from __future__ import annotations
 
 from random import Random
+from typing import Any
 
-from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.wire.headers import JoinHint, JoinReq
+from raincheck.impl.messages import Address, Endpoint, View, ViewId
+from raincheck.impl.wire.headers import JoinHint, JoinReq, PlacedView
 
-from .config import StackConfig
-from .timers import NEVER, Outbox, Protocol
+from .endpoints import UNKNOWN
+from .layer import Ground, Layer
+from .passing import Found, Install, Joined
+from .timers import NEVER
 
 _MAX_HOSTS = 256
 
 
-class Joining(Protocol):
+class Joining(Layer):
     """A process that is not in a group yet."""
 
-    def __init__(self, me: Address, config: StackConfig, outbox: Outbox, random: Random) -> None:
-        super().__init__(me, config, outbox)
-        self._random = random
-        self._hosts = dict.fromkeys(config.initial_hosts)
+    name = "joining"
+    statuses = ("joining",)
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self._random = Random(ground.seed)
+        self._hosts = dict.fromkeys(self.config.initial_hosts)
         self._request_at = NEVER
         self._found_at = NEVER
         self._cookie = 0
@@ -32,6 +38,20 @@ class Joining(Protocol):
         """Nobody has answered: found a group."""
         self.wants_state = False
         """Ask for the group's state too."""
+
+    def up(self, event: Any, now: float) -> None:
+        """With its first view the process is in a group."""
+        if isinstance(event, Found | Joined | Install):
+            self.stop()
+        self.above.up(event, now)
+
+    def step(self, now: float) -> bool:
+        """Found a group of one's own if nobody has answered."""
+        if not self.alone:
+            return False
+        alone = View(ViewId(1, self.me), (self.me,))
+        self.below.down(Found(PlacedView(alone, (UNKNOWN,))), now)
+        return True
 
     def start(self, now: float) -> None:
         """Begin to ask."""

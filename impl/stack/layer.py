@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
-from random import Random
 from typing import Any, ClassVar, TypeAlias
 
 from raincheck.impl.messages import Address, Payloads
@@ -32,10 +31,11 @@ from .bundling import SendBuffer
 from .config import StackConfig
 from .endpoints import Places
 from .membership import Membership
-from .passing import Digests, Found, Install, Joined
+from .outbox import Outbox
+from .passing import Bundle, Digests, Found, Install, Joined
 from .repairs import LayerRepairs
-from .reports import Report
-from .timers import NEVER, Outbox
+from .reports import Left, Report
+from .timers import NEVER
 
 Taken: TypeAlias = tuple[UnicastHeader, Payloads | None]
 Takes: TypeAlias = Mapping[type[Any], Callable[[Any, Any, bytes, float], None]]
@@ -49,7 +49,7 @@ class Ground:
         me: Address,
         config: StackConfig,
         outbox: Outbox,
-        random: Random,
+        seed: int = 0,
         repairs: LayerRepairs | None = None,
         sequencer: SequencerRepairs | None = None,
         tracer: Tracer | None = None,
@@ -57,7 +57,8 @@ class Ground:
         self.me = me
         self.config = config
         self.outbox = outbox
-        self.random = random
+        self.seed = seed
+        """Layers that draw lots make their own generator, with this or a number near it."""
         self.repairs = repairs or LayerRepairs()
         self.sequencer_repairs = sequencer
         self.tracer = tracer
@@ -71,6 +72,14 @@ class Ground:
         """For the application."""
         self.strangers: list[tuple[Address, str]] = []
         """Who sent what only members may send; the stack takes them to report them."""
+        self.drained: Callable[[], bool] = lambda: True
+        """Whether no layer has anything under way; the group says it."""
+
+    def out(self, reason: str) -> None:
+        """This process is out of the group for good; without a reason if it has left."""
+        if self.membership.status != "left":
+            self.membership.become("left")
+            self.reports.append(Left(reason))
 
 
 class Layer:
@@ -80,8 +89,14 @@ class Layer:
     precedence: ClassVar[int] = 0
     """Where several layers wait for one member, the one with the greatest says for what."""
 
-    steps_always: ClassVar[bool] = False
-    """Whether it takes steps, and its timers fire, also while this process is no member."""
+    statuses: ClassVar[tuple[str, ...]] = ("member", "leaving")
+    """The statuses of this process in which it takes steps, acknowledges, and its timers fire."""
+
+    core: Any = None
+    """The protocol itself, if it has one."""
+
+    stirred = True
+    """Whether `step` is to be called: a layer that knows when it has nothing to do clears it."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -90,6 +105,8 @@ class Layer:
         self.outbox = ground.outbox
         self.counters = ground.outbox.counters
         self.membership = ground.membership
+        self.indications: list[Report] = []
+        """For the application, behind what the present steps deliver."""
         self.above: Layer
         self.below: Layer
 
@@ -98,6 +115,10 @@ class Layer:
     def up(self, event: Any, now: float) -> None:
         """Something comes from below."""
         self.above.up(event, now)
+
+    def pass_up(self, bundle: Bundle, now: float) -> None:
+        """A multicast comes from below, each sender's in order."""
+        self.above.pass_up(bundle, now)
 
     def down(self, event: Any, now: float) -> None:
         """Something comes from above."""
@@ -155,8 +176,13 @@ class Layer:
         del now
         return False
 
-    def settle(self, now: float) -> None:
-        """No more steps are possible: acknowledge, and report what there is to report."""
+    def acknowledge(self, now: float) -> None:
+        """No more steps are possible: send the acknowledgements that are due."""
+
+    def poll(self) -> list[Report]:
+        """Return the indications, once."""
+        found, self.indications = self.indications, []
+        return found
 
     def deadline(self) -> float:
         """When `handle_timer` wants to be called, or NEVER."""
@@ -166,11 +192,6 @@ class Layer:
         """Do what is due; harmless when nothing is."""
 
     # -------------------------------------------------------------- to look at
-
-    @property
-    def core(self) -> Any:
-        """The protocol itself, if it has one."""
-        return None
 
     @property
     def drained(self) -> bool:
@@ -201,7 +222,21 @@ class Floor(Layer):
             self.above.up(event, now)
 
 
+_ASKED = ("send", "pull", "waiting", "multicast", "may_multicast", "latch_open")
+
+
 def piled(layers: Sequence[Layer]) -> None:
-    """Put each layer on the one before it."""
+    """Put each layer on the one before it.
+
+    What is asked or passed up for each message goes straight to the layer that has something to do
+    with it: one that does not define such a method has that of its neighbour as its own.
+    """
     for below, above in pairwise(layers):
         below.above, above.below = above, below
+    for layer in layers[1:]:
+        for name in _ASKED:
+            if getattr(type(layer), name) is getattr(Layer, name):
+                setattr(layer, name, getattr(layer.below, name))
+    for layer in reversed(layers[:-1]):
+        if type(layer).pass_up is Layer.pass_up:
+            layer.pass_up = layer.above.pass_up  # type: ignore[method-assign]

@@ -7,7 +7,6 @@ windows in bytes; and whose turn it is to be delivered.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -16,10 +15,7 @@ from raincheck.impl.flush.events import Freeze as Freezing
 from raincheck.impl.messages import Address, Digest, Payloads, View
 from raincheck.impl.nakack.core import Nakack
 from raincheck.impl.nakack.events import (
-    Acknowledge,
     Alive,
-    Announce,
-    Ask,
     Beat,
     Data,
     Deliver,
@@ -32,7 +28,6 @@ from raincheck.impl.nakack.events import (
     InstallView,
     Join,
     Multicast,
-    Nak,
     Purge,
     ReceiveAlive,
     ReceiveData,
@@ -45,71 +40,31 @@ from raincheck.impl.wire import headers
 from raincheck.impl.wire.headers import DataHeader
 
 from .layer import Ground, Layer, Takes
+from .nakack_reading import Readings, header_of
+from .nakack_sending import Sending
 from .passing import Bundle, Digests, Drain, Fetched, Found, Install, Joined
-from .timers import NEVER, Backoff
-
-
-class _Bytes:
-    """The sizes of this member's own bundles, from the first that counts to the last one sent."""
-
-    __slots__ = ("_at", "_sizes", "total")
-
-    def __init__(self) -> None:
-        self.total = 0
-        self._at = 0
-        self._sizes: deque[int] = deque()
-
-    def add(self, size: int) -> None:
-        """One more was sent."""
-        self.total += size
-        self._sizes.append(size)
-
-    def forget(self, upto: int) -> None:
-        """Up to there they count no more."""
-        while self._at < upto:
-            self._at += 1
-            self.total -= self._sizes.popleft()
-
-
-class _Reading:
-    """The time of one stream that is read: when to ask, and when to acknowledge."""
-
-    __slots__ = ("ack_at", "asked", "nak", "unacked", "unacked_bytes")
-
-    def __init__(self, nak: Backoff) -> None:
-        self.nak = nak
-        self.asked = False  # whom `whom` has named last: its sender
-        self.ack_at = NEVER
-        self.unacked = 0
-        self.unacked_bytes = 0
 
 
 class NakackLayer(Layer):
     """The streams of all members, as one member has them."""
 
     name = "nakack"
+    core: Nakack
     precedence = 1
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         config = ground.config
-        self._core = Nakack(
+        self.core = Nakack(
             ground.me,
             window=config.multicast_window,
             retain=config.retain_window,
             repairs=ground.repairs.nakack,
         )
-        self._under_way = _Bytes()
-        self._retained = _Bytes()
-        self._announce = Backoff(config.retransmit_after, config.retransmit_max)
-        self._reading: dict[Address, _Reading] = {}
+        self.sending = Sending(self.core, config, self.outbox)
+        self.reading = Readings(self.core, config, self.outbox)
         self._ready: dict[Address, None] = {}  # streams that may have something to deliver
         self._fetches: tuple[headers.Fetch, ...] = ()  # what FLUSH waits for
-        self._announced = 0  # up to where the others have been asked to acknowledge
-
-    @property
-    def core(self) -> Nakack:
-        return self._core
 
     @property
     def takes(self) -> Takes:
@@ -145,7 +100,7 @@ class NakackLayer(Layer):
                 self.fetch(fetches, now)
                 self._fetches = fetches
             case Drain():
-                self.drain(now)
+                self.sending.drain(now)
             case _:
                 self.below.down(event, now)
 
@@ -156,19 +111,14 @@ class NakackLayer(Layer):
             self.above.up(fetched, now)
         if not self.ground.holding:
             while (bundle := self.deliver()) is not None:
-                self.above.up(bundle, now)
+                self.above.pass_up(bundle, now)
         return False
 
     # ------------------------------------------------------------------ sending
 
     def may_multicast(self) -> bool:
         """Whether another multicast is allowed: not too many under way, nor kept."""
-        config = self.config
-        return (
-            self.core.open
-            and self._under_way.total + config.max_bundle <= config.multicast_window_bytes
-            and self._retained.total + config.max_bundle <= config.retain_bytes
-        )
+        return self.core.open and self.sending.has_room()
 
     @property
     def drained(self) -> bool:
@@ -191,14 +141,12 @@ class NakackLayer(Layer):
         )
         raw = self.outbox.encode(header, data.payloads)
         effects = core.handle(Multicast(Bundle(header, data.payloads, raw), raw))
-        self._under_way.add(len(raw))
-        self._under_way.forget(core.lowest)
-        self._retained.add(len(raw))
+        self.sending.sent(len(raw))
         self._ready[self.me] = None
         for effect in effects:
             assert isinstance(effect, Data)
             self.outbox.multicast(raw, effect.to)
-            self._announce.start_if_idle(now)
+            self.sending.timer.start_if_idle(now)
 
     # ------------------------------------------------------------------ receiving
 
@@ -213,8 +161,8 @@ class NakackLayer(Layer):
         if stream is None or (dropped and dropped != "beyond_multicast_window"):
             return
         if stream.arrived > arrived:
-            self._reading[source].nak.stop()  # if something is still missing, begin anew
-        self._look(source, now)
+            self.reading.stop_asking(source)  # if something is still missing, begin anew
+        self.reading.look(source, now)
         if not dropped:
             self._ready[source] = None
 
@@ -224,19 +172,18 @@ class NakackLayer(Layer):
         lowest = core.lowest
         delivered = alive.delivered.highest(self.me)
         core.handle(ReceiveAlive(source, alive.highest, alive.asking, delivered))
-        reading = self._reading.get(source)
-        if reading is None:
+        if source not in self.reading:
             return
         if alive.highest > core.stream[source].arrived:
-            self._look(source, now)
+            self.reading.look(source, now)
         elif alive.asking:
-            reading.ack_at = now
+            self.reading.acknowledge_soon(source, now)
         if core.lowest > lowest:
-            self._under_way.forget(core.lowest)
+            self.sending.acknowledged()
             if core.lowest < core.sent:
-                self._announce.start(now)
+                self.sending.timer.start(now)
             else:
-                self._announce.stop()
+                self.sending.timer.stop()
 
     def receive_nak(self, nak: headers.Nak, now: float) -> None:
         """Somebody lacks bundles of a stream: send again what is kept of them."""
@@ -245,23 +192,15 @@ class NakackLayer(Layer):
             self.outbox.send(effect.raw, nak.source)
             self.counters["multicast_retransmitted"] += 1
         if nak.sender == self.me:
-            self._announce.start(now)
+            self.sending.timer.start(now)
 
     def heard_of(self, holder: Address, received: Digest, now: float) -> None:
         """STABLE says that `holder` has received so much: ask for what is missing here."""
         for source, at in received.entries:
-            known = source in self._reading and holder in self._reading
+            known = source in self.reading and holder in self.reading
             if known and at > self.core.stream[source].arrived:
                 self.core.handle(HeardOf(holder, source, at))
-                self._look(source, now)
-
-    def _look(self, source: Address, now: float) -> None:
-        """Begin to ask for what is missing of a stream, or stop."""
-        stream = self.core.stream[source]
-        if stream.heard > stream.arrived:
-            self._reading[source].nak.start_if_idle(now)
-        else:
-            self._reading[source].nak.stop()
+                self.reading.look(source, now)
 
     def deliver(self) -> Bundle | None:
         """Return the next bundle that can be passed up in this view, each stream in order."""
@@ -274,10 +213,7 @@ class NakackLayer(Layer):
             (passed_up,) = core.handle(Deliver(source))
             assert isinstance(passed_up, Delivered)
             bundle: Bundle = passed_up.content
-            reading = self._reading.get(source)
-            if reading is not None:
-                reading.unacked += 1
-                reading.unacked_bytes += len(bundle.raw)
+            self.reading.delivered(source, len(bundle.raw))
             return bundle
         return None
 
@@ -300,7 +236,7 @@ class NakackLayer(Layer):
         for source, at in stable.entries:
             if self.core.may_purge(source, at):
                 self.core.handle(Purge(source, at))
-        self._retained.forget(self.core.stream[self.me].purged)
+        self.sending.purged(self.core.stream[self.me].purged)
 
     # ------------------------------------------------------------------ views
 
@@ -313,12 +249,12 @@ class NakackLayer(Layer):
         """The view is installed: joiners read on where this member's stream stands now."""
         core = self.core
         core.handle(InstallView(view.id.counter, view.members, view.joiners))
-        self._under_way.forget(core.lowest)
+        self.sending.acknowledged()
         self._read(view)
         if core.lagging():
-            self._announce.start_if_idle(now)
+            self.sending.timer.start_if_idle(now)
         else:
-            self._announce.stop()
+            self.sending.timer.stop()
 
     def join(self, view: View, digest: Digest, _now: float) -> None:
         """This member joins: it reads every stream on from the digest."""
@@ -326,14 +262,7 @@ class NakackLayer(Layer):
         self._read(view)
 
     def _read(self, view: View) -> None:
-        """Read the streams of the others in the view; those of joiners begin."""
-        known, pauses = self._reading, (self.config.nak_delay, self.config.retransmit_max)
-        self._reading = {
-            member: _Reading(Backoff(*pauses))
-            if member in view.joiners or member not in known
-            else known[member]
-            for member in self.core.others
-        }
+        self.reading.install(view)
         self._ready = dict.fromkeys(view.members)
 
     def freeze(self, gone: Iterable[Address]) -> Digest:
@@ -341,13 +270,12 @@ class NakackLayer(Layer):
         core = self.core
         arrived = {member: stream.arrived for member, stream in core.departed.items()}
         for member in gone:
-            reading = self._reading.get(member)
-            if reading is not None:
+            if member in self.reading:
                 stream = core.stream[member]
                 if not stream.frozen:
                     core.handle(Freeze(member))
                     if stream.heard == stream.arrived:
-                        reading.nak.stop()
+                        self.reading.stop_asking(member)
                 arrived[member] = stream.arrived
         return Digest(tuple(sorted(arrived.items())))
 
@@ -357,7 +285,7 @@ class NakackLayer(Layer):
             stream = self.core.stream.get(sender)
             if stream is not None and at > stream.arrived:
                 self.core.handle(Fetch(sender, at, holder))
-                self._look(sender, now)
+                self.reading.look(sender, now)
 
     def has(self, wanted: Iterable[headers.Fetch]) -> bool:
         """Whether all that was to be fetched has arrived."""
@@ -370,10 +298,7 @@ class NakackLayer(Layer):
         """A sign of life, with all that others need to know of this member's streams."""
         (sign,) = self.core.handle(Beat(tuple(to)))
         assert isinstance(sign, Alive)
-        return self._header(sign)
-
-    def _header(self, sign: Alive) -> headers.Alive:
-        return headers.Alive(self.me, self.core.view, sign.highest, sign.asking, sign.delivered)
+        return header_of(self.core, sign)
 
     def missing(self, now: float) -> Mapping[Address, str]:
         del now
@@ -387,74 +312,17 @@ class NakackLayer(Layer):
     def buffered(self) -> int:
         return sum(self.kept())
 
-    def settle(self, now: float) -> None:
-        if self.membership.running:
-            self.acknowledge(now)
-
     def deadline(self) -> float:
-        due = self._announce.due
-        for reading in self._reading.values():
-            due = min(due, reading.nak.due, reading.ack_at)
-        return due
+        return min(self.sending.timer.due, self.reading.deadline())
 
     def handle_timer(self, now: float) -> None:
-        if self._announce.due <= now:
-            self.announce(now)
-        for source, reading in self._reading.items():
-            if reading.nak.due <= now:
-                self.ask(source, now)
-        self.acknowledge(now)
-
-    def drain(self, now: float) -> None:
-        """Once this member has multicast its last: ask for acknowledgements, once."""
-        if self._announced != self.core.sent and self.core.lagging():
-            self._announced = self.core.sent
-            self.announce(now)
-
-    def announce(self, now: float) -> None:
-        """Tell those who have not acknowledged everything how far this member's stream goes."""
-        effects = self.core.handle(Announce()) if self.core.lagging() else []
-        for effect in effects:
-            assert isinstance(effect, Alive)
-            self.outbox.multicast(self.outbox.encode(self._header(effect)), effect.to)
-            self._announce.again(now)
-        if not effects:
-            self._announce.stop()
-
-    def ask(self, source: Address, now: float) -> None:
-        """Ask for what is missing of a stream: its sender, and who has more of it, in turn."""
-        core, reading = self.core, self._reading[source]
-        stream, to = core.stream[source], source
-        if not stream.gaps():
-            reading.nak.stop()
-            return
-        if stream.holder is not None and core.repairs.ask_holders:
-            reading.asked = not reading.asked
-            to = source if reading.asked and not stream.frozen else stream.holder
-        for effect in core.handle(Ask(source, to)):
-            assert isinstance(effect, Nak)
-            self.outbox.send_header(headers.Nak(self.me, source, effect.missing), to)
-        self.counters["naks"] += 1
-        reading.nak.again(now)
+        if self.sending.timer.due <= now:
+            self.sending.announce(now)
+        self.reading.ask_where_due(now)
+        self.reading.acknowledge(now)
 
     def acknowledge(self, now: float) -> None:
-        """All that could be delivered was: send the acknowledgements that are due."""
-        config = self.config
-        for source, reading in self._reading.items():
-            if reading.unacked:
-                if (
-                    4 * reading.unacked >= config.multicast_window
-                    or 4 * reading.unacked_bytes >= config.multicast_window_bytes
-                ):
-                    reading.ack_at = now
-                elif reading.ack_at == NEVER:
-                    reading.ack_at = now + config.ack_delay
-            if reading.ack_at <= now:
-                reading.unacked = reading.unacked_bytes = 0
-                reading.ack_at = NEVER
-                for effect in self.core.handle(Acknowledge(source)):
-                    assert isinstance(effect, Alive)
-                    self.outbox.send_header(self._header(effect), source)
+        self.reading.acknowledge(now)
 
     def _count(self, effects: list[Effect]) -> str:
         """Count a datagram of which nothing becomes; say why, or nothing."""

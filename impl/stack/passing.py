@@ -3,8 +3,8 @@
 up       Found, Joined, Install     a view, from the bottom: whoever is below knows it first
          Mail                       a message of UNICAST's lanes CONTROL and STATE
          Waits                      a message of another lane waits to be taken (`pull`)
-         Bundle                     a multicast, each sender's in order
          Deliver                    messages for the application, in the order of all
+         Suspect, Trust of GMS      FAILURE DETECTION to GMS
          Suspend, Resume, Suspect   GMS to FLUSH; and to all: a member is gone
          Fetched                    NAKACK has what FLUSH wanted to be fetched
          Transfer                   GMS lets the state be transferred now

@@ -41,30 +41,22 @@ class SequencerLayer(Layer):
     """SEQUENCER of one member, at its place in the stack."""
 
     name = "sequencer"
+    core: Sequencer
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
+        self.core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
         self.draining = False
         """The member is leaving: a coordinator on its way out sequences nothing more."""
         self._buffer = ground.buffer
         self._forwards = False  # there may be some to be taken
+        self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
-
-    @property
-    def core(self) -> Sequencer:
-        return self._core
 
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """What NAKACK delivers is in order within a stream; and views come this way."""
-        if isinstance(event, Bundle):
-            header = event.header
-            run = Run(header.sender, header.first, header.size)
-            data = Data(run, header.view, event.payloads, header.position, header.clock)
-            self.apply(self.core.handle(ReceiveData(header.source, data)), now)
-            return
+        """FORWARDs wait; and views come this way."""
         match event:
             case Waits():
                 self._forwards = True
@@ -78,7 +70,15 @@ class SequencerLayer(Layer):
             case Found(placed):
                 self._trace(placed.view)
                 self.core.found(placed.view)
+        self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
+
+    def pass_up(self, bundle: Bundle, now: float) -> None:
+        """What NAKACK delivers is in order within a stream."""
+        header = bundle.header
+        run = Run(header.sender, header.first, header.size)
+        data = Data(run, header.view, bundle.payloads, header.position, header.clock)
+        self.apply(self.core.handle(ReceiveData(header.source, data)), now)
 
     def down(self, event: Any, now: float) -> None:
         """The application leaves."""
@@ -104,7 +104,7 @@ class SequencerLayer(Layer):
         """Sequence what the others have forwarded, and send what there is to send."""
         if self.own_turn() and self.send_next(now):
             return True
-        taken = self.take_forwards(now)
+        taken = self._forwards and self.take_forwards(now)
         if taken and self.own_turn():
             self.send_next(now)
         return taken or self.send_next(now)
@@ -114,8 +114,6 @@ class SequencerLayer(Layer):
     def take_forwards(self, now: float) -> bool:
         """Sequence what the others have forwarded; whether anything was taken."""
         sequencer = self.core
-        if not self._forwards:
-            return False
         # Their senders will resend what a coordinator on its way out leaves.
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
@@ -145,10 +143,6 @@ class SequencerLayer(Layer):
             return False
         self._relayed = 0
         return True
-
-    @property
-    def _turn(self) -> int:
-        return max(1, len(self.core.members) - 1)
 
     def send_next(self, now: float) -> bool:
         """Resend, or send, the next bundle if latch, windows and credit allow it."""

@@ -9,6 +9,7 @@ Cost: a round is one datagram of two numbers per member from each member, and on
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any
 
 from raincheck.impl.messages import Address, Digest, View, ViewId
@@ -41,21 +42,18 @@ class StableLayer(Layer):
     """One member's STABLE, with its clock and its datagrams."""
 
     name = "stable"
+    core: Stable
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Stable(ground.me, repairs=ground.repairs.stable)
-        self._random = ground.random
+        self.core = Stable(ground.me, repairs=ground.repairs.stable)
+        self._random = Random(ground.seed + 1)
         self._view = ViewId(0, ground.me)
         self._bytes = 0  # delivered since the last digest
         self._bundles = 0
         self._digest_at = NEVER
         self._stability_at = NEVER
         self._flushing = False
-
-    @property
-    def core(self) -> Stable:
-        return self._core
 
     @property
     def takes(self) -> Takes:
@@ -67,18 +65,22 @@ class StableLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """What is delivered is counted; and views come this way."""
-        if isinstance(event, Bundle):
-            self.delivered(len(event.raw), now)
-        elif isinstance(event, Found | Joined | Install):
+        """Views come this way."""
+        if isinstance(event, Found | Joined | Install):
             placed = event.rsp.placed if isinstance(event, Joined) else event.placed
             self.install_view(placed.view, now)
         self.above.up(event, now)
+
+    def pass_up(self, bundle: Bundle, now: float) -> None:
+        """Count what is delivered."""
+        self.delivered(len(bundle.raw), now)
+        self.above.pass_up(bundle, now)
 
     def down(self, event: Any, now: float) -> None:
         """FLUSH tells when views do not change."""
         if isinstance(event, Quiet):
             self._flushing = not event.quiet
+            self.stirred = True
             return
         if isinstance(event, Stop):
             self._digest_at = self._stability_at = NEVER
@@ -86,6 +88,7 @@ class StableLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Do not vote during a flush."""
+        self.stirred = False
         if self._flushing != self.core.suspended:
             if self._flushing:
                 self.suspend()
@@ -102,6 +105,7 @@ class StableLayer(Layer):
     def install_view(self, view: View, now: float) -> None:
         """The view is installed: count anew, among its members."""
         self._view = view.id
+        self.stirred = True  # a core that counts anew is not suspended
         self._handle(InstallView(view.id.counter, view.members), now)
         self._start(now)
 

@@ -32,27 +32,24 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from random import Random
 from typing import Any
 
 from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
-from raincheck.impl.messages import Address, Endpoint, View, ViewId
+from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.recording.sequencer import Tracer
 from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.wire.datagrams import HEADROOM, Codec
 
 from .arrivals import Arrivals, Batch
 from .config import StackConfig
-from .departure import Departure
-from .goodbye import Goodbye
 from .group import LAYERS, Group, Kinds
-from .joining import Joining
 from .layer import Ground
+from .outbox import Outbox
 from .repairs import LayerRepairs
-from .reports import Left, Outgoing, Report
+from .reports import Outgoing, Report
 from .sequencer_layer import SequencerLayer
 from .state_transfer_layer import StateTransferLayer
-from .timers import NEVER, Outbox
+from .timers import NEVER
 
 
 class Stack:
@@ -75,41 +72,27 @@ class Stack:
         self.max_message = config.max_bundle - HEADROOM - 4
         self._codec = Codec(config.cluster, config.max_bundle)
         self._outbox = Outbox(self._codec)
-        self._joining = Joining(address, config, self._outbox, Random(seed))
-        random = Random(seed + 1)
-        ground = Ground(address, config, self._outbox, random, layers, repairs, tracer)
+        self._ground = ground = Ground(address, config, self._outbox, seed, layers, repairs, tracer)
         self._group = Group(ground, kinds)
         self._membership = ground.membership
         self._buffer = ground.buffer
-        self._goodbye = Goodbye(address, config, self._outbox)
-        self._departure = Departure(self._group, self._goodbye, self._out)
-        self._arrivals = Arrivals(
-            address,
-            config,
-            self._outbox,
-            self._group,
-            self._joining,
-            self._goodbye,
-            self._out,
-            Random(seed + 2),
-        )
+        self._arrivals = Arrivals(self._group)
 
     # ------------------------------------------------------------------ what the user wants
 
     def start(self, now: float) -> None:
         """Ask to join; found a group when nobody answers."""
-        self._joining.start(now)
+        self._group.joining.start(now)
         self._pump(now)
 
     def found(self, view: View, endpoints: Sequence[Endpoint], now: float) -> None:
         """Be a founder of this first view; all of its members must be given the same."""
-        self._joining.stop()
         self._group.found(view, endpoints, now)
         self._pump(now)
 
     def send(self, payload: bytes) -> None:
         """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
-        if self._departure.asked or self._membership.status == "left":
+        if self._group.application.leaving or self._membership.status == "left":
             raise NotMember(self._why_not())
         if len(payload) > self.max_message:
             raise MessageTooLarge(len(payload), self.max_message, self.config.max_bundle)
@@ -119,7 +102,7 @@ class Stack:
 
     def send_many(self, payloads: Sequence[bytes]) -> int:
         """Take as many of the first messages as there is room for; return how many."""
-        if self._departure.asked or self._membership.status == "left":
+        if self._group.application.leaving or self._membership.status == "left":
             raise NotMember(self._why_not())
         lengths = list(map(len, payloads))
         if lengths and max(lengths) > self.max_message:
@@ -132,16 +115,16 @@ class Stack:
 
     def leave(self, now: float) -> None:
         """Leave: what was sent is delivered first. The report Left says that it is done."""
-        self._departure.asked = True
+        self._group.application.leave()
         self._pump(now)
 
     def hold(self) -> None:
         """Deliver nothing more for now; what arrives waits, and its senders with it."""
-        self._group.ground.holding.add("application")
+        self._ground.holding.add("application")
 
     def release(self, now: float) -> None:
         """Deliver again."""
-        self._group.ground.holding.discard("application")
+        self._ground.holding.discard("application")
         self._pump(now)
 
     def ask_to_block(self) -> None:
@@ -156,7 +139,7 @@ class Stack:
     def want_state(self, now: float) -> None:
         """Ask for the group's state: with the join, or now."""
         if self.status == "joining":
-            self._joining.wants_state = self._group.gms.wants_state = True
+            self._group.joining.wants_state = self._group.gms.wants_state = True
         else:
             self._group.state.ask(now)
             self._pump(now)
@@ -175,12 +158,6 @@ class Stack:
 
     def handle_timer(self, now: float) -> None:
         """Do what is due."""
-        if self._joining.deadline() <= now:
-            self._joining.handle_timer(now)
-        if self._goodbye.deadline() <= now:
-            self._goodbye.handle_timer(now)
-            if self._goodbye.over:
-                self._out("")
         self._group.handle_timer(now)
         self._pump(now)
 
@@ -188,41 +165,24 @@ class Stack:
 
     def _pump(self, now: float) -> None:
         """Take every step that is possible now, then see to acknowledgements that are due."""
-        group = self._group
-        if self._joining.alone and self.status == "joining":
-            alone = View(ViewId(1, self.address), (self.address,))
-            self.found(alone, (("unknown", 0),), now)
-            return
+        group, ground = self._group, self._ground
         try:
             while group.advance(now):
                 pass
         except RaincheckError as problem:
-            self._out(f"{problem}; it has to join again")
-        membership = self._membership
-        if membership.excluded and membership.running:
-            self._out(membership.excluded)
-        if membership.running and self._joining.deadline() != NEVER:
-            self._joining.stop()
-        if self._departure.asked:
-            self._departure.step(now, len(self._buffer))
+            ground.out(f"{problem}; it has to join again")
+        if ground.membership.excluded and ground.membership.running:
+            ground.out(ground.membership.excluded)
         group.settle(now)
-        if group.ground.strangers:
+        if ground.strangers:
             self._arrivals.report_strangers(now)
-
-    def _out(self, reason: str) -> None:
-        """The member is out of the group."""
-        if self._membership.status != "left":
-            self._joining.stop()
-            self._membership.become("left")
-            self._goodbye.stop()
-            self._group.ground.reports.append(Left(reason))
 
     # ------------------------------------------------------------------ what goes out
 
     @property
     def busy(self) -> bool:
         """Whether `poll_datagrams` or `poll_reports` have something to return."""
-        return bool(self._group.ground.reports) or self._outbox.busy
+        return bool(self._ground.reports) or self._outbox.busy
 
     def poll_datagrams(self) -> list[Outgoing]:
         """Return the datagrams to transmit, once."""
@@ -230,7 +190,7 @@ class Stack:
 
     def poll_reports(self) -> list[Report]:
         """Return what the application is to be told, once."""
-        reports = self._group.ground.reports
+        reports = self._ground.reports
         if not reports:
             return []
         found = reports.copy()
@@ -239,7 +199,7 @@ class Stack:
 
     def deadline(self) -> float | None:
         """When `handle_timer` wants to be called; None for never."""
-        due = min(self._joining.deadline(), self._goodbye.deadline(), self._group.deadline())
+        due = self._group.deadline()
         return None if due == NEVER else due
 
     # ------------------------------------------------------------------ to look at
@@ -273,7 +233,7 @@ class Stack:
     @property
     def writable(self) -> bool:
         """Whether `send` takes another message."""
-        open_to_all = not self._departure.asked and self._membership.status != "left"
+        open_to_all = not self._group.application.leaving and self._membership.status != "left"
         return self._buffer.writable and open_to_all
 
     @property
@@ -295,5 +255,7 @@ class Stack:
         return self._group.buffered()
 
     def _why_not(self) -> str:
-        what = "is leaving" if self._departure.asked else "is out of"
+        if self._membership.excluded:
+            return self._membership.excluded
+        what = "is leaving" if self._group.application.leaving else "is out of"
         return f"{self.address} {what} the group: nothing can be sent any more"

@@ -75,9 +75,6 @@ from .layer import Ground, Layer
 from .passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
 from .timers import NEVER
 
-Indication: TypeAlias = GetState | EndState | Begun | HandUp | Failed
-"""What the application is told or asked."""
-
 
 def cut_number(view: int, delivered: int) -> int:
     """Number the cut behind the first so many messages of a view: one number for each cut."""
@@ -88,24 +85,20 @@ class StateTransferLayer(Layer):
     """One member's part in state transfers."""
 
     name = "state_transfer"
-    precedence = 4
+    precedence = 5
+    core: StateTransfer
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         window, repairs = self.config.state_window, ground.repairs.state
-        self._core = StateTransfer(ground.me, window=window, repairs=repairs)
-        self._core.counters = self.counters
+        self.core = StateTransfer(ground.me, window=window, repairs=repairs)
+        self.core.counters = self.counters
         self.max_chunk = self.config.max_bundle - HEADROOM
         self._view = 0
         self._delivered = 0  # in this view
-        self._indications: list[Indication] = []
         self._wanted = False
         self._silent_at = NEVER
         self._progress: tuple[object, ...] = ()
-
-    @property
-    def core(self) -> StateTransfer:
-        return self._core
 
     # ------------------------------------------------------------------ events
 
@@ -151,16 +144,6 @@ class StateTransferLayer(Layer):
     def drained(self) -> bool:
         """Whether this member sends its state to nobody, and waits for nobody to get one."""
         return not (self.core.serving or self.core.waiting)
-
-    def poll(self) -> list[Indication]:
-        """Return what is for the application, once."""
-        found, self._indications = self._indications, []
-        return found
-
-    def settle(self, now: float) -> None:
-        del now
-        if self._indications:
-            self.ground.reports += self.poll()
 
     def missing(self, now: float) -> Mapping[Address, str]:
         del now
@@ -211,7 +194,7 @@ class StateTransferLayer(Layer):
             if isinstance(effect, Resume):
                 self.below.down(Transferred(), now)
             elif isinstance(effect, GetState | EndState | Begun | HandUp | Failed):
-                self._indications.append(effect)
+                self.indications.append(effect)
             else:
                 body = _body(effect)
                 if effect.to == self.me:  # such a message arrives at once

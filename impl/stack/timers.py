@@ -1,97 +1,9 @@
-"""Timers, back-off and an outbox for datagrams, which the protocols of a stack share.
-
-Law of every protocol: it is called with what happened and the time, changes its own state, and
-leaves what is to be sent in the outbox. It owns no clock, no socket, and no randomness.
-"""
+"""Timers of protocols: the time of a timer that is not set, and pauses that grow."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable
-
-from raincheck.impl.messages import Address, Endpoint, Payloads
-from raincheck.impl.wire.datagrams import Codec
-from raincheck.impl.wire.headers import Header
-
-from .config import StackConfig
-from .reports import Outgoing
-
 NEVER = float("inf")
 """The deadline of a timer that is not set."""
-
-
-class Outbox:
-    """Datagrams to be sent, and the endpoints of those they are for."""
-
-    def __init__(self, codec: Codec) -> None:
-        self.codec = codec
-        self.endpoints: dict[Address, Endpoint] = {}
-        self.counters: Counter[str] = Counter()
-        self._outgoing: list[Outgoing] = []
-
-    def send(self, data: bytes, to: Address) -> None:
-        """Send bytes to a member."""
-        endpoint = self.endpoints.get(to)
-        if endpoint is None:
-            self.counters["no_endpoint"] += 1
-        else:
-            self._outgoing.append(Outgoing(data, (endpoint,)))
-
-    def send_header(self, header: Header, to: Address) -> None:
-        """Send a datagram without payloads to a member."""
-        self.send(self.codec.encode(header), to)
-
-    def send_to(self, header: Header, endpoint: Endpoint) -> None:
-        """Send a datagram without payloads to an endpoint."""
-        self._outgoing.append(Outgoing(self.codec.encode(header), (endpoint,)))
-
-    def refuse_version(self, endpoint: Endpoint) -> None:
-        """Tell who speaks another version of the wire format which one this is."""
-        self._outgoing.append(Outgoing(self.codec.refusal(), (endpoint,)))
-
-    def broadcast(self, header: Header) -> None:
-        """Send a datagram to whoever listens."""
-        self._outgoing.append(Outgoing(self.codec.encode(header), ()))
-
-    def multicast(self, data: bytes, to: Iterable[Address]) -> None:
-        """Send the same bytes to several members."""
-        known = self.endpoints
-        endpoints = tuple([known[member] for member in to if member in known])
-        if endpoints:
-            self._outgoing.append(Outgoing(data, endpoints, multicast=True))
-
-    def encode(self, header: Header, payloads: Payloads | None = None) -> bytes:
-        """Return a datagram, to be sent later."""
-        return self.codec.encode(header, payloads)
-
-    @property
-    def busy(self) -> bool:
-        """Whether there is something to be sent."""
-        return bool(self._outgoing)
-
-    def drain(self) -> list[Outgoing]:
-        """Return what is to be sent, once."""
-        outgoing, self._outgoing = self._outgoing, []
-        return outgoing
-
-
-class Protocol(ABC):
-    """One layer of a stack."""
-
-    def __init__(self, me: Address, config: StackConfig, outbox: Outbox) -> None:
-        self.me = me
-        self.config = config
-        self.outbox = outbox
-        self.counters = outbox.counters
-
-    @abstractmethod
-    def deadline(self) -> float:
-        """When `handle_timer` wants to be called, or NEVER."""
-
-    @abstractmethod
-    def handle_timer(self, now: float) -> None:
-        """Do what is due; harmless when nothing is."""
 
 
 class Backoff:

@@ -19,7 +19,6 @@ from raincheck.impl.unicast.events import (
     Dropped,
     Effect,
     Forget,
-    Gaps,
     Message,
     Peer,
     Receive,
@@ -41,53 +40,30 @@ from raincheck.impl.wire.headers import (
 from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
-from .passing import Bundle, Found, Install, Joined, Mail, Waits
+from .passing import Found, Install, Joined, Mail, Waits
 from .timers import NEVER, Backoff
-
-
-class _Sending:
-    """The time of one sending end: its timer, and when each datagram left, first and last."""
-
-    __slots__ = ("again", "first", "timer")
-
-    def __init__(self, timer: Backoff) -> None:
-        self.timer = timer
-        self.first: dict[int, float] = {}
-        self.again: dict[int, float] = {}  # of those that were sent again
-
-
-class _Receiving:
-    """The time of one receiving end: when its acknowledgement is due."""
-
-    __slots__ = ("ack_at", "unacked")
-
-    def __init__(self) -> None:
-        self.ack_at = NEVER
-        self.unacked = 0
+from .unicast_timing import Receiving, Sending
 
 
 class UnicastLayer(Layer):
     """All connections of one member."""
 
     name = "unicast"
-    steps_always = True
+    statuses = ("joining", "member", "leaving", "stopped")
+    core: Unicast
 
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
-        self._core = Unicast(
+        self.core = Unicast(
             ground.me,
             window=self.config.unicast_window,
             window_bytes=self.config.unicast_window_bytes,
             repairs=ground.repairs.unicast,
         )
-        self._sending: dict[Peer, _Sending] = {}
-        self._receiving: dict[Peer, _Receiving] = {}
+        self._sending: dict[Peer, Sending] = {}
+        self._receiving: dict[Peer, Receiving] = {}
         self._ready: dict[Lane, dict[Peer, None]] = {lane: {} for lane in LANES}
         self._members: tuple[Address, ...] = ()  # the members of the view
-
-    @property
-    def core(self) -> Unicast:
-        return self._core
 
     @property
     def takes(self) -> Takes:
@@ -99,8 +75,6 @@ class UnicastLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Views come this way."""
         match event:
-            case Bundle():
-                pass
             case Install(placed):
                 self.forget([who for who in self._members if who not in placed.view.members])
                 self._members = placed.view.members
@@ -124,7 +98,7 @@ class UnicastLayer(Layer):
         sending = self._sending.get(peer)
         if sending is None:
             timer = Backoff(self.config.retransmit_after, self.config.retransmit_max)
-            sending = self._sending[peer] = _Sending(timer)
+            sending = self._sending[peer] = Sending(timer)
         self._transmit(effects, sending, now)
         sending.timer.start_if_idle(now)
 
@@ -138,46 +112,31 @@ class UnicastLayer(Layer):
         peer = _peer(ack.source, ack.lane)
         sender, sending = self.core.senders.get(peer), self._sending.get(peer)
         acked, consumed = (sender.acked, sender.consumed) if sender is not None else (0, 0)
-        lately = self._lately(sending, ack.missing, now)
+        lately: list[int] = []
+        if ack.missing and sending is not None:
+            lately = sending.lately(ack.missing, now, self.config.ack_delay)
         at = ack.connection, ack.seqno, ack.consumed
         effects = self.core.handle(ReceiveAck(peer, *at, ack.missing, lately))
         if self._dropped(effects) or sender is None or sending is None:
             return
-        first, again = sending.first, sending.again
         if acked < sender.acked:
-            # The newest of them, unless it was sent twice: which of the two was answered?
-            if sender.acked not in again:
-                sending.timer.measured(now - first[sender.acked])
-            for seqno in range(acked + 1, sender.acked + 1):
-                first.pop(seqno, None)
-                again.pop(seqno, None)
+            sending.acknowledged(acked, sender.acked, now)
         self._transmit(effects, sending, now)
         if not sender.sent:
             sending.timer.stop()
         elif acked < sender.acked or consumed < sender.consumed:
             sending.timer.start(now)
 
-    def _lately(self, sending: _Sending | None, missing: Gaps, now: float) -> list[int]:
-        """What of that was sent again a moment ago: it may still be on its way."""
-        if not missing or sending is None:
-            return []
-        return [
-            seqno
-            for seqno, at in sorted(sending.again.items())
-            if now - at < self.config.ack_delay
-            and any(low <= seqno <= high for low, high in missing)
-        ]
-
-    def _transmit(self, effects: Iterable[Effect], sending: _Sending, now: float) -> None:
+    def _transmit(self, effects: Iterable[Effect], sending: Sending, now: float) -> None:
         for effect in effects:
             assert isinstance(effect, Message)
-            if effect.seqno in sending.first or effect.seqno in sending.again:
+            if sending.knows(effect.seqno):
                 self._transmit_again(effect, sending, now)
             else:
                 sending.first[effect.seqno] = now
                 self.outbox.send(effect.content, _address(effect.to))
 
-    def _transmit_again(self, message: Message, sending: _Sending, now: float) -> None:
+    def _transmit_again(self, message: Message, sending: Sending, now: float) -> None:
         sending.again[message.seqno] = now
         self.outbox.send(message.content, _address(message.to))
         self.counters["unicast_retransmitted"] += 1
@@ -197,11 +156,12 @@ class UnicastLayer(Layer):
         if receiver is not before:
             if before is not None:
                 self.counters["connection_renewed"] += 1
-            self._receiving[peer] = _Receiving()
+            self._receiving[peer] = Receiving()
             self._ready[header.lane].pop(peer, None)
         if not dropped:
             if receiver.consumed < receiver.arrived:
                 self._ready[header.lane][peer] = None
+                self.stirred = True
                 if header.lane == FORWARDS:
                     self.above.up(Waits(FORWARDS), now)
             self._owe_ack(peer, now)
@@ -227,9 +187,11 @@ class UnicastLayer(Layer):
 
     def step(self, now: float) -> bool:
         """Pass up what there is of the lanes that nobody holds up."""
-        passed = bool(self._ready[CONTROL]) and self._pass_up(CONTROL, now)
-        if self._ready[STATE] and self.membership.running:
+        control, state = self._ready[CONTROL], self._ready[STATE]
+        passed = bool(control) and self._pass_up(CONTROL, now)
+        if state and self.membership.running:
             passed = self._pass_up(STATE, now) or passed
+        self.stirred = bool(control or state)
         return passed
 
     def _pass_up(self, lane: Lane, now: float) -> bool:
@@ -294,13 +256,13 @@ class UnicastLayer(Layer):
     def buffered(self) -> int:
         return sum(self.kept())
 
-    def settle(self, now: float) -> None:
-        if not self.membership.over:
-            self.acknowledge(now)
-
     def deadline(self) -> float:
-        timers = min((s.timer.due for s in self._sending.values()), default=NEVER)
-        return min(timers, min((r.ack_at for r in self._receiving.values()), default=NEVER))
+        due = NEVER
+        for sending in self._sending.values():
+            due = min(due, sending.timer.due)
+        for receiving in self._receiving.values():
+            due = min(due, receiving.ack_at)
+        return due
 
     def handle_timer(self, now: float) -> None:
         for peer, sending in self._sending.items():

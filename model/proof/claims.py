@@ -8,7 +8,7 @@ whose `name` is the protocol's. The module may offer more, by these names:
 
     WITHOUT                          names of assumptions and repairs that can be dropped
     basis_without(names)             the basis without them, an argument of `theory`
-    told(failure) -> str             a counterexample to induction in the protocol's words
+    explanation(failure) -> str      a counterexample to induction in the protocol's words
     reachability(failure, basis)     whether the explorer reaches its state before, a phrase
     runs_that_break(conjuncts, basis)  name -> Path of a run of a small instance to a state in
                                      which that conjunct is false
@@ -25,7 +25,7 @@ from raincheck.model.machine.graph import Path
 
 from .bounded import Failure
 from .induction import Conjunct, Theory
-from .plain import told as plainly_told
+from .plain import explanation as plain_explanation
 
 T = TypeVar("T")
 
@@ -41,7 +41,7 @@ class Proof:
     without: tuple[str, ...]
     """The assumptions and repairs that can be dropped, by the spec's names."""
     basis_without: Callable[[Sequence[str]], Any]
-    told: Callable[[Failure], str]
+    explanation: Callable[[Failure], str]
     reachability: Callable[[Failure, Any], str]
     runs_that_break: Callable[[Sequence[Conjunct], Any], Mapping[str, Path[Any]]]
 
@@ -59,7 +59,7 @@ def proof_in(module: ModuleType) -> Proof:
         module.theory,
         tuple(offered("WITHOUT", ())),
         offered("basis_without", lambda _names: None),
-        offered("told", plainly_told),
+        offered("explanation", plain_explanation),
         offered("reachability", lambda _failure, _basis: "not looked for in the model"),
         offered("runs_that_break", lambda _conjuncts, _basis: {}),
     )

@@ -19,7 +19,7 @@ from .induction import Theory
 
 S = TypeVar("S")
 
-Told: TypeAlias = tuple[str, tuple[Any, ...]]
+Step: TypeAlias = tuple[str, tuple[Any, ...]]
 """A transition of the theory, by its name, and its parameters."""
 
 
@@ -36,7 +36,7 @@ class Following(ABC, Generic[S]):
         """The theory's transitions with which it has followed the run."""
 
     @abstractmethod
-    def told(self, number: int) -> Iterator[Told]:
+    def steps(self, number: int) -> Iterator[Step]:
         """Yield the step as transitions of the theory; nothing if it does not matter there."""
 
     @abstractmethod
@@ -63,8 +63,8 @@ class Following(ABC, Generic[S]):
             return f"the first state: {differs} differs"
         for number, move in enumerate(self.moves):
             where = f"step {number + 1}, {move.action}{move.args}"
-            told = list(self.told(number))
-            for name, parameters in told:
+            steps = list(self.steps(number))
+            for name, parameters in steps:
                 self.taken.append(name)
                 tables = self.ready(number, tables)
                 world = self.frame.world(tables)
@@ -75,7 +75,7 @@ class Following(ABC, Generic[S]):
             if differs:
                 return f"{where}: {differs} differs"
             world = self.frame.world(tables)
-            for conjunct in self.theory.invariant if told else ():
+            for conjunct in self.theory.invariant if steps else ():
                 if not conjunct.formula(world):
                     return f"{where}: {conjunct.name} is false"
         return ""

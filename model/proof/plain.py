@@ -9,7 +9,7 @@ from .bounded import Failure
 from .concrete import Tables
 
 
-def told(failure: Failure) -> str:
+def explanation(failure: Failure) -> str:
     """Describe the failure: every symbol's unusual values before, the action, and its changes."""
     transition, conjunct = failure.transition, failure.conjunct
     arguments = [
@@ -43,5 +43,5 @@ def _lines(failure: Failure, tables: Tables) -> Iterator[str]:
     for name, (kinds, result) in failure.frame.theory.symbols.items():
         for values, value in sorted(tables.get(name, {}).items()):
             given = ", ".join(_value(failure, k, v) for k, v in zip(kinds, values, strict=True))
-            told_value = "" if result == "bool" else f" = {_value(failure, result, value)}"
-            yield f"{name}({given}){told_value}" if given else f"{name}{told_value}"
+            shown = "" if result == "bool" else f" = {_value(failure, result, value)}"
+            yield f"{name}({given}){shown}" if given else f"{name}{shown}"

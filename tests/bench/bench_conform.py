@@ -23,8 +23,9 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
 from raincheck.conformance.trace.findings import HOLDS
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracefile import read_records
 

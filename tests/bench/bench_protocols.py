@@ -25,12 +25,17 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
-from raincheck.conformance.trace.checker import check_paths
 from raincheck.conformance.trace.findings import HOLDS
 from raincheck.conformance.trace.following.in_full import InFull
 from raincheck.conformance.trace.records import Event
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
-from raincheck.conformance.trace.run import Mixed, check_files, check_others, sorted_out
+from raincheck.conformance.trace.run import (
+    Found,
+    check_paths,
+    check_process,
+    check_run,
+    sorted_out,
+)
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.impl.simulation.group import Link
@@ -93,7 +98,7 @@ def rounds(folder: Path, cycles: int) -> None:
     ring.close()
 
 
-def record_campaign(folder: Path) -> list[Mixed]:
+def record_campaign(folder: Path) -> list[Found]:
     """Several short runs of a group and of a ring; a folder each."""
     for seed in range(RUNS):
         lives(folder / f"group{seed}", 2, seed)
@@ -102,24 +107,26 @@ def record_campaign(folder: Path) -> list[Mixed]:
     return [sorted_out(trace_files([each])) for each in sorted(folder.iterdir())]
 
 
-def files_of(mixed: list[Mixed], protocol: str) -> list[Path]:
+def files_of(mixed: list[Found], protocol: str) -> list[Path]:
     """The files of a protocol."""
     return [
         path
         for each in mixed
-        for (_, of), processes in each.others.items()
+        for (_, of), processes in each.runs.items()
         for paths in processes.values()
         for path in paths
         if of == protocol
     ]
 
 
-def whole_runs(mixed: list[Mixed], protocol: str) -> int:
+def whole_runs(mixed: list[Found], protocol: str) -> int:
     """Check the runs of a protocol, and return how many events conformed."""
     events = 0
     for each in mixed:
-        others = {key: paths for key, paths in each.others.items() if key[1] == protocol}
-        for verdict in check_others(Mixed([], others, each.crashed)):
+        for (run, of), processes in each.runs.items():
+            if of != protocol:
+                continue
+            verdict = check_run(run, of, processes, each.crashed.get(run, set()))
             if verdict.verdict != HOLDS:
                 fail(verdict.first or verdict.problems[:1])
             events += verdict.events
@@ -129,10 +136,12 @@ def whole_runs(mixed: list[Mixed], protocol: str) -> int:
 def lone_files(paths: list[Path]) -> int:
     """Check these files alone, and return how many events conformed."""
     events = 0
-    for report, _ in check_files(paths, fail):
-        if report.findings:
-            fail(report.findings[0])
-        events += report.events
+    for path in paths:
+        checked = check_process([path], fail)
+        if checked is None or checked[0].findings:
+            fail(path)
+        else:
+            events += checked[0].events
     return events
 
 
@@ -170,8 +179,9 @@ def jobs_of(folder: Path, cycles: int) -> list[Job]:
             ("campaign", partial(whole_runs, campaign, protocol), paths),
             ("long", partial(lone_files, staying), staying),
         ):
-            per_file = max(8, check() // len(files))
-            found.append(Job(kind, protocol, check, len(files), steady(folder, per_file)))
+            if files:  # a short run has no long lives
+                per_file = max(8, check() // len(files))
+                found.append(Job(kind, protocol, check, len(files), steady(folder, per_file)))
     return found
 
 
@@ -226,7 +236,7 @@ def protocols(folder: Path, cycles: int) -> None:
 
 def test_the_protocols(tmp_path: Path) -> None:
     """What `make bench` prints."""
-    protocols(tmp_path, 20)
+    protocols(tmp_path, 40)
 
 
 def main() -> None:

@@ -12,6 +12,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Result, Ui
 from raincheck.conformance.field import campaign
 from raincheck.conformance.field.campaign import Campaign, keeping
+from raincheck.conformance.field.faults import Plan, PlannedFault
 from raincheck.conformance.field.lives import Life
 from raincheck.conformance.field.record import RunRecord
 from raincheck.conformance.field.tally import judged_sum
@@ -23,7 +24,7 @@ SEED = 7
 class Found:
     """A run of nothing: of an odd seed nothing can be said."""
 
-    record: RunRecord[None, Life]
+    record: RunRecord[PlannedFault, Life]
 
     def result(self, again: str) -> Result:
         """The run as one result."""
@@ -58,7 +59,7 @@ class Toy(Campaign[Found]):
         self.clock.ran.append(seed)
         self.clock.now += seed
         done = [{"kind": "nap", "who": "a", "at": 0.5}]
-        return Found(RunRecord(f"toy-{seed}", seed, None, done=done))
+        return Found(RunRecord(f"toy-{seed}", seed, Plan((), {}), done=done))
 
     def seen(self, judged: Found) -> str:
         return f"; seed {judged.record.seed}"

@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from raincheck.conformance.trace import checker, tracefile
-from raincheck.conformance.trace.channels import Channels
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
+from raincheck.conformance.trace import run, tracefile
 from raincheck.conformance.trace.damage import FAULTS, copy, damage
 from raincheck.conformance.trace.direct import Direct
 from raincheck.conformance.trace.events import Crash, Event, Footer, encode_lines
@@ -21,10 +19,13 @@ from raincheck.conformance.trace.findings import (
     Installed,
     Summary,
 )
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.logs import logs_of
 from raincheck.conformance.trace.network import Views, check_drained, check_members
 from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
+from raincheck.conformance.trace.streams import Streams
 from raincheck.conformance.trace.tracegen import Shape, Trace, Walk, write_trace
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Rules
@@ -181,7 +182,7 @@ def test_contents_that_differ_between_the_ends_are_a_violation(tmp_path: Path) -
 
     assert found is not None
     assert (found.part, found.node, found.index) == ("network", "c", event.index)
-    assert found.reason == "it received other contents than were sent"
+    assert found.reason == '["DATA","a",0,"c",0,1] was sent with other contents'
 
 
 def test_a_missing_event_is_inconclusive_and_ends_the_prefix(tmp_path: Path) -> None:
@@ -217,7 +218,7 @@ def test_what_a_crashed_sender_did_not_record_is_inconclusive(tmp_path: Path) ->
     write_trace(tmp_path, trace, crashed=(A,))
     result = check_paths([tmp_path])[0]
     assert result.verdict == INCONCLUSIVE
-    assert any("incomplete" in finding.reason for finding in result.findings)
+    assert any("do not show its sending" in finding.reason for finding in result.findings)
 
 
 def test_a_missing_file_is_inconclusive(tmp_path: Path) -> None:
@@ -325,14 +326,14 @@ def test_the_rows_of_the_network_do_not_pile_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = []
-    settle = Channels.settle
+    settle = Streams.settle
 
-    def watched(self: Channels) -> int:
+    def watched(self: Streams) -> int:
         kept.append(settle(self))
         return kept[-1]
 
-    monkeypatch.setattr(Channels, "settle", watched)
-    monkeypatch.setattr(checker, "SETTLE", 4)
+    monkeypatch.setattr(Streams, "settle", watched)
+    monkeypatch.setattr(run, "SETTLE", 4)
     monkeypatch.setattr(tracefile, "CHUNK", 16 * 1024)
     for events in (4_000, 16_000):
         write_steady(tmp_path / str(events), events)
@@ -354,8 +355,8 @@ def test_the_order_of_reading_does_not_matter(
             _, trace = damage(trace, seed)
         write_trace(tmp_path / str(seed), trace)
     for files, size, every in ((200, 64 * 1024, 64), (200, batch, 1), (1, batch, 1), (2, batch, 3)):
-        monkeypatch.setattr(checker, "OPEN", files)
-        monkeypatch.setattr(checker, "SETTLE", every)
+        monkeypatch.setattr(run, "OPEN", files)
+        monkeypatch.setattr(run, "SETTLE", every)
         monkeypatch.setattr(tracefile, "CHUNK", size)
         verdicts.append(check_paths([tmp_path]))
 

@@ -17,19 +17,18 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.field.faults import Plan
 from raincheck.conformance.field.record import cut_last_line, name_of
 from raincheck.conformance.field.stack import run as clusterrun
 from raincheck.conformance.field.stack.campaign import run_cluster, settings_of
 from raincheck.conformance.field.stack.checks import FIRM, NOT_PROMISED, judge, results
-from raincheck.conformance.field.stack.faults import Fault, Plan
+from raincheck.conformance.field.stack.faults import Fault
 from raincheck.conformance.field.stack.members import Member
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
 from raincheck.conformance.field.stack.state import Everything
 from raincheck.conformance.field.telling import content
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 
 QUICK = Settings(members=3, seconds=0.5, rate=400)
 
@@ -148,8 +147,8 @@ class Sabotaged(ClusterRun):
         """Do it."""
         raise NotImplementedError
 
-    async def _start(self) -> None:
-        await super()._start()
+    async def _load(self) -> None:
+        await super()._load()
         self.sabotage(self.members.in_group)
 
 
@@ -175,7 +174,7 @@ def test_a_member_that_never_joins_is_named(
     class Deaf(ClusterRun):
         async def _join(self, name: str) -> Member:
             for member in self.members.in_group:
-                monkeypatch.setattr(clusterrun, "JOIN", patience)  # the first may take its time
+                monkeypatch.setattr(ClusterRun, "START", patience)  # the first may take its time
                 member.signal(signal.SIGSTOP)
             return await super()._join(name)
 
@@ -298,8 +297,8 @@ def test_a_layer_that_is_traced_only_if_asked(
     )
 
     record = asyncio.run(run.run())
-    mixed = sorted_out(trace_files([tmp_path / "traces"]))
-    [found] = [each for each in check_others(mixed) if each.protocol == layer]
+    verdicts = check_paths([tmp_path / "traces"])
+    [found] = [each for each in verdicts if each.protocol == layer]
 
     assert record.failure == ""
     assert found.files == len(record.lives) >= 4  # more where a busy machine had it taken for dead
@@ -440,15 +439,15 @@ def test_a_state_goes_over_whole_or_not_at_all() -> None:
         for chunk in chunks:
             yield chunk
 
-    told, heard = Everything(), Everything()
-    told.add("a.0", [1, 2])
-    told.add("b.0", [1])
-    chunks = list(told.get_state())
+    provider, heard = Everything(), Everything()
+    provider.add("a.0", [1, 2])
+    provider.add("b.0", [1])
+    chunks = list(provider.get_state())
     asyncio.run(heard.set_state(handed(chunks)))
-    for each in (told, heard):
+    for each in (provider, heard):
         each.add("a.0", [3])
 
-    assert (heard.count, heard.sum) == (told.count, told.sum)
+    assert (heard.count, heard.sum) == (provider.count, provider.sum)
     assert (heard.count, heard.transfers) == (4, 1)
     with pytest.raises(ValueError, match="not the one that was sent"):
         asyncio.run(heard.set_state(handed(chunks[:-1])))
@@ -527,11 +526,11 @@ def test_settings_follow_the_arguments() -> None:
 def test_the_traces_alone_say_the_same_again(tmp_path: Path) -> None:
     record = run_cluster(QUICK, 5, tmp_path)
 
-    mixed = sorted_out(trace_files([tmp_path / "traces"]))
-    [verdict] = check_paths(mixed.sequencer)
+    verdicts = {each.protocol: each for each in check_paths([tmp_path / "traces"])}
+    verdict = verdicts.pop("sequencer")
 
     assert record.failure == ""
     assert verdict.verdict == "holds"
     assert verdict.files == 3
-    layers = {each.protocol: (each.verdict, each.findings) for each in check_others(mixed)}
+    layers = {each.protocol: (each.verdict, each.findings) for each in verdicts.values()}
     assert layers == dict.fromkeys(("flush", "gms", "stable", "state_transfer"), ("holds", []))

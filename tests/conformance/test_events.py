@@ -9,7 +9,6 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.trace import tracefile
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
 from raincheck.conformance.trace.events import (
     Event,
     Header,
@@ -19,6 +18,8 @@ from raincheck.conformance.trace.events import (
     well_formed,
 )
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracefile import read_records
 from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace

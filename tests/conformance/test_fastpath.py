@@ -14,12 +14,11 @@ from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.following import follower
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import record_ring
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.traceparquet import SCHEMA
 from raincheck.impl.simulation.group import Link
 
@@ -60,7 +59,7 @@ def lived(protocol: str, folder: Path) -> None:
 
 
 def verdicts(folder: Path) -> list[RunVerdict]:
-    return check_others(sorted_out(trace_files([folder])))
+    return check_paths([folder])
 
 
 def in_full(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunVerdict]:

@@ -11,10 +11,9 @@ import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace import channels_compared, run
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.following import fastpath, files, follower, lines, shared
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 
 Record = dict[str, Any]
 LAYERS = ("unicast", "nakack", "stable", "gms", "flush")
@@ -54,7 +53,7 @@ def written(folder: Path, records: dict[str, list[Record]]) -> Path:
 
 
 def verdicts(folder: Path) -> list[RunVerdict]:
-    return check_others(sorted_out(trace_files([folder])))
+    return check_paths([folder])
 
 
 # ---------------------------------------------------------------- wrong traces

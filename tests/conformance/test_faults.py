@@ -5,28 +5,27 @@ from itertools import pairwise
 import pytest
 
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.field.faults import LINK, kinds_of
 from raincheck.conformance.field.stack.faults import (
     CHANGES,
     COORDINATOR,
     KINDS,
-    LINK,
     LONG_PAUSE,
     PROCESS,
     make_plan,
-    parse_kinds,
 )
 from raincheck.impl.transport.faulty import Damage
 
 
 def test_the_words_of_the_option_are_read() -> None:
-    assert parse_kinds("loss, crash") == ("crash", "loss")
-    assert parse_kinds("all") == KINDS
-    assert parse_kinds("none") == parse_kinds("") == ()
+    assert kinds_of("loss, crash", KINDS) == ("crash", "loss")
+    assert kinds_of("all", KINDS) == KINDS
+    assert kinds_of("none", KINDS) == kinds_of("", KINDS) == ()
 
 
 def test_an_unknown_kind_is_named() -> None:
     with pytest.raises(UsageError, match="does not know crsh: choose from crash, pause"):
-        parse_kinds("loss,crsh")
+        kinds_of("loss,crsh", KINDS)
 
 
 def test_the_same_seed_plans_the_same_and_others_something_else() -> None:

@@ -13,9 +13,9 @@ from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.replay.replay import Cores
 from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
-from raincheck.conformance.trace.checker import RunVerdict
 from raincheck.conformance.trace.columns import Channel, Table, stable_digest
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
 from raincheck.impl.recording.sequencer import TraceWriter
@@ -74,7 +74,7 @@ def judged(traces: Records, folder: Path, *more: dict[str, Any]) -> RunVerdict:
         (folder / f"r1.{node}.0.handover.jsonl").write_text("".join(f"{x}\n" for x in lines))
     if more:
         (folder / "faults.jsonl").write_text("".join(json.dumps(each) + "\n" for each in more))
-    (verdict,) = check_others(sorted_out(sorted(folder.iterdir())))
+    (verdict,) = check_paths(sorted(folder.iterdir()))
     return verdict
 
 
@@ -104,9 +104,9 @@ def test_the_names_of_a_core_are_enough_to_record_it(toy: SimpleNamespace, tmp_p
     named = recorded(toy, tmp_path / "a", by_name)
     from_faces = recorded(toy, tmp_path / "b")
 
-    verdict = check_others(sorted_out(named))[0]
+    verdict = check_paths(named)[0]
     assert verdict.verdict == "holds", verdict.findings
-    assert verdict.actions == check_others(sorted_out(from_faces))[0].actions
+    assert verdict.actions == check_paths(from_faces)[0].actions
 
 
 def test_recording_changes_nothing_and_can_be_ended(toy: SimpleNamespace) -> None:
@@ -366,7 +366,7 @@ def test_what_cannot_be_used_is_in_quarantine(
     ("header", "reason"),
     [
         ({"version": 2}, "version 2"),
-        ({"protocol": "nothing"}, "protocol 'nothing': this reader knows sequencer, flush"),
+        ({"protocol": "nothing"}, "protocol 'nothing': this reader knows flush, gms"),
         ({"initial": None}, "in which state the node begins"),
         ({"initial": {"node": "a"}}, "initial: peers is missing"),
         ({"constants": {"luck": 1}}, "constants: "),
@@ -381,7 +381,7 @@ def test_a_header_that_cannot_be_used_puts_the_file_in_quarantine(
     folder.mkdir()
     (folder / "a.jsonl").write_text("".join(json.dumps(each) + "\n" for each in traces["a"]))
 
-    (verdict,) = check_others(sorted_out([folder / "a.jsonl"]))
+    (verdict,) = check_paths([folder / "a.jsonl"])
 
     assert verdict.verdict == "inconclusive"
     assert verdict.events == 0
@@ -394,7 +394,7 @@ def test_a_second_file_of_a_process_is_not_used(traces: Records, tmp_path: Path)
         "".join(json.dumps(each) + "\n" for each in traces["a"])
     )
 
-    (verdict,) = check_others(sorted_out(sorted((tmp_path / "t").iterdir())))
+    (verdict,) = check_paths(sorted((tmp_path / "t").iterdir()))
 
     assert verdict.verdict == "inconclusive"
     assert "a second file for r1 a.0" in verdict.problems[0].reason

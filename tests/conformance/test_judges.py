@@ -17,11 +17,11 @@ from raincheck.conformance.judges.muted_in_turn import all_rules
 from raincheck.conformance.judges.muting import muted
 from raincheck.conformance.judges.planting import (
     Ask,
+    Complaints,
     Plant,
-    Told,
     planted_for,
     redundant_of,
-    untold,
+    unshown,
 )
 from raincheck.conformance.judges.rules import PACKAGE, Rule, Source, rules_of, unheard
 from raincheck.conformance.judges.sources import SOURCES
@@ -30,7 +30,7 @@ from raincheck.conformance.verbs import mutate
 RULES = all_rules()
 EXCUSED = [rule for rule in RULES if rule.key in redundant_of(rule.source)]
 NEEDED = [rule for rule in RULES if rule not in EXCUSED]
-_good: dict[Ask, Told] = {}
+_good: dict[Ask, Complaints] = {}
 """What was said of the good inputs; many faults are planted in the same one."""
 
 
@@ -38,10 +38,10 @@ def name_of(rule: Rule) -> str:
     return f"{rule.source.module}-{rule.key}"[:120]
 
 
-def asking(tmp_path: Path, good: Ask | None = None) -> Callable[[Ask], Told]:
+def asking(tmp_path: Path, good: Ask | None = None) -> Callable[[Ask], Complaints]:
     """Let an input be judged in a folder of its own; the good one once for all faults."""
 
-    def ask(question: Ask) -> Told:
+    def ask(question: Ask) -> Complaints:
         if question in _good:
             return _good[question]
         folder = tmp_path / str(len(list(tmp_path.iterdir())))
@@ -60,7 +60,7 @@ def test_a_planted_fault_is_told_by_its_rule_alone(rule: Rule, tmp_path: Path) -
     place = f"conformance/judges/{rule.source.planted}.py"
     assert plant is not None, f"{rule} has no planted input in {place}"
 
-    problem = untold(plant, rule, asking(tmp_path, plant.good))
+    problem = unshown(plant, rule, asking(tmp_path, plant.good))
 
     assert not problem, f"{rule}: {problem}"
 
@@ -271,16 +271,16 @@ def test_a_sentence_that_no_rule_has_is_noticed(toy: ModuleType) -> None:
 # ---------------------------------------------------------------- what a planted input must do
 
 
-def answers(good: Told, bad: Told, without: Told, **more: Any) -> str:
+def answers(good: Complaints, bad: Complaints, without: Complaints, **more: Any) -> str:
     """What is wrong with an input of which that is said; without the rule the last."""
     rule = next(rule for rule in rules_of(TOY) if rule.key == "parts: x < 0")
     toy = sys.modules[TOY.name]
 
-    def answer(_: Path) -> Told:
+    def answer(_: Path) -> Complaints:
         return bad if toy.parts(-1, 0) else without
 
     plant = Plant(good=lambda _: good, bad=answer, words="out of range", **more)
-    return untold(plant, rule, lambda question: question(Path()))
+    return unshown(plant, rule, lambda question: question(Path()))
 
 
 TOLD = ["it is out of range"]
@@ -307,7 +307,12 @@ def test_an_input_that_shows_its_rule_is_accepted(toy: ModuleType) -> None:
     ],
 )
 def test_an_input_that_does_not_show_its_rule_is_refused(
-    toy: ModuleType, good: Told, bad: Told, without: Told, more: dict[str, Any], problem: str
+    toy: ModuleType,
+    good: Complaints,
+    bad: Complaints,
+    without: Complaints,
+    more: dict[str, Any],
+    problem: str,
 ) -> None:
     assert toy.parts(1, 1) is None
     assert problem in answers(good, bad, without, **more)
@@ -316,7 +321,7 @@ def test_an_input_that_does_not_show_its_rule_is_refused(
 def test_what_breaks_without_the_rule_must_be_foreseen(toy: ModuleType) -> None:
     rule = next(rule for rule in rules_of(TOY) if rule.key == "parts: x < 0")
 
-    def bad(_: Path) -> Told:
+    def bad(_: Path) -> Complaints:
         if toy.parts(-1, 0):
             return TOLD
         raise KeyError("x")
@@ -324,7 +329,7 @@ def test_what_breaks_without_the_rule_must_be_foreseen(toy: ModuleType) -> None:
     def problem(breaks: type[Exception] | None) -> str:
         why = "there is no x" if breaks else ""
         plant = Plant(good=lambda _: [], bad=bad, words="out", breaks=breaks, why=why)
-        return untold(plant, rule, lambda question: question(Path()))
+        return unshown(plant, rule, lambda question: question(Path()))
 
     assert problem(KeyError) == ""
     assert problem(LookupError) == problem(None) == "without the rule there is KeyError: 'x'"

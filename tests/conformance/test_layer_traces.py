@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
-from raincheck.conformance.trace.checker import RunVerdict
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.simulation.group import Link
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
@@ -50,7 +49,7 @@ def judged(
     except TimeoutError:
         assert repairs is not None  # without a repair a group may stand still
     group.end()
-    return {each.protocol: each for each in check_others(sorted_out(trace_files([folder])))}
+    return {each.protocol: each for each in check_paths([folder])}
 
 
 def first_violated(layer: str, undone: LayerRepairs, folder: Path) -> RunVerdict:
@@ -221,7 +220,7 @@ def test_a_damaged_trace_is_found(
             damage(copied)
         (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in copied))
 
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
 
     part, reason = where
     assert verdict.verdict == "violated"

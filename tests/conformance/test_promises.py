@@ -7,8 +7,9 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.trace.broken import BROKEN, kept
-from raincheck.conformance.trace.checker import RunVerdict, check_paths
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.scripted import Script
 from raincheck.conformance.trace.tracegen import write_trace
 

@@ -13,7 +13,7 @@ from raincheck.conformance.cases.tables import Case, load_cases
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.ring.generator import record_ring
-from raincheck.conformance.trace.run import check_others, sorted_out
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def write_walks(protocol: str, folder: Path, walks: int = 5, run: str = "") -> N
 def test_what_the_cores_do_conforms(protocol: str, tmp_path: Path) -> None:
     write_walks(protocol, tmp_path)
 
-    verdicts = check_others(sorted_out(trace_files([tmp_path])))
+    verdicts = check_paths([tmp_path])
 
     assert len(verdicts) == 5
     for verdict in verdicts:
@@ -65,7 +65,7 @@ def test_a_changed_variable_is_found(protocol: str, tmp_path: Path) -> None:
     write_walks(protocol, tmp_path, walks=1)
     damaged = forget_a_change(tmp_path)
 
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
 
     assert verdict.verdict == "violated"
     assert verdict.first is not None
@@ -98,7 +98,7 @@ def session() -> Iterator["SparkSession"]:
 def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     session: "SparkSession", tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from raincheck.conformance.spark import core_pipeline
+    from raincheck.conformance.spark import pipeline
 
     for protocol in PROTOCOLS:
         write_walks(protocol, tmp_path / protocol, walks=2)
@@ -109,9 +109,7 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     first.write_text(first.read_text() + "{nonsense\n")
     whole = next((tmp_path / PROTOCOLS[1]).glob("*.[0-9].*.jsonl"))
     whole.write_text(whole.read_text().replace('"version":1', '"version":2', 1))
-    mixed = sorted_out(trace_files([tmp_path]))
-
-    local = check_others(mixed)
+    local = check_paths([tmp_path])
 
     undecided = {verdict.run for verdict in local if verdict.verdict == "inconclusive"}
     assert undecided == {path.name.partition(".")[0] for path in (first, whole)}
@@ -120,11 +118,11 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
     assert all(verdict.run.startswith("damaged-") for verdict in violated)
     quarantined = {(Path(p.path), p.line) for verdict in local for p in verdict.problems}
     assert quarantined == {(first, len(first.read_text().splitlines())), (whole, 1)}
-    assert core_pipeline.check_others(session, mixed) == local
-    monkeypatch.setattr(core_pipeline, "MEETING", 100_000)
+    assert pipeline.check_paths(session, [tmp_path]) == local
+    monkeypatch.setattr(pipeline, "MEETING", 100_000)
     size = sum(path.stat().st_size for path in trace_files([tmp_path]))
-    assert core_pipeline.blocks_for(size) >= 4
-    assert core_pipeline.check_others(session, mixed) == local
+    assert pipeline.blocks_for(size) >= 4
+    assert pipeline.check_paths(session, [tmp_path]) == local
 
 
 @pytest.mark.java
@@ -132,7 +130,7 @@ def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
 def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     session: "SparkSession", tmp_path: Path
 ) -> None:
-    from raincheck.conformance.spark import core_pipeline
+    from raincheck.conformance.spark import pipeline
 
     for place, fault in enumerate((None, other_view, delivered_again), 1):
         record_ring(tmp_path, f"ring-{place}", seed=place)
@@ -141,9 +139,7 @@ def test_both_engines_say_the_same_of_every_promise_of_the_ring(
             records = list(map(json.loads, path.read_text().splitlines()))
             fault(records)
             path.write_text("".join(json.dumps(each) + "\n" for each in records))
-    mixed = sorted_out(trace_files([tmp_path]))
-
-    local = check_others(mixed)
+    local = check_paths([tmp_path])
 
     found = {
         verdict.run: {each.name for each in verdict.promises if each.verdict == "violated"}
@@ -153,7 +149,7 @@ def test_both_engines_say_the_same_of_every_promise_of_the_ring(
     assert {each.verdict for each in local[0].promises} == {"holds"}
     assert "ConsistentHistory" in found["ring-2"]
     assert "Integrity" in found["ring-3"]
-    assert core_pipeline.check_others(session, mixed) == local
+    assert pipeline.check_paths(session, [tmp_path]) == local
 
 
 def other_view(records: list[dict[str, Any]]) -> None:

@@ -11,6 +11,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome
+from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.ring.checks import (
     AGREEMENT,
     AS_WRITTEN,
@@ -28,9 +29,7 @@ from raincheck.conformance.field.ring.faults import (
     MOMENTS,
     MOST,
     PROCESS,
-    RingPlan,
     make_ring_plan,
-    parse_ring_kinds,
 )
 from raincheck.conformance.field.ring.fence import NO_FENCE, Access, Fence, Resource, Write, judged
 from raincheck.conformance.field.ring.members import RingMember, settled
@@ -65,10 +64,10 @@ def test_a_plan_depends_on_the_seed_alone_and_all_kinds_have_their_turn() -> Non
 def test_a_kind_alone_comes_twice_and_none_never() -> None:
     assert [fault.kind for fault in make_ring_plan(("holder",), 1, 0.3).faults] == ["holder"] * 2
     assert make_ring_plan(("loss",), 1, 0.3).faults == ()
-    assert make_ring_plan((), 1, 0.3) == RingPlan((), {})
-    assert parse_ring_kinds("holder, loss") == ("holder", "loss")
+    assert make_ring_plan((), 1, 0.3) == Plan((), {})
+    assert kinds_of("holder, loss", KINDS) == ("holder", "loss")
     with pytest.raises(UsageError, match="does not know requester: choose from holder, crash"):
-        parse_ring_kinds("requester")
+        kinds_of("requester", KINDS)
 
 
 # ---------------------------------------------------------------- the resource
@@ -165,7 +164,7 @@ def test_nonsense_ends_a_connection_and_no_more() -> None:
 def member(name: str, **how: Any) -> RingMember:
     process: asyncio.subprocess.Process = None  # type: ignore[assignment]
     made = RingMember(name, 0, process, Path("none"))
-    made.connected = True
+    made.joined = True
     views = ((1, ("a", "b")),)
     made.ring = Status(name, 1.0, "up", "agreement", nodelist=("a", "b"), views=views)._replace(
         **how
@@ -190,7 +189,7 @@ def test_a_ring_is_settled_when_all_agree_on_all(how: dict[str, Any], expected: 
 
 def test_who_is_on_its_way_into_the_ring_is_waited_for() -> None:
     late = member("b")
-    late.connected = False
+    late.joined = False
 
     assert not settled([member("a"), late])
     assert not settled([member("a")])  # b is on the list, and not there
@@ -201,7 +200,7 @@ def test_who_is_on_its_way_into_the_ring_is_waited_for() -> None:
 
 
 def record(**how: Any) -> RingRecord:
-    made = RingRecord("ring-1", 1, RingPlan((), {}), seconds=5.0)
+    made = RingRecord("ring-1", 1, Plan((), {}), seconds=5.0)
     made.agreed = made.heard = True
     made.writes = [Write("a.0", at(1), True, 0.5)]
     for name, value in how.items():

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.causality import HappensBefore
 from raincheck.conformance.trace.findings import Promise
 from raincheck.conformance.trace.ring.promises import NAMES, ring_promises
 from raincheck.conformance.trace.ring.seen import (
@@ -70,8 +70,8 @@ def judged(
     crashed: tuple[Address, ...] = (),
     whole: bool = True,
 ) -> dict[str, Promise]:
-    happened = Happened(PASSES if origins is None else origins)
-    promises = ring_promises(seen, happened, crashed, complete=whole)
+    causality = HappensBefore(PASSES if origins is None else origins)
+    promises = ring_promises(seen, causality, crashed, complete=whole)
     assert msgspec.json.decode(msgspec.json.encode(promises), type=list[Promise]) == promises
     return {promise.name: promise for promise in promises}
 
@@ -524,7 +524,7 @@ def test_where_a_record_is_missing_nobody_is_blamed_for_what_it_may_have_said() 
         seen = good()
         fault(seen)
 
-        found = ring_promises(seen, Happened(PASSES), (), complete=False, whole=False)
+        found = ring_promises(seen, HappensBefore(PASSES), (), complete=False, whole=False)
 
         assert {each.name: each.verdict for each in found}[promise] == "inconclusive"
 
@@ -761,30 +761,32 @@ def test_a_circle_leaves_what_asks_for_an_order_undecided() -> None:
 
 
 def test_order_comes_from_messages_alone() -> None:
-    happened = Happened(PASSES)
+    causality = HappensBefore(PASSES)
 
-    assert happened.whole
-    assert happened.before(A, 2, B, 1)
-    assert happened.before(A, 2, C, 1)  # through b
-    assert happened.before(A, 2, A, 2)
-    assert not happened.before(A, 3, B, 1)
-    assert not happened.before(B, 1, A, 3)
-    assert happened.before(B, 2, A, 4)
-    assert not happened.before(C, 3, B, 3)
+    assert causality.whole
+    assert causality.before(A, 2, B, 1)
+    assert causality.before(A, 2, C, 1)  # through b
+    assert causality.before(A, 2, A, 2)
+    assert not causality.before(A, 3, B, 1)
+    assert not causality.before(B, 1, A, 3)
+    assert causality.before(B, 2, A, 4)
+    assert not causality.before(C, 3, B, 3)
 
 
 def test_a_circle_is_noticed_and_what_comes_before_it_is_known() -> None:
-    happened = Happened({(B, 1): [(A, 1)], (A, 5): [(B, 7)], (B, 6): [(A, 6)], (C, 1): [(B, 1)]})
+    causality = HappensBefore(
+        {(B, 1): [(A, 1)], (A, 5): [(B, 7)], (B, 6): [(A, 6)], (C, 1): [(B, 1)]}
+    )
 
-    assert not happened.whole
-    assert happened.before(A, 1, B, 1)
+    assert not causality.whole
+    assert causality.before(A, 1, B, 1)
 
 
 def test_the_place_of_an_event_is_after_those_of_all_that_happened_before_it() -> None:
-    happened = Happened(PASSES)
+    causality = HappensBefore(PASSES)
     events = [(who, index) for who in ABC for index in range(1, 7)]
 
     for one in events:
         for two in events:
-            if one != two and happened.before(*one, *two):
-                assert happened.place(*one) < happened.place(*two)
+            if one != two and causality.before(*one, *two):
+                assert causality.place(*one) < causality.place(*two)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from raincheck.__main__ import main
-from raincheck.conformance.field.ring import run as ringrun
+from raincheck.conformance.field.faults import Plan
 from raincheck.conformance.field.ring.checks import (
     AS_WRITTEN,
     PROMISED,
@@ -20,7 +20,7 @@ from raincheck.conformance.field.ring.checks import (
     judge_ring,
     ring_results,
 )
-from raincheck.conformance.field.ring.faults import HOLDER, KEPT, LOST, RingFault, RingPlan
+from raincheck.conformance.field.ring.faults import HOLDER, KEPT, LOST, RingFault
 from raincheck.conformance.field.ring.members import RingMember
 from raincheck.conformance.field.ring.record import RingSettings
 from raincheck.conformance.field.ring.run import RingRun
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.sockets
 def planned(settings: RingSettings, folder: Path, *faults: RingFault, **damage: float) -> RingRun:
     """A run with these faults instead of drawn ones."""
     run = RingRun(settings, 1, folder)
-    run.record.plan = RingPlan(faults, damage)
+    run.record.plan = Plan(faults, damage)
     return run
 
 
@@ -151,9 +151,9 @@ class Sabotaged(RingRun):
         """Do it."""
         raise NotImplementedError
 
-    async def _start(self) -> None:
-        await super()._start()
-        self.sabotage(self.members.in_ring)
+    async def _load(self) -> None:
+        await super()._load()
+        self.sabotage(self.members.in_group)
 
 
 def test_a_member_that_dies_unasked_or_is_silent_leaves_the_run_undecided(
@@ -168,7 +168,7 @@ def test_a_member_that_dies_unasked_or_is_silent_leaves_the_run_undecided(
             for member in members[1:]:
                 member.signal(signal.SIGSTOP)
 
-    monkeypatch.setattr(ringrun, "SETTLE", 1.5)
+    monkeypatch.setattr(RingRun, "SETTLE", 1.5)
     said: list[Any] = []
     for place, kind in enumerate((Murder, Coma)):
         folder = tmp_path / str(place)

@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.field.ring.trace import cut_to
-from raincheck.conformance.trace.checker import RunVerdict
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import RecordedRing, record_ring
 from raincheck.conformance.trace.ring.promises import NAMES
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.messages import Address
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.raincore.events import Initialise, StarvingTimeout
@@ -24,7 +23,7 @@ AS_WRITTEN = Repairs(**dict.fromkeys(Repairs.__dataclass_fields__, False))
 
 def checked(folder: Path) -> RunVerdict:
     """What the traces of one run say."""
-    (verdict,) = check_others(sorted_out(trace_files([folder])))
+    (verdict,) = check_paths([folder])
     return verdict
 
 

@@ -28,7 +28,7 @@ def played(story: Story, entries: list[dict[str, object]]) -> list[str]:
     said = []
     for entry in entries:
         if "told" in entry:
-            said.append(str(story.happened(float(str(entry["at"])), str(entry["told"]))))
+            said.append(str(story.note(float(str(entry["at"])), str(entry["told"]))))
         else:
             said += [str(each) for each in story.update(Status.from_json(entry))]
     return said
@@ -146,7 +146,7 @@ def test_only_the_last_views_and_events_are_shown() -> None:
     views = tuple((index, ("a", "b") if index % 2 else None) for index in range(1, 6))
     story = Story()
     for number in range(2 * RECENT):
-        story.happened(float(number), f"event {number}")
+        story.note(float(number), f"event {number}")
 
     assert views_text(Status("a", 0.0, views=views)) == "… 3 ab · 4 – · 5 ab"
     assert len(story.recent) == RECENT
@@ -223,7 +223,7 @@ def test_nothing_that_a_terminal_would_obey_gets_through() -> None:
     story = Story()
     record = {"node": "a\x1b[2J", "at": 1.0, "nodelist": ["\x07"], "said": ["\x1b]0;x\x07"]}
     story.update(Status.from_json(record))
-    story.happened(1.0, "x\ny\x1b[31m")
+    story.note(1.0, "x\ny\x1b[31m")
 
     shown = picture(story) + story.summary()
     assert "\x1b" not in shown
@@ -239,7 +239,7 @@ def test_without_a_terminal_it_is_told_in_lines(capsys: pytest.CaptureFixture[st
     with Watch(Ui(), clock) as watch:
         for entry in recorded():
             if "told" in entry:
-                watch.told(0.5, "b is killed")
+                watch.act(0.5, "b is killed")
             else:
                 watch.update(Status.from_json(entry))
         clock.now = TELL_EVERY
@@ -256,7 +256,7 @@ def test_without_a_terminal_it_is_told_in_lines(capsys: pytest.CaptureFixture[st
 
 def test_with_json_stdout_is_left_alone(capsys: pytest.CaptureFixture[str]) -> None:
     with Watch(Ui(json=True)) as watch:
-        watch.told(0.5, "b is killed")
+        watch.act(0.5, "b is killed")
 
     out, err = capsys.readouterr()
     assert out == ""
@@ -265,7 +265,7 @@ def test_with_json_stdout_is_left_alone(capsys: pytest.CaptureFixture[str]) -> N
 
 def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
     with Watch(Ui(quiet=True)) as watch:
-        watch.told(0.5, "b is killed")
+        watch.act(0.5, "b is killed")
 
     assert capsys.readouterr() == ("", "")
 
@@ -286,7 +286,7 @@ with Watch(ui, Clock()) as watch:
     for line in open(sys.argv[1], encoding="utf-8"):
         entry = json.loads(line)
         if "told" in entry:
-            watch.told(entry["at"], entry["told"])
+            watch.act(entry["at"], entry["told"])
             ui.say("a line of somebody else")
         else:
             watch.update(Status.from_json(entry))

@@ -42,7 +42,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_heard(
     asleep = threading.Event()
     worker = Worker()
 
-    class Told(queue.SimpleQueue[Any]):
+    class Complaints(queue.SimpleQueue[Any]):
         def get(self, *words: Any, **named: Any) -> Any:
             asleep.set()
             return super().get(*words, **named)
@@ -54,7 +54,7 @@ def test_a_signal_that_does_not_wake_the_main_thread_is_heard(
         signal.pthread_kill(threading.get_ident(), number)
         return worker()
 
-    monkeypatch.setattr(sidebyside, "SimpleQueue", Told)
+    monkeypatch.setattr(sidebyside, "SimpleQueue", Complaints)
     with pytest.raises(KeyboardInterrupt):
         side_by_side([work], 1, each=lambda _: None, stop=worker.stopped.set)
 

@@ -16,10 +16,10 @@ from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
-from raincheck.conformance.trace import checker
 from raincheck.conformance.trace.broken import BROKEN
 from raincheck.conformance.trace.damage import FAULTS, damage
 from raincheck.conformance.trace.events import Event
+from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.steady import write_steady
 from raincheck.conformance.trace.tracegen import Shape, Walk, write_trace
 
@@ -66,7 +66,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     FAULTS["leave a message unread"](random.Random(1), behind)
     write_trace(tmp_path / "behind", behind)
     (tmp_path / "bad.jsonl").write_text("{nonsense\n")
-    local = checker.check_paths([tmp_path])
+    local = check_paths([tmp_path])
 
     assert {verdict.verdict for verdict in local} == {"holds", "violated", "inconclusive"}
     distributed = pipeline.check_paths(session, [tmp_path])
@@ -95,7 +95,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
 def test_where_the_two_evaluations_of_a_promise_differ_nothing_holds(tmp_path: Path) -> None:
     broken = BROKEN["other_order"]("r1")
     write_trace(tmp_path, broken.trace, broken.killed)
-    (verdict,) = checker.check_paths([tmp_path])
+    (verdict,) = check_paths([tmp_path])
     same = set(broken.promises)
     assert recount.compared(verdict, same) == verdict
 
@@ -117,18 +117,24 @@ def test_a_stream_is_compared_across_its_blocks(
 ) -> None:
     from raincheck.conformance.spark import pipeline
 
-    monkeypatch.setattr(pipeline, "BLOCK", 16)
-    monkeypatch.setattr(pipeline, "PIECE", 16)
-    [path, *_] = write_steady(tmp_path, 400)
-    pieces = [piece[0] for piece in pipeline.file_pieces(path, str(path), 16, 16)]
-    assert pieces.count("received") >= 8
-    assert pieces.count("delivered 16") == 1
+    monkeypatch.setattr(pipeline, "MEETING", 1 << 16)
+    monkeypatch.setattr(pipeline, "PIECE", 4)
+    monkeypatch.setattr(pipeline, "WHOLE", 256)
+    paths = write_steady(tmp_path, 400)
+    path, size = paths[0], sum(each.stat().st_size for each in paths)
+    blocks = pipeline.blocks_for(size)
+    assert blocks >= 4
+    names = {str(path): str(path)}
+    pieces = list(pipeline.file_pieces("steady", "sequencer", names, blocks, 4, 256))
+    received = {piece[3] for piece in pieces if piece[4].startswith("received 4 ")}
+    assert len(received) == blocks
+    assert "report n00.0 256" in {piece[4] for piece in pieces}
 
     text = path.read_text()
     path.write_text(text.replace('"position":60,"crc":907060870', '"position":60,"crc":1'))
-    local = checker.check_paths([tmp_path])
+    local = check_paths([tmp_path])
     assert local[0].first is not None
-    assert local[0].first.reason == "it received other contents than were sent"
+    assert local[0].first.reason.endswith(" was sent with other contents")
     assert pipeline.check_paths(session, [tmp_path]) == local
 
 

@@ -11,8 +11,7 @@ import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.recorded import FromBinding
-from raincheck.conformance.trace.run import check_others, sorted_out
-from raincheck.conformance.trace.tracefile import trace_files
+from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address
@@ -94,7 +93,7 @@ async def transfers(folder: Path, repairs: Repairs = ALL) -> None:
 def test_real_transfers_conform_and_a_changed_number_does_not(tmp_path: Path) -> None:
     asyncio.run(transfers(tmp_path))
 
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
 
     assert (verdict.findings, verdict.problems) == ([], [])
     assert verdict.verdict == "holds"
@@ -106,14 +105,14 @@ def test_real_transfers_conform_and_a_changed_number_does_not(tmp_path: Path) ->
     taken = next(record for record in records if record.get("action") == "ReceiveChunk")
     taken["args"]["cut"] += 1
     path.write_text("".join(json.dumps(record) + "\n" for record in records))
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
     assert verdict.verdict == "violated"
 
 
 def test_a_provider_that_heeds_no_credit_is_found_in_the_traces(tmp_path: Path) -> None:
     asyncio.run(transfers(tmp_path, Repairs(credits=False)))
 
-    (verdict,) = check_others(sorted_out(trace_files([tmp_path])))
+    (verdict,) = check_paths([tmp_path])
 
     assert verdict.verdict == "violated"
     first = verdict.findings[0]

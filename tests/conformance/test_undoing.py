@@ -112,7 +112,7 @@ def test_what_sound_cores_do_as_well_finds_nothing(toy: SimpleNamespace) -> None
     row = undo(lame, switches, without(lame, switches), [case], instances, runs=50)
 
     assert (row.found, row.result().verdict) == (False, "violated")
-    assert "cores with every repair part from the model too" in row.result().detail
+    assert "cores with every repair also differ from the model" in row.result().detail
 
 
 def test_what_no_quick_case_shows_is_replayed_in_the_larger_ones(toy: SimpleNamespace) -> None:

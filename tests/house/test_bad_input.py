@@ -323,7 +323,7 @@ BAD_TRACES: dict[str, tuple[Callable[[Path], object], int, str]] = {
         everywhere('"version":1', '"version":2'), INCONCLUSIVE, "version 2: this reader knows"),
     "another protocol": (
         everywhere('"protocol":"sequencer"', '"protocol":"paxos"'),
-        INCONCLUSIVE, "protocol 'paxos': this reader knows sequencer"),
+        INCONCLUSIVE, "protocol 'paxos': this reader knows flush"),
     "another protocol in one event": (
         lines(lambda old: [*old[:2], old[2].replace(b'"sequencer"', b'"paxos"'), *old[3:]]),
         INCONCLUSIVE, "an event of another run, protocol"),

@@ -388,7 +388,7 @@ def with_state(*names: str) -> Simulator:
 def test_a_provider_that_sends_garbage_is_replaced_by_another() -> None:
     group = with_state("a", "b", "c")
     stack = group["a"].stack
-    send = stack._group.unicast.send
+    send = stack._group.state.send
 
     def damaged(to: Address, lane: int, body: Body, now: float, payloads: object = None) -> None:
         if isinstance(body, StateChunk):
@@ -397,7 +397,7 @@ def test_a_provider_that_sends_garbage_is_replaced_by_another() -> None:
             )
         send(to, lane, body, now, payloads)  # type: ignore[arg-type]
 
-    stack._group.unicast.send = damaged  # type: ignore[method-assign]
+    stack._group.state.send = damaged  # type: ignore[method-assign]
     group.start("d")
     group.run_until(lambda: group["d"].app.transferred is not None)
 

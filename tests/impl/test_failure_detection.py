@@ -8,7 +8,8 @@ from raincheck.impl.gms.events import Suspect, Trust
 from raincheck.impl.messages import Address, Digest
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.failure_detection import _FORMER, FailureDetection
-from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Alive, AreYouAlive
 
@@ -17,11 +18,31 @@ CONFIG = StackConfig(heartbeat=0.1, suspect_after=1.0, verify_after=0.2)
 CODEC = Codec("raincheck", 60_000)
 
 
+class Streams(Layer):
+    """Below: makes the signs of life."""
+
+    def alive(self, _to):
+        return Alive(A, 1, 0, False, Digest())
+
+
+class Gms(Layer):
+    """Above: what it is passed."""
+
+    def up(self, event, now):
+        self.passed = [*getattr(self, "passed", ()), (event, now)]
+
+
+def layer(outbox):
+    ground = Ground(A, CONFIG, outbox)
+    made = FailureDetection(ground)
+    piled([Streams(ground), made, Gms(ground)])
+    return made
+
+
 def detection():
     outbox = Outbox(CODEC)
     outbox.endpoints |= {m: (f"10.0.0.{n}", 1) for n, m in enumerate((A, B, C), 1)}
-    alive = Alive(A, 1, 0, False, Digest())
-    made = FailureDetection(A, CONFIG, outbox, lambda _: alive)
+    made = layer(outbox)
     made.watch((A, B, C), (), 0.0)
     return made, outbox
 
@@ -80,6 +101,19 @@ def test_a_suspected_member_that_is_heard_again_is_trusted():
 
     assert made.take() == [Trust(C)]
     assert made.suspected == set()
+
+
+def test_what_was_found_goes_up_to_gms_once_and_in_order():
+    made, outbox = detection()
+    run(made, outbox, 1.5)
+    made.heard(C, 1.6)
+    assert made.stirred
+
+    assert not made.step(1.6)
+    assert made.above.passed == [(each, 1.6) for each in (Suspect(B), Suspect(C), Trust(C))]
+    assert not made.stirred
+    made.step(1.7)
+    assert len(made.above.passed) == 3
 
 
 def test_who_is_asked_gives_a_sign_of_life():
@@ -152,7 +186,7 @@ def test_of_many_who_were_taken_out_only_so_many_are_told():
     outbox = Outbox(CODEC)
     many = [Address(f"m{n}", 0) for n in range(_FORMER + 10)]
     outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}
-    made = FailureDetection(A, CONFIG, outbox, lambda _: Alive(A, 1, 0, False, Digest()))
+    made = layer(outbox)
     made.watch((A, *many), (), 0.0)
     run(made, outbox, 1.5)
     assert made.suspected == set(many)

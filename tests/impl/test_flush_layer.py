@@ -1,6 +1,5 @@
 """FLUSH's layer: what its core wants is done by the layers below, at its time and in its turn."""
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -19,12 +18,13 @@ from raincheck.impl.flush.events import (
 )
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
 from raincheck.impl.sequencer.events import Data
+from raincheck.impl.stack.application import Application
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.flush_layer import FlushLayer
-from raincheck.impl.stack.group import Application
 from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.passing import Digests, Fetched, Found, Install, Mail, Unanswered
-from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.stack.timers import NEVER
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
@@ -131,7 +131,7 @@ class Driven(FlushLayer):
 
 def layer(me: Address, **config: Any) -> tuple[Driven, Below]:
     """One member's layer in the first view, and what is below it."""
-    ground = Ground(me, StackConfig(**config), Outbox(Codec("group", 60_000)), Random(1))
+    ground = Ground(me, StackConfig(**config), Outbox(Codec("group", 60_000)), 1)
     below, made = Below(ground), Driven(ground)
     piled([below, made, Application(ground)])
     made.up(Found(PlacedView(FIRST, ())), 0.0)

@@ -24,13 +24,15 @@ class Unordered(Layer):
         self.view: View
         self.sent = 0
 
+    def pass_up(self, bundle: Bundle, now: float) -> None:
+        """Deliver."""
+        header = bundle.header
+        run = Run(header.sender, header.first, header.size)
+        self.above.up(Deliver(run, self.view.id.counter, bundle.payloads), now)
+
     def up(self, event: Any, now: float) -> None:
-        """Deliver; and let joiners in, who have nothing to know."""
+        """Let joiners in, who have nothing to know."""
         match event:
-            case Bundle(header, payloads):
-                run = Run(header.sender, header.first, header.size)
-                self.above.up(Deliver(run, self.view.id.counter, payloads), now)
-                return
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 self.view = placed.view
@@ -60,10 +62,10 @@ class Counting(Layer):
         super().__init__(ground)
         self.bundles = 0
 
-    def up(self, event: Any, now: float) -> None:
+    def pass_up(self, bundle: Bundle, now: float) -> None:
         """Count."""
-        self.bundles += isinstance(event, Bundle)
-        self.above.up(event, now)
+        self.bundles += 1
+        self.above.pass_up(bundle, now)
 
 
 def instead(place: type[Layer], other: type[Layer]) -> Kinds:

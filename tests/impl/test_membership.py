@@ -2,6 +2,7 @@
 
 import pytest
 
+from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
@@ -211,7 +212,7 @@ def test_a_process_that_comes_back_is_somebody_else_and_need_not_wait_for_suspic
 def test_a_joiner_whose_answer_died_with_the_coordinator_is_admitted_by_the_next():
     group = group_of("a", "b")
     group.start("c")
-    group.run_until(lambda: group["c"].stack._joining._cookie)
+    group.run_until(lambda: group["c"].stack._group.joining._cookie)
     group.links = {("a", "c"): Link(loss=1.0)}  # the answer never arrives
     group.run_until(lambda: len(group["b"].stack.view.members) == 3)
 
@@ -247,6 +248,8 @@ def test_a_coordinator_that_only_seemed_dead_leaves_when_it_hears_of_the_later_v
     assert "excluded" in group["a"].left
     assert "view 2" in group["a"].left
     assert group.in_one_view("b", "c")
+    with pytest.raises(NotMember, match="excluded from the group"):
+        group["a"].stack.send(b"late")
 
 
 def test_a_process_that_overslept_does_not_suspect_the_others():

@@ -10,7 +10,7 @@ from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground
 from raincheck.impl.stack.nakack_layer import NakackLayer
-from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Alive, DataHeader, Fetch, Nak
 
@@ -32,7 +32,7 @@ class Net:
         for me in members:
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints.update({other: (other.node, 1) for other in (A, B, C)})
-            self.ends[me] = NakackLayer(Ground(me, config, outbox, random.Random(1)))
+            self.ends[me] = NakackLayer(Ground(me, config, outbox, 1))
             self.delivered[me] = []
         for me in members:
             self.ends[me].begin(view(1, *members), 0.0)
@@ -142,7 +142,7 @@ def test_who_has_been_acknowledged_has_nothing_to_announce():
     net.pass_time(0.1)
     assert net.ends[A].core.lagging() == ()
 
-    net.ends[A].announce(net.now)
+    net.ends[A].sending.announce(net.now)
     assert net.outboxes[A].drain() == []
     assert net.ends[A].deadline() == float("inf")
 
@@ -170,7 +170,7 @@ def test_who_lacks_nothing_asks_for_nothing():
     net.carry()
     net.pass_time(0.1)
     net.outboxes[B].drain()
-    net.ends[B].ask(A, 1.0)
+    net.ends[B].reading.ask(A, 1.0)
     assert net.outboxes[B].drain() == []
     assert net.ends[B].deadline() == float("inf")
 
@@ -305,7 +305,7 @@ def test_a_joiner_reads_on_from_the_digest_and_its_sender_keeps_what_it_needs():
 
     newcomer = Net(C)
     net.ends[C], net.outboxes[C], net.delivered[C] = newcomer.ends[C], newcomer.outboxes[C], []
-    net.ends[C] = NakackLayer(Ground(C, StackConfig(), net.outboxes[C], random.Random(1)))
+    net.ends[C] = NakackLayer(Ground(C, StackConfig(), net.outboxes[C], 1))
     net.outboxes[C].endpoints.update({m: (m.node, 1) for m in (A, B)})
     net.ends[C].join(joined, digest, net.now)
     net.finish()

@@ -1,6 +1,5 @@
 """SEQUENCER at its place in the stack: whose turn it is, and what may be sent."""
 
-from random import Random
 from typing import Any
 
 import pytest
@@ -10,9 +9,9 @@ from raincheck.impl.sequencer.events import Data, Deliver, InstallView, SendJoin
 from raincheck.impl.stack.bundling import SendBuffer
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.passing import Found, Install, Waits
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
-from raincheck.impl.stack.timers import Outbox
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     FORWARDS,
@@ -94,7 +93,7 @@ class Above(Layer):
 
 def ordering(me: Address, *members: Address, **config: Any) -> tuple[SequencerLayer, Below]:
     """One member's, in a first view of these."""
-    ground = Ground(me, StackConfig(**config), Outbox(Codec("x", 60_000)), Random(1))
+    ground = Ground(me, StackConfig(**config), Outbox(Codec("x", 60_000)), 1)
     below, made = Below(ground), SequencerLayer(ground)
     piled([below, made, Above(ground)])
     made.up(Found(PlacedView(View(ViewId(1, members[0]), members), ())), 0.0)

@@ -24,9 +24,10 @@ from raincheck.impl.stable.events import (
 )
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.passing import Digests
 from raincheck.impl.stack.stable_layer import StableLayer
-from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.stack.timers import NEVER
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import Stability as StabilityHeader
 from raincheck.impl.wire.headers import StableDigest as StableDigestHeader
@@ -275,7 +276,7 @@ class Group:
         for number, me in enumerate(members):
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints |= {other: (other.node, 1) for other in members}
-            ground = Ground(me, config, outbox, random.Random(seed * 100 + number))
+            ground = Ground(me, config, outbox, seed * 100 + number)
             self.streams[me], self.timers[me] = Streams(ground, *members), StableLayer(ground)
             piled([self.streams[me], self.timers[me]])
         self.view = View(ViewId(1, members[0]), members)

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
-from random import Random
 from typing import Any
 
 import pytest
@@ -12,12 +11,13 @@ from raincheck.impl.errors import NotEnabled
 from raincheck.impl.flush.events import Suspect as Gone
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
 from raincheck.impl.sequencer.events import Deliver as Delivered
+from raincheck.impl.stack.application import Application as Above
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.group import Application as Above
 from raincheck.impl.stack.layer import Ground, Layer, piled
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
 from raincheck.impl.stack.state_transfer_layer import StateTransferLayer, cut_number
-from raincheck.impl.stack.timers import NEVER, Outbox
+from raincheck.impl.stack.timers import NEVER
 from raincheck.impl.state_transfer.core import Repairs, Serving, StateTransfer
 from raincheck.impl.state_transfer.events import (
     Ask,
@@ -339,7 +339,7 @@ class Members:
         config = StackConfig(**settings)
         self.layers = {}
         for name in names:
-            ground = Ground(name, config, Outbox(Codec("x", 60_000)), Random(1))
+            ground = Ground(name, config, Outbox(Codec("x", 60_000)), 1)
             self.layers[name] = Driven(ground)
             piled([Wire(ground, self.sent), self.layers[name], Above(ground)])
         self.most = 0
@@ -422,7 +422,7 @@ def test_a_leader_that_asks_for_itself_gets_the_state_of_another() -> None:
 
 def delivering(*members: Address) -> StateTransferLayer:
     """A layer in its first view, under the application."""
-    ground = Ground(members[0], StackConfig(), Outbox(Codec("x", 60_000)), Random(1))
+    ground = Ground(members[0], StackConfig(), Outbox(Codec("x", 60_000)), 1)
     made = StateTransferLayer(ground)
     piled([Wire(ground, []), made, Above(ground)])
     made.up(Found(PlacedView(View(ViewId(1, A), members), ())), 0.0)

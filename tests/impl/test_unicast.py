@@ -5,10 +5,10 @@ import random
 import pytest
 
 from raincheck.impl.messages import Address
+from raincheck.impl.stack.application import Application
 from raincheck.impl.stack.config import StackConfig
-from raincheck.impl.stack.group import Application
 from raincheck.impl.stack.layer import Ground, piled
-from raincheck.impl.stack.timers import Outbox
+from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.unicast_layer import UnicastLayer
 from raincheck.impl.unicast.events import Peer
 from raincheck.impl.wire.datagrams import Codec
@@ -31,7 +31,7 @@ class Pair:
         for me, other in ((A, B), (B, A)):
             outbox = self.outboxes[me] = Outbox(CODEC)
             outbox.endpoints[other] = (other.node, 1)
-            ground = Ground(me, config, outbox, random.Random(1))
+            ground = Ground(me, config, outbox, 1)
             self.ends[me] = UnicastLayer(ground)
             piled([self.ends[me], Application(ground)])
 

@@ -7,7 +7,7 @@ import pytest
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.following import Following, Told
+from raincheck.model.proof.following import Following, Step
 from raincheck.model.proof.induction import Conjunct, Theory, Transition
 from raincheck.model.proof.logic import Expr, Function, World
 
@@ -58,7 +58,7 @@ class Run(Following[int]):
         super().__init__(first, moves, theory)
         self.frame = Frame(theory, {}, {"rim": lambda: rim}, lambda *_: True)
 
-    def told(self, number: int) -> Iterator[Told]:
+    def steps(self, number: int) -> Iterator[Step]:
         """One transition for each unit."""
         yield from [("Fill", (1,))] * int(str(self.moves[number].args[0]))
 
@@ -127,8 +127,8 @@ def test_a_run_that_is_not_the_theorys_is_not_followed(
 
 def test_a_step_of_no_consequence_must_leave_all_as_it_is() -> None:
     class Silent(Run):
-        def told(self, number: int) -> Iterator[Told]:
-            return iter(()) if number else super().told(number)
+        def steps(self, number: int) -> Iterator[Step]:
+            return iter(()) if number else super().steps(number)
 
     assert Silent([1, 2, 2]).difference() == ""
     assert Silent([1, 2, 3]).difference() == "step 2, Fill(1,): level differs"

@@ -10,7 +10,7 @@ from raincheck.model.proof.bounded import Failure, Search, breaks
 from raincheck.model.proof.concrete import Frame
 from raincheck.model.proof.induction import Obligation, Theory, attempt, obligations, parameters
 from raincheck.model.proof.logic import SORTS
-from raincheck.model.sequencer.proof.failure import reachability, runs_that_break, told
+from raincheck.model.sequencer.proof.failure import explanation, reachability, runs_that_break
 from raincheck.model.sequencer.proof.theory import theory
 from raincheck.model.sequencer.proof.vocabulary import GHOST, MEMBER, SPEC, basis_without
 
@@ -123,7 +123,7 @@ def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(undone
     assert failure is not None
     # The state is evaluated, not believed: the invariant holds before, the conjunct not after.
     assert breaks(failure, subject.invariant, failure.before) == failure.after
-    text = told(failure)
+    text = explanation(failure)
     assert text.startswith("before:\n  view 1:")
     assert f"action: {transition}" in text
     assert f"violated: {first_open.claim}: " in text

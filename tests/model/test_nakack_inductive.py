@@ -96,7 +96,7 @@ def test_without_a_conjunct_the_others_are_not_inductive(dropped):
 
 # ---------------------------------------------------------------------- the theory and the model
 
-HISTORY = ("data", "told", "sent", "sent_in", "begin")
+HISTORY = ("data", "acks", "sent", "sent_in", "begin")
 COMPARED = [name for name in SPEC if name not in HISTORY]
 BY = {
     "ReceiveData": ("ReceiveData", "HeardOf"),

@@ -13,7 +13,7 @@ from raincheck.model.proof.induction import (
     obligations,
 )
 from raincheck.model.proof.logic import And, Implies, Not
-from raincheck.model.proof.plain import told as plainly_told
+from raincheck.model.proof.plain import explanation as plain_explanation
 from raincheck.model.sequencer.proof import offered as sequencer
 
 
@@ -64,7 +64,7 @@ def test_its_counterexample_is_told_in_its_symbols() -> None:
     failure = Search(theory).failure(exclusive, take)
 
     assert failure is not None
-    text = plainly_told(failure)
+    text = plain_explanation(failure)
     assert "action: Take (p = p" in text
     assert "violated: Exclusive: No two processes hold the same token." in text
     assert "holds(p" in text
@@ -76,7 +76,7 @@ def test_a_module_offers_its_proof() -> None:
     assert proof.theory().name == "sequencer"
     assert "ViewTag" in proof.without
     assert proof.basis_without(["ViewTag"]).rules.view_tag is False
-    assert proof.told is sequencer.told is not plainly_told
+    assert proof.explanation is sequencer.explanation is not plain_explanation
 
 
 def test_a_module_with_a_theory_alone_is_told_plainly() -> None:
@@ -86,5 +86,5 @@ def test_a_module_with_a_theory_alone_is_told_plainly() -> None:
     proof = proof_in(alone)
 
     assert (proof.protocol, proof.without) == ("tokens", ())
-    assert proof.told is plainly_told
+    assert proof.explanation is plain_explanation
     assert proof.basis_without(["Anything"]) is None

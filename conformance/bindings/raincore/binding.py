@@ -17,6 +17,8 @@ from raincheck.impl.raincore.events import Epoch, Nodelist, Token
 from raincheck.model.raincore import events as model_events
 from raincheck.model.raincore import handlers as model
 
+from .promised import PROMISED
+
 REPAIRS = tuple(repair.name for repair in fields(Repairs))
 
 _SHAPES = {
@@ -92,4 +94,5 @@ BINDING = Binding(
     unread=frozenset({"delivered"}),
     assumes=assumes,
     unhandled=frozenset({"Crash", "Forget"}),
+    promised=PROMISED,
 )

@@ -24,6 +24,7 @@ from raincheck.model.sequencer.handlers import Rules, Table
 from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
+from .promised import PROMISED
 from .worlds import WORLDS, world
 
 
@@ -220,4 +221,5 @@ BINDING = Binding(
     world=world,
     seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
     assumes=assumes,
+    promised=PROMISED,
 )

@@ -5,12 +5,18 @@ read each channel. It packs the rows that are compared with the other end, and k
 handlers.
 """
 
-from array import array
+from typing import Any
 
+import msgspec
+
+from raincheck.conformance.trace.columns import STREAM_ROW, Columns, Stream, stable_digest
 from raincheck.conformance.trace.events import Address as PlainAddress
 from raincheck.conformance.trace.events import Entry, MessageId
 from raincheck.conformance.trace.rows import Rows
 from raincheck.model.machine.runs import Address
+
+_ALONE = 3
+"""Parts of the name of a channel that has no receiver of its own."""
 
 
 class Sender:
@@ -24,36 +30,37 @@ class Sender:
         self.key = rows.key_of(plain)
 
 
-class Reader:
-    """One channel as its receiver sees it: the position of the next read, and its rows."""
+class Reader(Stream):
+    """One channel as its receiver sees it: `count` is the position of the last read."""
 
-    __slots__ = ("add", "at", "channel", "life", "node", "plain")
+    __slots__ = ("channel", "life", "node", "plain")
 
-    def __init__(self, channel: MessageId, rows: "array[int]") -> None:
+    def __init__(self, channel: MessageId, mine: PlainAddress) -> None:
+        name = _text(channel)
+        # A stream of DATA has many readers, the other channels one.
+        super().__init__(name if len(channel) > _ALONE else _text((*channel, *mine)), name)
         self.channel = channel
         self.node, self.life = str(channel[1]), int(channel[2])
         self.plain: PlainAddress = (self.node, self.life)
-        self.at = 0
-        self.add = rows.frombytes
 
 
-class Writer:
-    """One channel as its sender sees it: its receiver, how much was written, its rows."""
+class Writer(Stream):
+    """One channel as its sender sees it: its receiver, and by `count` how much was written."""
 
-    __slots__ = ("add", "at", "channel", "to")
+    __slots__ = ("channel", "to")
 
-    def __init__(self, channel: MessageId, to: PlainAddress | None, rows: "array[int]") -> None:
+    def __init__(self, channel: MessageId, to: PlainAddress | None) -> None:
+        super().__init__(_text(channel))
         self.channel = channel
         self.to = to
-        self.at = 0
-        self.add = rows.frombytes
 
 
 class Channels:
     """All the channels of one (node, incarnation)."""
 
-    def __init__(self, mine: PlainAddress, rows: Rows) -> None:
+    def __init__(self, mine: PlainAddress, rows: Rows, columns: Columns) -> None:
         self.rows = rows
+        self.columns = columns
         self.mine = mine
         self.streams: dict[MessageId, Reader] = {}
         """The streams of DATA that it reads."""
@@ -71,34 +78,49 @@ class Channels:
 
     def stream(self, channel: MessageId) -> Reader:
         """Begin to read a stream of DATA."""
-        reader = Reader(channel, self.rows.received_on(channel))
-        self.streams[channel] = reader
+        reader = self.streams[channel] = self._reader(channel)
         return reader
 
     def forward(self, channel: MessageId) -> Reader:
         """Begin to read a channel of FORWARDs."""
-        reader = Reader(channel, self.rows.received_on(channel))
-        self.forwards[channel] = reader
+        reader = self.forwards[channel] = self._reader(channel)
         return reader
+
+    def _reader(self, channel: MessageId) -> Reader:
+        made = Reader(channel, self.mine)
+        known = self.columns.received.setdefault(made.text, made)
+        assert isinstance(known, Reader)
+        known.count = 0
+        return known
 
     def writer(self, to: Address | None) -> Writer:
         """Return the channel of FORWARDs to that address, or for None the stream of DATA."""
         writer = self._writers.get(to)
         if writer is None:
             plain: PlainAddress | None = None if to is None else (to.node, to.incarnation)
-            kind: tuple[str, ...] = ("DATA",) if to is None else ("FORWARD",)
-            channel: MessageId = (*kind, *self.mine, *(plain or ()))
-            writer = self._writers[to] = Writer(channel, plain, self.rows.sent_on(channel))
+            writer = self._writers[to] = self._writer("DATA" if to is None else "FORWARD", plain)
         return writer
 
-    def read_up_to(self, channel: MessageId) -> int:
-        """Return how far this node has read a channel of either kind."""
-        reader = self.streams.get(channel) or self.forwards.get(channel)
-        return reader.at if reader is not None else 0
+    def _writer(self, kind: str, to: PlainAddress | None) -> Writer:
+        made = Writer((kind, *self.mine, *(to or ())), to)
+        known = self.columns.sent.setdefault(made.text, made)
+        assert isinstance(known, Writer)
+        return known
+
+    def admits(self, to: PlainAddress, view: int, cut: Any, index: int, clock: int) -> None:
+        """Note a JOIN_RSP that was sent, with its table and digest."""
+        row = STREAM_ROW(stable_digest(msgspec.json.encode(cut)), index, view, clock)
+        self._writer("JOIN_RSP", to).append(row)
+
+    def admitted(self, by: PlainAddress, view: int, cut: Any, index: int, clock: int) -> None:
+        """Note a JOIN_RSP that was received, with its table and digest."""
+        reader = self._reader(("JOIN_RSP", *by, *self.mine))
+        reader.append(STREAM_ROW(stable_digest(msgspec.json.encode(cut)), index, view, clock))
+        reader.count = view
 
     def positions(self) -> dict[PlainAddress, int]:
         """Return how far it has read each stream."""
-        return {reader.plain: reader.at for reader in self.streams.values()}
+        return {reader.plain: reader.count for reader in self.streams.values()}
 
     def moved(self, before: dict[PlainAddress, int]) -> tuple[Entry, ...]:
         """Return the positions that have changed."""
@@ -112,8 +134,12 @@ class Channels:
     def rewind(self) -> None:
         """Forget the positions in all streams: the process has ended."""
         for reader in self.streams.values():
-            reader.at = 0
+            reader.count = 0
 
-    def written(self) -> dict[MessageId, int]:
+    def written(self) -> dict[str, int]:
         """Return how many messages it wrote to each channel."""
-        return {writer.channel: writer.at for writer in self._writers.values()}
+        return {writer.text: writer.count for writer in self._writers.values()}
+
+
+def _text(channel: MessageId) -> str:
+    return msgspec.json.encode(channel).decode()

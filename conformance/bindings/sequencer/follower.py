@@ -3,8 +3,14 @@
 Law of this file: it decides nothing that the model decides, and knows no action by name.
 """
 
+from typing import Any
+
+import msgspec
+
+from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import Address as PlainAddress
-from raincheck.conformance.trace.events import Changed, Event, Header
+from raincheck.conformance.trace.events import Changed, Event, ViewRecord
 from raincheck.conformance.trace.findings import (
     Cut,
     Departure,
@@ -13,6 +19,7 @@ from raincheck.conformance.trace.findings import (
     Installed,
     Summary,
 )
+from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.rows import Rows
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address
@@ -42,26 +49,27 @@ class Follower:
         "synchronous",
     )
 
-    def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
+    def __init__(self, header: Header, summary: Summary, rows: Rows, columns: Columns) -> None:
         self.rules = rules_of(header.constants)
         self.summary = summary
         self.rows = rows
         self.mine = Address(header.node, header.incarnation)
         self.plain: PlainAddress = (header.node, header.incarnation)
-        self.channels = Channels(self.plain, rows)
+        self.channels = Channels(self.plain, rows, columns)
         self.outbox = Outbox(self.channels, summary)
         self.synchronous = summary.synchronous
         self.last_seqno = 0
         self.reading: Reader | None = None
         """The stream that was read last, which is nearly always the next one to be read."""
-        if header.initial is None:
+        initial = _first_view(header.initial)
+        if initial is None:
             self.me = handlers.joiner(header.node, header.incarnation, header.said)
         else:
-            members = tuple(Address(*member) for member in header.initial.members)
+            members = tuple(Address(*member) for member in initial.members)
             self.me = handlers.founder(header.node, members)._replace(
-                view=header.initial.id, incarnation=header.incarnation, said=header.said
+                view=initial.id, incarnation=header.incarnation, said=header.said
             )
-            summary.views.append(Installed(header.initial.id, header.initial.members, 0, 0))
+            summary.views.append(Installed(initial.id, initial.members, 0, 0))
 
     def _plain(
         self,
@@ -105,7 +113,7 @@ class Follower:
         text = "the channel is read in order, without a gap, each message once"
         values = {
             "channel": list((event.received or ())[:-1]),
-            "consumed so far": reader.at,
+            "consumed so far": reader.count,
             "received": position,
             "args.position": event.args.position,
         }
@@ -129,12 +137,19 @@ class Follower:
         """Note what holds at the end of the file."""
         self.summary.status, self.summary.view = self.me.status, self.me.view
         self.summary.seqno = self.last_seqno
-        self.summary.written = {
-            " ".join(map(str, channel)): at for channel, at in self.channels.written().items()
-        }
+        self.summary.written = self.channels.written()
         if handlers.running(self.me):
             others = [member for member in self.me.members if member != self.mine]
             self._depart(others, 0, 0)
             self.summary.cuts.append(self._cut(0, 0))
         self.summary.addresses = list(self.rows.codes)
         self.summary.view_starts = self.rows.view_starts
+        self.summary.delivered = self.rows.delivered.tobytes()
+
+
+def _first_view(initial: Any) -> ViewRecord | None:
+    """Return a founder's first view; raise ShapeError if the header's is none."""
+    try:
+        return msgspec.convert(initial, ViewRecord | None)
+    except msgspec.ValidationError as error:
+        raise ShapeError(f"initial: {error}") from error

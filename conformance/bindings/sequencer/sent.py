@@ -2,9 +2,10 @@
 
 from typing import Any
 
+from raincheck.conformance.trace.columns import STREAM_ROW
 from raincheck.conformance.trace.events import Event, MessageId, Sent
-from raincheck.conformance.trace.findings import Admission, Difference, Summary
-from raincheck.conformance.trace.rows import content_of, pack
+from raincheck.conformance.trace.findings import Difference, Summary
+from raincheck.conformance.trace.rows import content_of
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Data, Forward, JoinRsp, Local, Output
 
@@ -74,11 +75,8 @@ class Outbox:
         want = (name, tuple(joiner), answer.view, table, digest)
         if got != want:
             return differs("sent", want, got)
-        self.summary.admitted.append(
-            Admission(
-                mine, (joiner[0], joiner[1]), answer.view, table, digest, event.index, event.clock
-            )
-        )
+        to = (joiner[0], joiner[1])
+        self.channels.admits(to, answer.view, (table, digest), event.index, event.clock)
         return None
 
     def message(
@@ -89,7 +87,7 @@ class Outbox:
         plain, first, size = messages.sender, messages.first, messages.size
         sender = self.channels.senders.get(plain) or self.channels.sender((plain[0], plain[1]))
         writer = self.channels.writer(out.to if isinstance(out, Forward) else None)
-        place, position = (plain[0], plain[1], first, size), writer.at + 1
+        place, position = (plain[0], plain[1], first, size), writer.count + 1
         if (
             sent.messages != place
             or sent.crc != crc
@@ -102,11 +100,11 @@ class Outbox:
             want: tuple[Any, ...] = ((*writer.channel, position), writer.to, view, place, crc)
             got = (sent.id, sent.to, sent.view, sent.messages, sent.crc)
             return _other(want, got, sent)
-        writer.at += size
+        writer.count += size
         if writer.to is None:
-            self.summary.multicast = writer.at
+            self.summary.multicast = writer.count
         content = content_of(view, sender.code, place, crc)
-        writer.add(pack(position, event.clock, event.index, content))
+        writer.append(STREAM_ROW(content, event.index, position, event.clock))
         return None
 
 

@@ -10,9 +10,11 @@ from collections.abc import Callable
 
 from msgspec import UNSET
 
-from raincheck.conformance.trace.events import Changed, Delivered, Entry, Event, Header, well_formed
+from raincheck.conformance.trace.columns import STREAM_ROW, Columns
+from raincheck.conformance.trace.events import Changed, Delivered, Entry, Event, well_formed
 from raincheck.conformance.trace.findings import FalseConjunct, Summary
-from raincheck.conformance.trace.rows import Rows, content_of, pack
+from raincheck.conformance.trace.records import Header
+from raincheck.conformance.trace.rows import Rows, content_of
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address, Run
 from raincheck.model.sequencer import handlers
@@ -34,8 +36,8 @@ class SequencerTrace(ViewFollower):
 
     __slots__ = ("_table", "_table_rows", "lives", "steps")
 
-    def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
-        super().__init__(header, summary, rows)
+    def __init__(self, header: Header, summary: Summary, rows: Rows, columns: Columns) -> None:
+        super().__init__(header, summary, rows, columns)
         self.lives: dict[str, int] = {}
         self._table: handlers.Table = ()
         self._table_rows: list[Entry] = []
@@ -68,7 +70,7 @@ class SequencerTrace(ViewFollower):
         position = received[3]
         node, life, first, count = place
         origin_node, origin_life = origin
-        if position != reader.at + 1 or args.position != position:
+        if position != reader.count + 1 or args.position != position:
             return self._out_of_order(reader, event, position)
         if event.sent:
             return differs("sent", [], [list(sent.id) for sent in event.sent])
@@ -82,7 +84,7 @@ class SequencerTrace(ViewFollower):
         if taken.__class__ is Refused:
             return refused(taken)
         new, fresh = taken  # type: ignore[misc]  # not Refused, so a pair
-        at = reader.at + count
+        at = reader.count + count
         changed, delivered = event.changed, event.changed.delivered
         if (
             changed.position != ((reader.node, reader.life, at),)
@@ -112,9 +114,9 @@ class SequencerTrace(ViewFollower):
         elif delivered is not UNSET or changed.received_table is not UNSET:
             return self._wrong_data(event, new, fresh, reader, at)
         self.me = new
-        reader.at = at
+        reader.count = at
         content = content_of(view, sender.code, place, args.crc)
-        reader.add(pack(position, event.clock, event.index, content))
+        reader.append(STREAM_ROW(content, event.index, position, event.clock))
         return None
 
     def _other_view(self, reader: Reader, sender: Address, place: RunPlace, view: int) -> Wrong:
@@ -208,7 +210,7 @@ class SequencerTrace(ViewFollower):
                 return Wrong("a FORWARD of an earlier life comes after one of a later life")
             self.lives[reader.node] = reader.life
         position = received[5]
-        if position != reader.at + 1:
+        if position != reader.count + 1:
             return self._out_of_order(reader, event, position)
         if args.from_ != reader.plain:
             return differs("args.from", reader.plain, args.from_)
@@ -231,9 +233,9 @@ class SequencerTrace(ViewFollower):
         if wrong is None:
             if len(self.me.early) and self.me.early[-1] is forward:
                 self.early_crcs[place] = args.crc
-            reader.at += count
+            reader.count += count
             content = content_of(view, sender.code, place, args.crc)
-            reader.add(pack(position, event.clock, event.index, content))
+            reader.append(STREAM_ROW(content, event.index, position, event.clock))
         return wrong
 
 

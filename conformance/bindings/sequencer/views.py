@@ -1,7 +1,9 @@
 """The events of SEQUENCER by which a member joins, changes its view, and ends."""
 
-from raincheck.conformance.trace.events import Event, Header
-from raincheck.conformance.trace.findings import Admission, Installed, Summary
+from raincheck.conformance.trace.columns import Columns
+from raincheck.conformance.trace.events import Event
+from raincheck.conformance.trace.findings import Installed, Summary
+from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.rows import Rows
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer import handlers
@@ -15,8 +17,8 @@ class ViewFollower(Follower):
 
     __slots__ = ("early_crcs",)
 
-    def __init__(self, header: Header, summary: Summary, rows: Rows) -> None:
-        super().__init__(header, summary, rows)
+    def __init__(self, header: Header, summary: Summary, rows: Rows, columns: Columns) -> None:
+        super().__init__(header, summary, rows, columns)
         self.early_crcs: dict[RunPlace, int | None] = {}
         """The CRCs of the FORWARDs that wait for their view, which the model keeps without payload.
         """
@@ -60,17 +62,14 @@ class ViewFollower(Follower):
         old = self.channels.positions()
         self.reading = None
         for node, life, at in args.digest:
-            self.channels.stream(("DATA", node, life)).at = at
+            self.channels.stream(("DATA", node, life)).count = at
         wrong = self._plain(event, handlers.join(self.me, args.view, members, table), (), old)
         if wrong is None:
             index, clock = event.index, event.clock
             self.summary.views.append(Installed(args.view, args.members, index, clock))
             digest = tuple(row for row in sorted(args.digest) if row[2] and row[:2] in args.members)
-            self.summary.joined.append(
-                Admission(
-                    args.members[0], self.plain, args.view, args.table or (), digest, index, clock
-                )
-            )
+            cut = (args.table or (), digest)
+            self.channels.admitted(args.members[0], args.view, cut, index, clock)
         return wrong
 
     def _end(self, event: Event, answer: handlers.Answer) -> Wrong | None:

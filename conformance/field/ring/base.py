@@ -11,18 +11,18 @@ from pathlib import Path
 from random import Random
 
 from raincheck.conformance.field.record import name_of
-from raincheck.conformance.field.run import Run
+from raincheck.conformance.field.run import Run, shared_options
 
 from .deeds import deed
 from .faults import STORM, make_ring_plan
 from .fence import Resource
 from .members import RingMember, RingMembers, settled
-from .record import TIMES, RingRecord, RingSettings, collect
+from .record import TIMES, RingRecord, RingSettings
 from .status import Status
 
 SHORT = 4.0
 """Seconds for anything that is not promised, in runs as written."""
-Told = Callable[[float, str], None]
+OnAct = Callable[[float, str], None]
 
 
 class RingBase(Run[RingRecord, RingMember]):
@@ -38,14 +38,14 @@ class RingBase(Run[RingRecord, RingMember]):
         folder: Path,
         *,
         watch: Callable[[Status], None] = lambda _: None,
-        told: Told = lambda _at, _text: None,
+        on_act: OnAct = lambda _at, _text: None,
     ) -> None:
-        """`watch` receives the members' statuses, `told` the harness's acts."""
+        """`watch` receives the members' statuses, `on_act` the harness's acts."""
         plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
         super().__init__(RingRecord(f"ring-{seed}", seed, plan), folder, "traces")
         self.settings = settings
         self._draw = Random(f"ring run {seed}")
-        self._told = told
+        self._on_act = on_act
         self._ports: dict[str, str] = {}
         self._contacts = ""
         self._newcomers = settings.members
@@ -72,17 +72,12 @@ class RingBase(Run[RingRecord, RingMember]):
     def options_of(settings: RingSettings, record: RingRecord, folder: Path) -> dict[str, object]:
         """Return the common options of all members of a run."""
         most = settings.members + STORM * len(record.plan.faults)
-        damage = record.plan.damage
+        undo = "all" if settings.as_written else settings.undo
         return {
             "nodes": ",".join(name_of(number) for number in range(most)),
-            "run": record.run,
             "ring": f"raincheck-{record.seed}-{os.getpid()}",  # concurrent runs must not meet
-            "traces": folder / "traces",
-            "size": settings.size,
-            "rate": settings.rate,
-            "damage": ",".join(f"{kind}={share:g}" for kind, share in damage.items()),
-            "undo": "all" if settings.as_written else settings.undo,
-            "seed": record.seed,
+            **shared_options(settings, record, folder),
+            "undo": undo,
         }
 
     @property
@@ -92,12 +87,12 @@ class RingBase(Run[RingRecord, RingMember]):
 
     def _target(self) -> RingMember | None:
         """Return a member without another fault, or None if too few would be left."""
-        here = [member for member in self.members.in_ring if not member.armed]
+        here = [member for member in self.members.in_group if not member.armed]
         return self._draw.choice(here) if len(here) > 1 else None
 
     def _remember(self, but: RingMember | None = None) -> None:
         """Update the contacts of newcomers."""
-        here = [member.bind for member in self.members.in_ring if member is not but]
+        here = [member.bind for member in self.members.in_group if member is not but]
         self._contacts = ",".join(here) or self._contacts
 
     # ------------------------------------------------------------------ conditions
@@ -109,7 +104,7 @@ class RingBase(Run[RingRecord, RingMember]):
     async def _until(self, condition: Callable[[], bool], what: str, seconds: float) -> None:
         if self.settings.as_written and self._load_began:
             seconds = min(seconds, SHORT)
-        await self.members.until(condition, what, seconds)
+        await super()._until(condition, what, seconds)
 
     def _waits(self, member: RingMember) -> str:
         missing = ", ".join(member.status.get("missing", ["no answer"])) or "nobody"
@@ -117,12 +112,12 @@ class RingBase(Run[RingRecord, RingMember]):
 
     def _note(self, kind: str, who: str, **facts: object) -> None:
         super()._note(kind, who, **facts)
-        self._told(self.record.done[-1]["at"], deed(kind, who, facts))
+        self._on_act(self.record.done[-1]["at"], deed(kind, who, facts))
 
     async def _gather(self) -> None:
         await self.resource.close()
         self.record.writes = self.resource.log
-        collect(self.record, self.folder)
+        await super()._gather()
 
 
 def _how(status: Status | None) -> str:

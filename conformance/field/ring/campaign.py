@@ -5,18 +5,18 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import shlex
+from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
-from raincheck.conformance.field.campaign import Campaign, check_counts, keeping
-from raincheck.conformance.field.lives import command_of
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.faults import Plan, kinds_of
 from raincheck.conformance.field.record import name_of
 from raincheck.conformance.field.ring.checks import RingJudged, judge_ring, ring_results
-from raincheck.conformance.field.ring.faults import KINDS, make_ring_plan, parse_ring_kinds
+from raincheck.conformance.field.ring.faults import KINDS, RingFault, make_ring_plan
 from raincheck.conformance.field.ring.members import MODULE
-from raincheck.conformance.field.ring.record import TIMES, RingRecord, RingSettings
+from raincheck.conformance.field.ring.record import PROTOCOL, TIMES, RingRecord, RingSettings
 from raincheck.conformance.field.ring.run import RingRun
 from raincheck.conformance.field.ring.watch import Watch
 from raincheck.conformance.ui import Steps
@@ -32,51 +32,49 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ring = parser.add_argument_group(
         "raincheck run raincore",
         f"a token ring of {FEWEST} to {MOST} founders; --faults: {', '.join(KINDS)}, all, none; "
-        f"--seconds (default: {SECONDS:g}); --rate: messages a second of each (default: {RATE:g})",
+        f"--seconds (default: {SECONDS:g}); --rate: messages per second and member (default: "
+        f"{RATE:g})",
     )
     ring.add_argument(
-        "--as-written", action="store_true", help="all repairs undone: what does the text lack?"
+        "--as-written",
+        action="store_true",
+        help="run the protocol as its text has it, with all repairs undone",
     )
-    ring.add_argument("--watch", action="store_true", help="show the ring while it runs")
+    ring.add_argument("--watch", action="store_true", help="show the ring live")
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run the ring as often as requested, and check each run."""
-    return RingCampaign(args, ui).run()
+    return RingCampaign(args, ui, settings_of(args)).run()
 
 
-class RingCampaign(Campaign[RingJudged]):
+class RingCampaign(GroupCampaign[RingJudged, RingSettings, RingFault]):
     """Runs of the token ring."""
 
-    def __init__(self, args: argparse.Namespace, ui: Ui) -> None:
-        super().__init__(args, ui)
-        self.settings = settings_of(args)
+    module = MODULE
 
-    def options(self, which: list[str]) -> list[str]:
-        """Return the options that repeat the campaign, including those that select the runs."""
-        args, settings = self.args, self.settings
-        options = ["raincore", "--members", str(settings.members)]
-        options += ["--faults", args.faults or "none", "--seconds", f"{settings.seconds:g}"]
-        options += ["--rate", f"{settings.rate:g}", "--size", str(args.size), *which]
-        options += ["--as-written"] if args.as_written else []
-        options += ["--watch"] if args.watch else []
-        options += ["--undo", args.undo] if args.undo else []
-        return options
+    def which_group(self) -> list[str]:
+        """Return the ring's name, and how many found it."""
+        return [PROTOCOL, "--members", str(self.settings.members)]
 
-    def dry(self) -> None:
-        """Print what would be started and which faults it would meet; start nothing."""
-        settings, seed, out = self.settings, self.args.seed, self.args.out
-        plan = make_ring_plan(settings.kinds, seed, TIMES.hungry)
-        record = RingRecord(f"ring-{seed}", seed, plan)
-        options = RingRun.options_of(settings, record, out)
-        names = [name_of(number) for number in range(settings.members)]
-        founders = ",".join(f"{name}@HOST:PORT" for name in names)
+    def more_options(self) -> list[str]:
+        """Return whether the repairs are undone, and whether somebody watches."""
+        given = {"--as-written": self.args.as_written, "--watch": self.args.watch}
+        return [option for option, on in given.items() if on]
+
+    def plan(self, seed: int) -> Plan[RingFault]:
+        """Return the faults of the run of that seed."""
+        return make_ring_plan(self.settings.kinds, seed, TIMES.hungry)
+
+    def founders(self, seed: int) -> Iterator[dict[str, object]]:
+        """Yield the options of each founder."""
+        record, out = RingRecord(f"ring-{seed}", seed, self.plan(seed)), self.args.out
+        options = RingRun.options_of(self.settings, record, out)
+        names = [name_of(number) for number in range(self.settings.members)]
+        places = ",".join(f"{name}@HOST:PORT" for name in names)
         for name in names:
             state = out / "members" / record.run / f"{name}.0.state"
-            life = {"name": name, "incarnation": 0, **options, "founders": founders, "state": state}
-            self.ui.announce(shlex.join(command_of(MODULE, life | {"resource": "HOST:PORT"})))
-        for fault in plan.faults:
-            self.ui.announce(f"at {fault.at:.0%} of the time: {fault.words}")
+            yield options | {"founders": places, "state": state, "resource": "HOST:PORT"}
 
     def judged(self, seed: int) -> RingJudged:
         """Do one run, and check its traces and writes."""
@@ -92,7 +90,7 @@ class RingCampaign(Campaign[RingJudged]):
             if not self.args.watch:
                 return asyncio.run(RingRun(settings, seed, out).run())
             with Watch(self.ui) as watch:
-                ring = RingRun(settings, seed, out, watch=watch.update, told=watch.told)
+                ring = RingRun(settings, seed, out, watch=watch.update, on_act=watch.act)
                 return asyncio.run(ring.run())
 
     def progress(self) -> AbstractContextManager[Steps | None]:
@@ -126,12 +124,10 @@ def settings_of(args: argparse.Namespace) -> RingSettings:
     if args.messages is not None:
         raise UsageError("--messages is for the stack: a ring sends for so many --seconds.")
     rate = RATE if args.rate is None else args.rate
-    if not 0 <= rate < 1e6:
-        raise UsageError(f"--rate is {rate:g}: it must be 0 (nothing is sent) or above.")
-    check_counts(args, LARGEST)
+    check_counts(args, rate, "nothing is sent", LARGEST)
     return RingSettings(
         members=members,
-        kinds=parse_ring_kinds(args.faults),
+        kinds=kinds_of(args.faults, KINDS),
         seconds=SECONDS if args.seconds is None else args.seconds,
         rate=rate,
         size=args.size,

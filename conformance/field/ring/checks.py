@@ -6,21 +6,18 @@ flaws of the protocol, counted, with how soon they came; only the traces must be
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-from raincheck.conformance.field.tally import add, damaged, explained, judged_sum, summed
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
+from raincheck.conformance.field.tally import add
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.trace.ring.promises import NAMES
-from raincheck.conformance.trace.run import check_others, sorted_out
 
 from .fence import judged as judged_writes
 from .record import PROTOCOL, RingRecord
 
-TRACE = "Trace"
-"""Each member's events follow the model, and every message that arrived was sent."""
 FENCED = "Fenced"
 """The resource accepted no smaller fence after a greater one, and refused no other write."""
 AGREEMENT = "Agreement"
@@ -34,89 +31,60 @@ NOT_JUDGED = "not judged"
 
 
 @dataclass(slots=True)
-class RingJudged:
-    """A run and the findings about it."""
+class RingJudged(Judged[RingRecord]):
+    """A run of a ring and the findings about it."""
 
-    record: RingRecord
+    protocol = PROTOCOL
     as_written: bool = False
-    verdicts: dict[str, str] = field(default_factory=dict)
-    """The verdict on each property."""
-    reasons: list[str] = field(default_factory=list)
-    """Why something does not hold or is inconclusive."""
-    soonest: dict[str, float] = field(default_factory=dict)
-    """After how many seconds each violated property was violated."""
-    witnesses: dict[str, Any] = field(default_factory=dict)
-    judged: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Over how many members, views and messages each promise of the traces was judged."""
-    events: int = 0
 
     @property
-    def verdict(self) -> str:
-        """Return the verdict over all that has to hold."""
-        owed = (TRACE,) if self.as_written else (TRACE, *PROMISED)
-        found = {self.verdicts.get(name, INCONCLUSIVE) for name in owed}
-        if VIOLATED in found:
-            return VIOLATED
-        failed = bool(self.record.failure) and not self.as_written
-        undecided = INCONCLUSIVE in found or bool(self.record.defects) or failed
-        return INCONCLUSIVE if undecided else HOLDS
+    def owed(self) -> tuple[str, ...]:
+        """Return the properties that have to hold: as written, only the trace's."""
+        return (TRACE,) if self.as_written else (TRACE, *PROMISED)
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether the run should have come to its end, and did not."""
+        return bool(self.record.failure) and not self.as_written
 
     @property
     def violated(self) -> list[str]:
         """Return the broken promises."""
         return [name for name in PROMISED if self.verdicts.get(name) == VIOLATED]
 
-    def violates(self, name: str, at: float | None, witness: Any) -> None:
-        """Note that this promise was broken."""
-        add(self.verdicts, name, VIOLATED)
-        self.witnesses.setdefault(name, witness)
-        if at is not None:
-            self.soonest[name] = min(at, self.soonest.get(name, at))
+    def outcome(self) -> tuple[str, str]:
+        """Return the verdict of the run and the expected one: as written, a promise is broken."""
+        if self.as_written and self.verdict == HOLDS and self.violated:
+            return VIOLATED, VIOLATED
+        return self.verdict, HOLDS
 
-    def result(self, again: str) -> Result:
-        """Return the run as one result."""
-        record = self.record
-        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(record.faults().items()))
-        refused = sum(not write.accepted for write in record.writes)
-        figures: dict[str, object] = {
-            "seed": record.seed,
-            "events": self.events,
-            "lives": len(record.lives),
-            "locks": sum(member.locks for member in record.lives),
-            "writes": len(record.writes),
-            "refused": refused,
-            "lost": sum(member.lost for member in record.lives),
-            "messages": sum(member.delivered for member in record.lives),
-            "faults": kinds or "none",
-            "damaged": damaged(record.lives),
-            "seconds": round(record.seconds, 1),
-            "properties": dict(self.verdicts),
-            "judged": dict(self.judged),
-            "plan": record.plan,
+    @property
+    def counts(self) -> dict[str, object]:
+        """Return the figures that only a ring has."""
+        lives, writes = self.record.lives, self.record.writes
+        counts: dict[str, object] = {
+            "lives": len(lives),
+            "locks": sum(member.locks for member in lives),
+            "writes": len(writes),
+            "refused": sum(not write.accepted for write in writes),
+            "lost": sum(member.lost for member in lives),
+            "messages": sum(member.delivered for member in lives),
         }
-        reasons = list(self.reasons)
-        verdict, expected = self.verdict, HOLDS
         if self.as_written:
-            figures["holes"] = ", ".join(self.violated) or "none"
-            if verdict == HOLDS and self.violated:
-                verdict = expected = VIOLATED
-        if verdict != expected:
-            reasons.append(f"Again: {again}")
-        return Result(record.run, PROTOCOL, verdict, expected, figures, "\n".join(reasons))
+            counts["holes"] = ", ".join(self.violated) or "none"
+        return counts
 
 
 def judge_ring(
     record: RingRecord, folder: Path, *, as_written: bool = False, check: bool = True
 ) -> RingJudged:
     """Check one run's traces and writes, and how far it came."""
-    judged = RingJudged(record, as_written)
-    if record.failure:
-        judged.reasons.append(f"Incomplete: {record.failure}")
-    judged.reasons += record.defects
+    judged = RingJudged(record, as_written=as_written)
+    judged.begin()
     _judge_end(judged)
     _judge_writes(judged)
     if check:
-        _judge_traces(judged, folder)
+        judged.judge_traces(folder)
     return judged
 
 
@@ -147,38 +115,15 @@ def _judge_writes(judged: RingJudged) -> None:
         judged.reasons.append(f"the resource: {found.promise} is violated: {found.facts}")
 
 
-def _judge_traces(judged: RingJudged, folder: Path) -> None:
-    files = sorted((folder / "traces").glob(f"{judged.record.run}.*.jsonl"))
-    verdicts = check_others(sorted_out(files)) if files else []
-    if not verdicts:
-        add(judged.verdicts, TRACE, INCONCLUSIVE)
-        judged.reasons.append("no member has written a trace")
-    for verdict in verdicts:
-        judged.events += verdict.events
-        add(judged.verdicts, TRACE, verdict.verdict)
-        judged.reasons += explained(verdict)
-        for promise in verdict.promises:
-            judged.judged[promise.name] = promise.judged
-            if promise.verdict == VIOLATED:
-                judged.violates(promise.name, promise.witness.get("at"), promise.witness)
-                judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
-                continue
-            add(judged.verdicts, promise.name, promise.verdict)
-            if promise.reason:
-                judged.reasons.append(f"{promise.name}: {promise.reason}")
-
-
 def ring_results(runs: list[RingJudged], again: dict[int, str]) -> tuple[Result, ...]:
     """Return one result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     as_written = any(judged.as_written for judged in runs)
     for name in (TRACE, *PROMISED):
-        over_all = summed((judged.verdicts for judged in runs), name)
-        if over_all is None:
+        worst = over_all(runs, name)
+        if worst is None:
             continue
-        verdict, figures = over_all
-        if any(name in judged.judged for judged in runs):
-            figures["judged"] = judged_sum(judged.judged.get(name, {}) for judged in runs)
+        verdict, figures = worst
         figures |= _how_soon(runs, name)
         if as_written and name != TRACE:
             if verdict == INCONCLUSIVE:

@@ -1,15 +1,11 @@
-"""The faults of a run of a token ring, planned from a seed.
-
-The law of this file: a plan depends on the seed and the settings alone. The victim of a fault is
-known only when it is due, so the fault names a role: the holder of the token, or any member.
-"""
+"""The faults of a run of a token ring, planned from a seed."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
-from raincheck.conformance.field.stack.faults import LINK, kinds_of
+from raincheck.conformance.field.faults import LINK, MEMBER, Plan, PlannedFault, plan_of
 
 PROCESS = (
     "holder",
@@ -25,7 +21,6 @@ PROCESS = (
 KINDS = (*PROCESS, *LINK)
 
 HOLDER = "holder"
-MEMBER = "member"
 KEPT, LOST, NEVER = "kept", "lost", "never"
 """How a process comes back: with its state, without, or not at all."""
 MOMENTS = ("holding", "locked", "passing", "passed")
@@ -36,16 +31,18 @@ MOST = 4
 """The most faults in a run, so that it is over soon; over many runs all kinds have their turn."""
 STORM = 3
 """The most members that join at once."""
+_SHARES = {
+    "loss": (0.01, 0.05, 0.15),
+    "delay": (0.05, 0.3),
+    "duplicate": (0.05, 0.3),
+    "reorder": (0.05, 0.3),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class RingFault:
-    """One act of the harness."""
+class RingFault(PlannedFault):
+    """One act of the harness on the token's holder, on any member, or on all of them."""
 
-    kind: str
-    at: float
-    """When it is due: the part of the time that is over, from 0 to 1."""
-    target: str = MEMBER
     moment: str = ""
     """For a holder: one of `MOMENTS`."""
     seconds: float = 0.0
@@ -67,21 +64,7 @@ class RingFault:
         return f"{self.kind}: {who}{long}{back if self.back != NEVER else ''}"
 
 
-@dataclass(frozen=True, slots=True)
-class RingPlan:
-    """All faults of one run."""
-
-    faults: tuple[RingFault, ...]
-    damage: dict[str, float]
-    """The shares of datagrams that are lost, duplicated, and so on."""
-
-
-def parse_ring_kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds in `holder,loss,...`; "none" and "" are no faults, "all" is every kind."""
-    return kinds_of(text, KINDS)
-
-
-def make_ring_plan(kinds: tuple[str, ...], seed: int, hungry: float) -> RingPlan:
+def make_ring_plan(kinds: tuple[str, ...], seed: int, hungry: float) -> Plan[RingFault]:
     """Draw a plan; pauses and partitions last longer than the hungry timeout, or nearly so."""
     draw = Random(f"ring {seed}")
     chosen = [kind for kind in PROCESS if kind in kinds]
@@ -89,17 +72,7 @@ def make_ring_plan(kinds: tuple[str, ...], seed: int, hungry: float) -> RingPlan
     # If there are few kinds each comes twice; if many, some of them.
     wanted = (chosen * 2)[: max(2, min(MOST, len(chosen)))] if chosen else []
     drawn = [_fault(draw, kind, hungry) for kind in wanted]
-    faults = tuple(
-        replace(each, at=round((place + draw.uniform(0.2, 0.8)) / (len(drawn) + 1), 3))
-        for place, each in enumerate(drawn)
-    )
-    shares = {
-        "loss": draw.choice((0.01, 0.05, 0.15)),
-        "delay": draw.choice((0.05, 0.3)),
-        "duplicate": draw.choice((0.05, 0.3)),
-        "reorder": draw.choice((0.05, 0.3)),
-    }
-    return RingPlan(faults, {kind: share for kind, share in shares.items() if kind in kinds})
+    return plan_of(draw, drawn, kinds, _SHARES)
 
 
 def _fault(draw: Random, kind: str, hungry: float) -> RingFault:

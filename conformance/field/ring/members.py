@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +22,10 @@ class RingMember(Life):
 
     ring: Status | None = None
     """Its latest status."""
-    connected: bool = False
-    """Whether it has been admitted into a view."""
     armed: str = ""
     """What it is to do to itself when it has the token: "kill" or "stop"."""
     struck: float = 0.0
     """When it did so, in seconds since the run began."""
-    heard_of: dict[str, int] = field(default_factory=dict)
-    """The last message that it delivered from each member."""
     locks: int = 0
     refused: int = 0
     """Its writes that came too late."""
@@ -42,21 +38,14 @@ class RingMember(Life):
         """Return its name in statuses, which is its plain name in its first life."""
         return title_of(self.name, self.incarnation)
 
-    @property
-    def in_ring(self) -> bool:
-        """Tell whether it has been admitted, and is to stay."""
-        return self.running and self.connected
-
     def heard(self, event: dict[str, Any]) -> None:
         """Take in its report."""
         match event["event"]:
-            case "ring":
+            case "progress":
                 self.ring = Status.from_json(event)
-                self.sent, self.heard_of = event["sent"], event["heard"]
+                self.sent, self.highest = event["sent"], event["highest"]
                 self.refused, self.lost = event["refused"], event["lost"]
                 self.locks, self.delivered = self.ring.locks, self.ring.messages
-            case "joined":
-                self.connected = True
             case "struck":
                 self.struck = event["at"]
             case "ended":
@@ -80,14 +69,9 @@ class RingMembers(Lives[RingMember]):
         super().__init__(folder)
         self._watch = watch
 
-    @property
-    def in_ring(self) -> list[RingMember]:
-        """Return those that have been admitted and are to stay."""
-        return [member for member in self.all if member.in_ring]
-
-    def told(self, member: RingMember, event: dict[str, Any]) -> None:
+    def reported(self, member: RingMember, event: dict[str, Any]) -> None:
         """Show a member's report of itself."""
-        if event["event"] == "ring" and member.ring is not None:
+        if event["event"] == "progress" and member.ring is not None:
             self._watch(member.ring)
 
     def ended(self, member: RingMember) -> None:
@@ -107,7 +91,7 @@ class RingMembers(Lives[RingMember]):
 
 def settled(members: Iterable[RingMember]) -> bool:
     """Tell whether these agree on one list, their own, and on the same view of it."""
-    statuses = [member.ring for member in members if member.in_ring]
+    statuses = [member.ring for member in members if member.in_group]
     expected = {member.title for member in members}
     if not statuses or len(statuses) != len(expected) or None in statuses:
         return False

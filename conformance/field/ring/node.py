@@ -8,15 +8,15 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from raincheck.conformance.field.nodes import damage_of, live, parser_of
+from raincheck.conformance.field.nodes import damage_of, damaged, live, parser_of
 from raincheck.impl.aio.ring import Ring
 from raincheck.impl.aio.ring_connect import RingSettings
 from raincheck.impl.messages import Endpoint
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage, FaultyTransport
+from raincheck.impl.transport.faulty import Damage
 
-from .load import Duties
+from .load import RingDuties
 from .record import TIMES
 
 
@@ -26,17 +26,17 @@ class FieldSettings(RingSettings):
 
     damage: Damage
     seed: int
-    duties: Duties
+    duties: RingDuties
 
     async def open_transport(self, bind: Endpoint) -> Transport:
         """Open the socket, and put the faults in front of it."""
         inner = await RingSettings.open_transport(self, bind)
         duties = self.duties
-        return duties.opened(FaultyTransport(inner, self.damage, self.seed, duties.sends))
+        return duties.opened(damaged(inner, self.damage, self.seed, duties.sends))
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = parser_of("raincheck.conformance.field.ring.node", "ring")
+    parser = parser_of("raincheck.conformance.field.ring.node", "ring", join_timeout=60.0)
     add = parser.add_argument
     add("--life", type=int, default=0, help="how many processes of that name there were before")
     add("--ring", required=True, help="the ring's name")
@@ -44,10 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--join", default="", metavar="HOST:PORT,...", help="join the ring of these")
     add("--state", type=Path, required=True, metavar="FILE", help="where it keeps its state")
     add("--resource", required=True, metavar="HOST:PORT", help="what the lock protects")
-    add("--size", type=int, default=64, help="bytes of a message")
-    add("--rate", type=float, default=50.0, help="messages per second")
-    add("--undo", default="", metavar="REPAIR,...", help="repairs to undo; all: as written")
-    add("--join-timeout", type=float, default=60.0, help="seconds until joining is given up")
     add("--began", type=float, default=0.0, help="the monotonic clock when the run began")
     return parser
 
@@ -58,7 +54,7 @@ def repairs(text: str) -> Repairs:
     return Repairs(**dict.fromkeys(names or [name for name in text.split(",") if name], False))
 
 
-def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
+def settings(args: argparse.Namespace, duties: RingDuties) -> FieldSettings:
     """Return the ring's settings that the command line asks for."""
     kept = args.state.exists()
     return FieldSettings(
@@ -81,9 +77,9 @@ def settings(args: argparse.Namespace, duties: Duties) -> FieldSettings:
 
 
 async def _run(args: argparse.Namespace) -> None:
-    duties = Duties(args, lambda: time.monotonic() - args.began)
-    duties.start(duties.obey())
-    duties.start(duties.tells())
+    duties = RingDuties(args, lambda: time.monotonic() - args.began)
+    duties.start(duties.follow())
+    duties.start(duties.report())
     try:
         ring = await Ring.connecting(settings(args, duties))
         await duties.work(ring)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raincheck.conformance.field.record import RunRecord, cut_last_line, write_rows
+from raincheck.conformance.field.record import RunRecord, RunSettings, write_rows
 from raincheck.impl.ring.config import RingConfig
 
-from .faults import RingPlan
+from .faults import RingFault
 from .fence import Write
 from .members import RingMember
 
@@ -27,21 +27,17 @@ TIMES = RingConfig(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RingSettings:
+class RingSettings(RunSettings):
     """The settings of `raincheck run raincore`."""
 
-    members: int = 3
-    kinds: tuple[str, ...] = ()
     seconds: float = 2.0
     rate: float = 50.0
-    """Messages per second and member."""
     size: int = 64
     as_written: bool = False
-    undo: str = ""
 
 
 @dataclass(slots=True)
-class RingRecord(RunRecord[RingPlan, RingMember]):
+class RingRecord(RunRecord[RingFault, RingMember]):
     """The record of one run, of the ring and of the resource that its lock protects."""
 
     writes: list[Write] = field(default_factory=list)
@@ -51,17 +47,11 @@ class RingRecord(RunRecord[RingPlan, RingMember]):
     heard: bool = False
     """Whether the last message of every member came to all at the end."""
 
-
-def collect(record: RingRecord, folder: Path) -> None:
-    """Record which processes were killed, cut their half-written lines, gather defects."""
-    record.gather_defects()
-    # A later process may have continued the files of an earlier one.
-    last = {(member.name, member.incarnation): member.ending for member in record.lives}
-    killed = [life for life, ending in last.items() if ending in ("crash", "end")]
-    for node, incarnation in killed:
-        cut_last_line(folder / "traces" / f"{record.run}.{node}.{incarnation}.{PROTOCOL}.jsonl")
-    record.write_crashes(folder, killed)
-    (folder / "writes").mkdir(exist_ok=True)
-    write_rows(
-        folder / "writes" / f"{record.run}.jsonl", (write._asdict() for write in record.writes)
-    )
+    def collect(self, folder: Path) -> list[RingMember]:
+        """Record what the resource was asked for, too."""
+        # Written out, because a dataclass with slots is another class than super() knows.
+        killed = RunRecord.collect(self, folder)
+        (folder / "writes").mkdir(exist_ok=True)
+        rows = (write._asdict() for write in self.writes)
+        write_rows(folder / "writes" / f"{self.run}.jsonl", rows)
+        return killed

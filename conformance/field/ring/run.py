@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import signal
-import time
 
 from raincheck.conformance.field.record import name_of
 
@@ -12,66 +11,52 @@ from .base import RingBase, free_ports
 from .faults import HOLDER, KEPT, NEVER, RingFault
 from .members import RingMember
 
-START = 20.0
-SETTLE = 20.0
 STRIKE = 5.0
-STOP = 15.0
-LEAVE = 15.0
-"""Seconds until each wait is given up."""
+"""Seconds until a member has to have had the token."""
 
 
 class RingRun(RingBase):
     """Drives one run of a ring."""
 
+    SETTLE = 20.0
+    STOP = LEAVE = 15.0
+
     # ------------------------------------------------------------------ beginning and end
 
-    async def _start(self) -> None:
+    async def _form(self) -> None:
         self._place = await self.resource.start()
         names = [name_of(number) for number in range(self.settings.members)]
         self._ports = dict(zip(names, free_ports(len(names)), strict=True))
         founders = ",".join(f"{name}@{place}" for name, place in self._ports.items())
         for name, place in self._ports.items():
             await self._begin(name, 0, bind=place, founders=founders)
-        await self._settled(START, "Forming the ring")
-        self._load_began = time.monotonic()
-        for member in self.members.in_ring:
-            member.tell("load")
+        await self._settled(self.START, "Forming the ring")
 
-    async def _end(self) -> None:
-        members, record = self.members, self.record
-        await self._under_load(self.settings.seconds)
-        await asyncio.gather(*self._later)
-        for member in members.running:
+    async def _loaded(self, part: float) -> None:
+        await self._under_load(part * self.settings.seconds)
+
+    async def _come_to_rest(self) -> None:
+        for member in self.members.running:
             member.tell("calm")
-        await self._settled(SETTLE, "Agreeing after the last fault")
-        record.agreed = True
-        survivors = members.in_ring
-        for member in survivors:
-            member.tell("stop")
-        await self._until(
-            lambda: all(member.stopped for member in survivors), "Stopping the load", STOP
-        )
-        await self._until(
-            lambda: _all_heard(survivors), "Delivering everybody's last message", SETTLE
-        )
-        record.heard = True
+        await self._settled(self.SETTLE, "Agreeing after the last fault")
+        self.record.agreed = True
+
+    async def _part(self, survivors: list[RingMember]) -> None:
+        self.record.heard = True
         for member in survivors:
             member.ending = "done"
             member.tell("end")
-        await self._until(
-            lambda: all(member.code is not None for member in survivors), "Ending", LEAVE
-        )
 
     # ------------------------------------------------------------------ faults
 
     async def _do(self, fault: RingFault) -> None:
-        await self._under_load(fault.at * self.settings.seconds)
+        await self._loaded(fault.at)
         if fault.kind == "leave" or (
             fault.kind not in ("pause", "partition", "joinstorm") and fault.back != KEPT
         ):
             await self._recovered(f"Agreeing before the {fault.kind}")
-            if len(self.members.in_ring) < 3:
-                self._note("skipped", "", fault=fault.kind)
+            if len(self.members.in_group) < 3:
+                self._skip(fault.kind)
                 return
         match fault.kind:
             case "joinstorm":
@@ -90,7 +75,7 @@ class RingRun(RingBase):
     async def _recovered(self, what: str) -> None:
         """Wait until the ring has recovered from all faults."""
         await asyncio.gather(*self._later)
-        await self._settled(SETTLE, what)
+        await self._settled(self.SETTLE, what)
 
     async def _storm(self, fault: RingFault) -> None:
         self._remember()
@@ -103,7 +88,7 @@ class RingRun(RingBase):
     async def _partition(self, fault: RingFault) -> None:
         here = [member for member in self.members.running if member.bind]
         if len(here) < 2:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
             return
         self._draw.shuffle(here)
         cut = self._draw.randint(1, len(here) - 1)
@@ -121,7 +106,7 @@ class RingRun(RingBase):
     async def _pause(self, fault: RingFault) -> None:
         target = self._target()
         if target is None:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
             return
         if fault.moment:
             if not await self._strikes(target, "stop", fault):
@@ -136,15 +121,14 @@ class RingRun(RingBase):
     async def _kill(self, fault: RingFault) -> None:
         target = self._target()
         if target is None:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
             return
         self._remember(target)
         if fault.target == HOLDER:
             if not await self._strikes(target, "kill", fault):
                 return
         else:
-            target.ending = "crash"
-            target.signal(signal.SIGKILL)
+            target.kill()
         self._note(fault.kind, target.title, moment=fault.moment, back=fault.back)
         if fault.back != NEVER:
             self._meanwhile(self._back(target, fault))
@@ -152,13 +136,15 @@ class RingRun(RingBase):
     async def _leave(self, fault: RingFault) -> None:
         target = self._target()
         if target is None:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
             return
         self._remember(target)
         self._note("leave", target.title, back=fault.back)
         target.ending = "leave"
         target.tell("leave")
-        await self._until(lambda: target.code is not None, f"The leaving of {target.title}", LEAVE)
+        await self._until(
+            lambda: target.code is not None, f"The leaving of {target.title}", self.LEAVE
+        )
         # As written, nobody returns under a name that has left.
         if fault.back != NEVER and not self._one_name:
             self._meanwhile(self._back(target, fault))
@@ -177,7 +163,7 @@ class RingRun(RingBase):
         except TimeoutError:
             # It never had the token: then not later either.
             target.tell("disarm")
-            self._note("skipped", target.title, fault=fault.kind)
+            self._skip(fault.kind, target.title)
             return False
         finally:
             if act == "stop":
@@ -186,8 +172,7 @@ class RingRun(RingBase):
 
     async def _back(self, target: RingMember, fault: RingFault) -> None:
         """Start the next process after one that has gone."""
-        await self._until(lambda: target.code is not None, f"The end of {target.title}", LEAVE)
-        await asyncio.sleep(fault.seconds)
+        await self._gone(target, fault.seconds)
         self._note(f"back, {fault.back}", target.name)
         if fault.back == KEPT:
             await self._begin(target.name, target.incarnation, bind=target.bind)
@@ -196,12 +181,3 @@ class RingRun(RingBase):
         if self._one_name:
             self._state(target.name, again).unlink(missing_ok=True)
         await self._begin(target.name, again, bind=target.bind, join=self._contacts)
-
-
-def _all_heard(members: list[RingMember]) -> bool:
-    """Tell whether all of them have delivered the last message of each."""
-    return all(
-        member.heard_of.get(other.address, 0) >= other.sent
-        for member in members
-        for other in members
-    )

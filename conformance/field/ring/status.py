@@ -81,7 +81,7 @@ def _names(values: Sequence[Any]) -> tuple[str, ...]:
     return tuple(map(_name, values))
 
 
-class Happening(NamedTuple):
+class Event(NamedTuple):
     """An event: its time, and a few words."""
 
     at: float
@@ -96,27 +96,27 @@ class Story:
 
     def __init__(self) -> None:
         self.members: dict[str, Status] = {}
-        self.recent: deque[Happening] = deque(maxlen=RECENT)
+        self.recent: deque[Event] = deque(maxlen=RECENT)
         self.now = 0.0
         self.locks = 0
         self.messages = 0
-        self._told: set[tuple[object, ...]] = set()
+        self._noted: set[tuple[object, ...]] = set()
 
-    def update(self, status: Status) -> list[Happening]:
+    def update(self, status: Status) -> list[Event]:
         """Take a status; return the events since the member's last one."""
         before = self.members.get(status.node)
         self.members[status.node] = status
         self.now = max(self.now, status.at)
         self.locks += _more(status.locks, before.locks if before else 0)
         self.messages += _more(status.messages, before.messages if before else 0)
-        return [self.happened(status.at, text) for text in self._texts(before, status)]
+        return [self.note(status.at, text) for text in self._texts(before, status)]
 
-    def happened(self, at: float, text: str) -> Happening:
+    def note(self, at: float, text: str) -> Event:
         """Note an event that the harness reports, such as a fault that it injects."""
-        happening = Happening(at, _name(text))
+        event = Event(at, _name(text))
         self.now = max(self.now, at)
-        self.recent.append(happening)
-        return happening
+        self.recent.append(event)
+        return event
 
     def _texts(self, before: Status | None, now: Status) -> list[str]:
         node = now.node
@@ -160,9 +160,9 @@ class Story:
         ]
 
     def _first(self, *what: object) -> bool:
-        if what in self._told:
+        if what in self._noted:
             return False
-        self._told.add(what)
+        self._noted.add(what)
         return True
 
     @property

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, Self
 
 from raincheck.conformance.report.ringtext import Place, ring_lines
 
-from .status import Happening, Status, Story, number_text, views_text
+from .status import Event, Status, Story, number_text, views_text
 
 if TYPE_CHECKING:
     from raincheck.conformance.ui import Ui
 
-__all__ = ["Happening", "Status", "Story", "Watch", "picture"]
+__all__ = ["Event", "Status", "Story", "Watch", "picture"]
 
 DRAW_EVERY: Final = 0.1
 """Seconds between two pictures."""
@@ -89,7 +89,7 @@ class Watch:
         self._clock = clock
         self._stack = ExitStack()
         self._draw: Callable[[str], None] | None = None
-        self._drawn = self._told = clock()
+        self._drawn = self._said = clock()
 
     def __enter__(self) -> Self:
         self._draw = self._stack.enter_context(self._ui.canvas(STYLES))
@@ -105,18 +105,18 @@ class Watch:
 
     def update(self, status: Status) -> None:
         """Take in a member's status."""
-        for happening in self.story.update(status):
-            self._tell(happening)
+        for event in self.story.update(status):
+            self._tell(event)
         self._show()
 
-    def told(self, at: float, text: str) -> None:
+    def act(self, at: float, text: str) -> None:
         """Note an act of the harness on the ring, such as a fault."""
-        self._tell(self.story.happened(at, text))
+        self._tell(self.story.note(at, text))
         self._show()
 
-    def _tell(self, happening: Happening) -> None:
+    def _tell(self, event: Event) -> None:
         if self._draw is None:
-            self._ui.say(str(happening))
+            self._ui.say(str(event))
 
     def _show(self, *, last: bool = False) -> None:
         now = self._clock()
@@ -124,6 +124,6 @@ class Watch:
             if last or now - self._drawn >= DRAW_EVERY:
                 self._drawn = now
                 self._draw(picture(self.story))
-        elif last or now - self._told >= TELL_EVERY:
-            self._told = now
+        elif last or now - self._said >= TELL_EVERY:
+            self._said = now
             self._ui.say(self.story.summary())

@@ -3,16 +3,15 @@
 import argparse
 import asyncio
 import random
-import shlex
+from collections.abc import Iterator
 from pathlib import Path
 
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Outcome, Result, Ui
-from raincheck.conformance.field.campaign import Campaign, check_counts, keeping
-from raincheck.conformance.field.lives import command_of
-from raincheck.conformance.field.record import name_of
-from raincheck.conformance.field.stack.checks import Judged, judge, results
-from raincheck.conformance.field.stack.faults import KINDS, make_plan, parse_kinds
+from raincheck.conformance.field.campaign import GroupCampaign, check_counts, keeping
+from raincheck.conformance.field.faults import Plan, kinds_of
+from raincheck.conformance.field.stack.checks import ClusterJudged, judge, results
+from raincheck.conformance.field.stack.faults import KINDS, Fault, make_plan
 from raincheck.conformance.field.stack.members import MODULE
 from raincheck.conformance.field.stack.record import Record, Settings
 from raincheck.conformance.field.stack.run import ClusterRun
@@ -35,12 +34,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     stack = parser.add_argument_group(
         "raincheck run stack",
         f"a group of 1 to {MOST_MEMBERS} founders (default: {MEMBERS}); --faults: "
-        f"{', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); --rate: messages a "
-        f"second of each (default: {RATE:g})",
+        f"{', '.join(KINDS)}, all, none; --seconds (default: {SECONDS:g}); --rate: messages per "
+        f"second and member (default: {RATE:g})",
     )
     stack.add_argument(
         "--trace", default="", metavar="LAYER,...",
-        help=f"trace every datagram of these too: {', '.join(HEAVY)} (costs time and space)",
+        help=f"also trace every datagram of {' and '.join(HEAVY)} (costs time and space)",
     )  # fmt: skip
 
 
@@ -49,60 +48,46 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
             raise UsageError(f"{option} is for the ring: raincheck run raincore.")
-    return ClusterCampaign(args, ui).run()
+    return ClusterCampaign(args, ui, settings_of(args)).run()
 
 
-class ClusterCampaign(Campaign[Judged]):
+class ClusterCampaign(GroupCampaign[ClusterJudged, Settings, Fault]):
     """Runs of the stack."""
 
-    def __init__(self, args: argparse.Namespace, ui: Ui) -> None:
-        super().__init__(args, ui)
-        self.settings = settings_of(args)
+    module = MODULE
 
-    def options(self, which: list[str]) -> list[str]:
-        """Return the options that repeat the campaign, including those that select the runs."""
-        args = self.args
-        options = ["--members", str(self.settings.members), "--transport", args.transport]
-        options += ["--faults", args.faults or "none"]
-        if args.messages is not None:
-            options += ["--messages", str(args.messages)]
-        elif args.seconds is not None:
-            options += ["--seconds", f"{args.seconds:g}"]
-        options += ["--size", str(args.size), "--rate", f"{self.settings.rate:g}", *which]
-        options += ["--undo", args.undo] if args.undo else []
-        options += ["--trace", args.trace] if args.trace else []
-        return options
+    def which_group(self) -> list[str]:
+        """Return how many found the group, and over which transport."""
+        return ["--members", str(self.settings.members), "--transport", self.args.transport]
 
-    def dry(self) -> None:
-        """Print what would be started and which faults it would meet; start nothing."""
-        settings, seed = self.settings, self.args.seed
-        plan = make_plan(settings.kinds, seed)
-        options = ClusterRun.options_of(settings, plan, seed, self.args.out)
-        for number in range(settings.members):
-            peers = "HOST:PORT" if number else ""
-            life = {"name": name_of(number), "incarnation": 0, **options, "peers": peers}
-            self.ui.announce(shlex.join(command_of(MODULE, life)))
-        for fault in plan.faults:
-            whom = "" if fault.kind == "join" else f" of the {fault.target}"
-            self.ui.announce(f"at {fault.at:.0%} of the load: {fault.kind}{whom}")
+    def more_options(self) -> list[str]:
+        """Return the layers that are traced on request."""
+        return ["--trace", self.args.trace] if self.args.trace else []
 
-    def judged(self, seed: int) -> Judged:
+    def plan(self, seed: int) -> Plan[Fault]:
+        """Return the faults of the run of that seed."""
+        return make_plan(self.settings.kinds, seed)
+
+    def founders(self, seed: int) -> Iterator[dict[str, object]]:
+        """Yield the options of each founder; all but the first join those before them."""
+        record = Record(f"run-{seed}", seed, self.plan(seed))
+        options = ClusterRun.options_of(self.settings, record, self.args.out)
+        for number in range(self.settings.members):
+            yield options | {"peers": "HOST:PORT" if number else ""}
+
+    def judged(self, seed: int) -> ClusterJudged:
         """Do one run, and check its traces and logs."""
         out = self.args.out
         return judge(run_cluster(self.settings, seed, out), out, check=not self.args.no_check)
 
-    def seen(self, judged: Judged) -> str:
+    def seen(self, judged: ClusterJudged) -> str:
         """Return the violations that are only shown."""
         names = [name for name in judged.witnesses if name in judged.verdicts]
         return f"; seen violated: {', '.join(names)}" if names else ""
 
-    def results(self, runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
+    def results(self, runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, ...]:
         """Return one result for each run, and one for each property over all runs."""
         return results(runs, again)
-
-    def asked(self) -> Settings:
-        """Return the settings of all runs."""
-        return self.settings
 
 
 def run_cluster(settings: Settings, seed: int, folder: Path) -> Record:
@@ -119,13 +104,11 @@ def settings_of(args: argparse.Namespace) -> Settings:
         raise UsageError(f"--members is {members}: choose from 1 to {MOST_MEMBERS}.")
     if args.messages is not None and args.messages < 1:
         raise UsageError(f"--messages is {args.messages}: send at least one.")
-    if not 0 <= rate < 1e9:
-        raise UsageError(f"--rate is {rate:g}: it must be 0 (no limit) or above.")
-    check_counts(args, LARGEST)
+    check_counts(args, rate, "no limit", LARGEST)
     return Settings(
         members=members,
         transport=args.transport,
-        kinds=parse_kinds(args.faults),
+        kinds=kinds_of(args.faults, KINDS),
         messages=args.messages or 0,
         seconds=args.seconds or SECONDS,
         size=args.size,

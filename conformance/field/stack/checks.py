@@ -6,17 +6,15 @@ views.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from raincheck.conformance.deliveries.logs import read_rows
 from raincheck.conformance.deliveries.properties_local import check_deliveries
-from raincheck.conformance.field.tally import add, counted, damaged, explained, judged_sum, summed
+from raincheck.conformance.field.judged import TRACE, Judged, over_all
+from raincheck.conformance.field.tally import add, counted, judged_sum
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Result
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.checker import check_paths
-from raincheck.conformance.trace.run import check_others, sorted_out
 
 from .members import Member
 from .record import Record
@@ -26,7 +24,7 @@ UNIFORM = ("UniformTotalOrder", "UniformAgreement")
 nobody promises: they are shown, and fail no run.
 """
 FIRM = (
-    "Trace",
+    TRACE,
     "TotalOrder",
     "Agreement",
     "VirtualSynchrony",
@@ -43,7 +41,7 @@ findings in the delivery logs alone. SameCut: every member that was given the st
 of all others.
 """
 NEEDS_TRACES = frozenset(
-    {"Trace", "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView", "Logs"}
+    {TRACE, "TotalOrder", "Agreement", "VirtualSynchrony", "Integrity", "Fifo", "InView", "Logs"}
 )
 """Judged only if traces and logs are checked."""
 NEEDS_TWO = "SameCut"
@@ -52,90 +50,60 @@ NOT_PROMISED = "not promised"
 
 
 @dataclass(slots=True)
-class Judged:
-    """A run and the findings about it."""
+class ClusterJudged(Judged[Record]):
+    """A run of the stack and the findings about it."""
 
-    record: Record
+    protocol = "sequencer"
     checked: bool = True
     """Whether its traces are checked against the model."""
-    verdicts: dict[str, str] = field(default_factory=dict)
-    """The verdict on each property."""
-    judged: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Over how many members, views and messages each property was judged."""
-    reasons: list[str] = field(default_factory=list)
-    """Why something does not hold or is inconclusive."""
-    witnesses: dict[str, Any] = field(default_factory=dict)
-    """The witnesses against properties that are only shown."""
-    events: int = 0
     messages: int = 0
     """The number of deliveries."""
     views: int = 0
 
     @property
-    def verdict(self) -> str:
-        """Return the verdict over all that has to hold."""
-        owed = [name for name in FIRM if name != NEEDS_TWO or name in self.verdicts]
-        if not self.checked:
-            owed = [name for name in owed if name not in NEEDS_TRACES or name in self.verdicts]
-        found = {self.verdicts.get(name, INCONCLUSIVE) for name in owed}
-        if VIOLATED in found:
-            return VIOLATED
-        undecided = INCONCLUSIVE in found or self.record.failure or self.record.defects
-        return INCONCLUSIVE if undecided else HOLDS
+    def owed(self) -> list[str]:
+        """Return the properties that have to hold, as far as they are judged."""
+        left_out = {NEEDS_TWO} if self.checked else {NEEDS_TWO, *NEEDS_TRACES}
+        return [name for name in FIRM if name not in left_out or name in self.verdicts]
 
-    def result(self, again: str) -> Result:
-        """Return the run as one result."""
-        record = self.record
-        kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(record.faults().items()))
-        figures: dict[str, object] = {
-            "seed": record.seed,
-            "events": self.events,
+    @property
+    def counts(self) -> dict[str, object]:
+        """Return the figures that only a stack has."""
+        return {
             "messages": self.messages,
             "views": self.views,
-            "lives": len(record.lives),
-            "transfers": sum(member.transfers for member in record.lives),
-            "faults": kinds or "none",
-            "damaged": damaged(record.lives),
-            "seconds": round(record.seconds, 1),
-            "properties": dict(self.verdicts),
-            "judged": dict(self.judged),
-            "plan": record.plan,
+            "lives": len(self.record.lives),
+            "transfers": sum(member.transfers for member in self.record.lives),
         }
-        reasons = [*self.reasons]
-        if self.verdict != HOLDS:
-            reasons.append(f"Again: {again}")
-        return Result(record.run, "sequencer", self.verdict, HOLDS, figures, "\n".join(reasons))
 
 
-def judge(record: Record, folder: Path, check: bool = True) -> Judged:
+def judge(record: Record, folder: Path, check: bool = True) -> ClusterJudged:
     """Check one run's traces and logs."""
-    judged = Judged(record, check)
-    if record.failure:
-        judged.reasons.append(f"Incomplete: {record.failure}")
-    judged.reasons += record.defects
+    judged = ClusterJudged(record, checked=check)
+    judged.begin()
     judged.views = max((member.view for member in record.lives), default=0)
     if any(member.wrong for member in record.lives):
         judged.verdicts["Integrity"] = VIOLATED
     _judge_logs(judged, folder)
     _judge_states(judged)
     if check:
-        _judge_traces(judged, folder)
+        judged.judge_traces(folder, only_shown=UNIFORM)
         _judge_by_logs_alone(judged, folder)
     return judged
 
 
-def _judge_states(judged: Judged) -> None:
+def _judge_states(judged: ClusterJudged) -> None:
     """Judge whether the survivors' applications have the same state, given to them or not."""
     states = {m.address: m.state for m in judged.record.survivors if m.state}
     if len(set(states.values())) > 1:
         add(judged.verdicts, "SameCut", VIOLATED)
-        told = ", ".join(f"{who} {count} {total:08x}" for who, (count, total) in states.items())
-        judged.reasons.append(f"SameCut is violated: messages and their checksum: {told}")
+        found = ", ".join(f"{who} {count} {total:08x}" for who, (count, total) in states.items())
+        judged.reasons.append(f"SameCut is violated: messages and their checksum: {found}")
     elif len(states) > 1:
         add(judged.verdicts, "SameCut", HOLDS)
 
 
-def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:
+def _judge_by_logs_alone(judged: ClusterJudged, folder: Path) -> None:
     """Judge the logs as a black box: order, agreement, views, nothing twice, nothing made up."""
     logs = sorted((folder / "deliveries").glob(f"{judged.record.run}.*.jsonl"))
     if not logs:
@@ -148,35 +116,6 @@ def _judge_by_logs_alone(judged: Judged, folder: Path) -> None:
             judged.reasons.append(f"the delivery logs: {promise.name} {promise.verdict}: {why}")
 
 
-def _judge_traces(judged: Judged, folder: Path) -> None:
-    files = sorted((folder / "traces").glob(f"{judged.record.run}.*.jsonl"))
-    if not files:
-        judged.verdicts["Trace"] = INCONCLUSIVE
-        judged.reasons.append("no member has written a trace")
-        return
-    mixed = sorted_out(files)
-    for verdict in check_others(mixed):
-        judged.events += verdict.events
-        add(judged.verdicts, "Trace", verdict.verdict)
-        judged.reasons += explained(verdict)
-    for verdict in check_paths(mixed.sequencer):
-        judged.events += verdict.events
-        add(judged.verdicts, "Trace", verdict.verdict)
-        judged.reasons += explained(verdict)
-        for promise in verdict.promises:
-            add(judged.verdicts, promise.name, promise.verdict)
-            judged.judged[promise.name] = promise.judged
-            if promise.verdict == INCONCLUSIVE:
-                judged.reasons.append(f"{promise.name}: {promise.reason}")
-            if promise.verdict == VIOLATED:
-                judged.witnesses[promise.name] = promise.witness
-                if promise.name not in UNIFORM:
-                    judged.reasons.append(f"{promise.name} is violated: {promise.witness}")
-    if "Trace" not in judged.verdicts:  # only the harness's own records exist
-        judged.verdicts["Trace"] = INCONCLUSIVE
-        judged.reasons.append("no member has written a trace")
-
-
 @dataclass(slots=True)
 class _Heard:
     """The deliveries of one member from one sender."""
@@ -185,7 +124,7 @@ class _Heard:
     last: int
 
 
-def _judge_logs(judged: Judged, folder: Path) -> None:
+def _judge_logs(judged: ClusterJudged, folder: Path) -> None:
     """Judge the applications' deliveries: no gaps, and all messages of survivors."""
     record, problems = judged.record, list[Problem]()
     heard: dict[str, dict[str, _Heard]] = {}
@@ -238,16 +177,14 @@ def _lost(survivors: list[Member], heard: dict[str, dict[str, _Heard]]) -> Itera
                 yield f"{member.address} lacks {sender.address}'s messages before {found.first}"
 
 
-def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
+def results(runs: list[ClusterJudged], again: dict[int, str]) -> tuple[Result, ...]:
     """Return one result for each run, and one for each property over all runs."""
     found = [judged.result(again[judged.record.seed]) for judged in runs]
     every = [judged.verdicts for judged in runs]
     for name in FIRM:
-        if (over_all := summed(every, name)) is not None:
-            verdict, figures = over_all
-            if any(name in judged.judged for judged in runs):
-                figures["judged"] = judged_sum(judged.judged.get(name, {}) for judged in runs)
-            found.append(Result(name, "sequencer", verdict, HOLDS, figures))
+        if (worst := over_all(runs, name)) is not None:
+            verdict, figures = worst
+            found.append(Result(name, ClusterJudged.protocol, verdict, HOLDS, figures))
     for name in UNIFORM:
         counts = counted(every, name)
         if not counts:
@@ -261,5 +198,5 @@ def results(runs: list[Judged], again: dict[int, str]) -> tuple[Result, ...]:
             "seeds_violated": seeds,
             "witness": next((j.witnesses[name] for j in runs if name in j.witnesses), None),
         }
-        found.append(Result(name, "sequencer", NOT_PROMISED, NOT_PROMISED, figures))
+        found.append(Result(name, ClusterJudged.protocol, NOT_PROMISED, NOT_PROMISED, figures))
     return tuple(found)

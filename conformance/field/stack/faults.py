@@ -1,13 +1,9 @@
-"""The faults of a run of a real cluster, planned from a seed.
+"""The faults of a run of a stack's group, planned from a seed."""
 
-The law of this file: a plan depends on the seed and the settings alone. It names targets by role
-("coordinator", "member"), because the member in that role is known only when the fault is due.
-"""
-
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 
-from raincheck.conformance.errors import UsageError
+from raincheck.conformance.field.faults import LINK, MEMBER, Plan, PlannedFault, plan_of
 
 CHANGES = ("requester", "participant", "joiner")
 """The victims of a kill during a view change that the harness provokes: the leader (which requests
@@ -15,27 +11,25 @@ its flush), another participant, or the joiner.
 """
 PROCESS = ("crash", "pause", "leave", "join", *CHANGES)
 """Faults of processes, caused by the harness."""
-LINK = ("loss", "delay", "duplicate", "reorder")
-"""Faults of datagrams inside each member (`impl/transport/faulty.py`)."""
 KINDS = (*PROCESS, *LINK)
 
 COORDINATOR = "coordinator"
-MEMBER = "member"
 SUSPICION = 0.95
 """Seconds of silence after which a view change without the silent member can begin."""
 LONG_PAUSE = 2.5
 """Seconds beyond any patience: the group suspects the member, and goes on without it."""
+_SHARES = {
+    "loss": (0.01, 0.05, 0.2),
+    "delay": (0.05, 0.3),
+    "duplicate": (0.02, 0.2),
+    "reorder": (0.05, 0.3),
+}
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
-    """One act of the harness on a process."""
+class Fault(PlannedFault):
+    """One act of the harness on the coordinator, or on another member."""
 
-    kind: str
-    at: float
-    """When it is due: the part of the load that is over, from 0 to 1."""
-    target: str = MEMBER
-    """The target: the coordinator, or another member."""
     seconds: float = 0.0
     """How long a pause lasts; how long after its crash or leave a process starts again."""
     back: bool = True
@@ -47,37 +41,13 @@ class Fault:
     after: float = 0.0
     """Seconds from there to the kill."""
 
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """All faults of one run."""
-
-    faults: tuple[Fault, ...]
-    damage: dict[str, float]
-    """The shares of datagrams that are lost, duplicated, and so on."""
+    @property
+    def words(self) -> str:
+        """Return the line of a dry run about it."""
+        return self.kind if self.kind == "join" else f"{self.kind} of the {self.target}"
 
 
-def parse_kinds(text: str) -> tuple[str, ...]:
-    """Return the kinds in `crash,loss,...`; "none" and "" are no faults, "all" is every kind."""
-    return kinds_of(text, KINDS)
-
-
-def kinds_of(text: str, known: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a list of kinds, in the order of the known ones."""
-    words = [word.strip() for word in text.split(",") if word.strip()]
-    if words == ["all"]:
-        return known
-    if words == ["none"]:
-        return ()
-    unknown = [word for word in words if word not in known]
-    if unknown:
-        raise UsageError(
-            f"--faults does not know {unknown[0]}: choose from {', '.join(known)}, all, none."
-        )
-    return tuple(kind for kind in known if kind in words)
-
-
-def make_plan(kinds: tuple[str, ...], seed: int) -> Plan:
+def make_plan(kinds: tuple[str, ...], seed: int) -> Plan[Fault]:
     """Draw a plan: two crashes, the coordinator's first; one or two of each other kind."""
     draw = Random(f"plan {seed}")
     drawn: list[Fault] = []
@@ -96,17 +66,7 @@ def make_plan(kinds: tuple[str, ...], seed: int) -> Plan:
         drawn.append(Fault("join", 0, settle=draw.random() < 0.6))
     drawn += [_change(draw, kind) for kind in CHANGES if kind in kinds]
     draw.shuffle(drawn)
-    faults = tuple(
-        replace(f, at=round((place + draw.uniform(0.2, 0.8)) / (len(drawn) + 1), 3))
-        for place, f in enumerate(drawn)
-    )
-    damage = {
-        "loss": draw.choice((0.01, 0.05, 0.2)),
-        "delay": draw.choice((0.05, 0.3)),
-        "duplicate": draw.choice((0.02, 0.2)),
-        "reorder": draw.choice((0.05, 0.3)),
-    }
-    return Plan(faults, {kind: share for kind, share in damage.items() if kind in kinds})
+    return plan_of(draw, drawn, kinds, _SHARES)
 
 
 def _crash(draw: Random, target: str) -> Fault:

@@ -1,19 +1,14 @@
-"""A member process of `raincheck run`: it sends its load, delivers, and reports.
-
-Lines on its standard input steer it: "load", "stop", "leave".
-"""
+"""A member process of `raincheck run`: it sends its load, delivers, logs and reports."""
 
 import argparse
 import asyncio
 import json
-import signal
-from collections.abc import Coroutine
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from raincheck.conformance.field.nodes import orders
-from raincheck.conformance.field.telling import PROGRESS, content, tell
+from raincheck.conformance.field.load import Duties
+from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.messages import Batch
 
@@ -63,45 +58,29 @@ class Log:
         self._file.flush()
 
 
-class Node:
-    """The duties of a member process."""
+class Node(Duties):
+    """The duties of a member process of a stack's group."""
 
     def __init__(self, channel: Channel, args: argparse.Namespace, everything: Everything) -> None:
+        me = str(channel.address)
+        super().__init__(args, me, Random(f"load {args.seed} {me}"))
         self._channel = channel
         self._everything = everything
-        self._args = args
-        self._me = str(channel.address)
-        self._draw = Random(f"load {args.seed} {self._me}")
-        self._log = Log(args.deliveries / f"{args.run}.{self._me}.jsonl", self._me)
-        self._sent = 0
-        self._highest: dict[str, int] = {}
-        self._loading = asyncio.Event()
-        self._stopped = False
-        self._leaving = asyncio.Event()
+        self._log = Log(args.deliveries / f"{args.run}.{me}.jsonl", me)
 
     async def work(self) -> None:
         """Deliver, send, report; return after a graceful leave."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._leaving.set)
-        tasks: list[asyncio.Task[None]] = []
-
-        def start(duty: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-            tasks.append(asyncio.create_task(duty))
-            return tasks[-1]
-
-        deliver = start(self._deliver())
-        ending = [deliver, *map(start, (self._load(), self._tell(), self._obey(), self._wait()))]
-        start(self._views())
+        deliver = self.start(self._deliver())
+        duties = [deliver, *map(self.start, (self.load(), self.report(), self.follow()))]
+        self.start(self._views())
         try:
-            await asyncio.wait(ending, return_when=asyncio.FIRST_COMPLETED)
-            self._stopped = True
-            for task in ending:
-                if task.done():
-                    task.result()  # raises the error that ended it
-            await self._channel.leave(timeout=self._args.leave_timeout)
+            await self.until_ending(duties)
+            self.ending.set()
+            self.stopping.set()
+            await self._channel.leave(timeout=self.args.leave_timeout)
             await deliver
             self._log.close()
-            self._progress()
+            self.write(self.progress())
             state = self._everything
             tell(
                 "left",
@@ -110,12 +89,9 @@ class Node:
                 transfers=state.transfers,
             )
         finally:
-            for task in tasks:
+            for task in self.tasks:
                 task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _wait(self) -> None:
-        await self._leaving.wait()
+            await asyncio.gather(*self.tasks, return_exceptions=True)
 
     async def _views(self) -> None:
         async for view in self._channel.views():
@@ -126,67 +102,36 @@ class Node:
     async def _deliver(self) -> None:
         async for batch in self._channel.batches():
             self._take(batch)
-        self._leaving.set()
+        self.ending.set()
 
     def _take(self, batch: Batch) -> None:
         sender = str(batch.sender)
         numbers = [int.from_bytes(payload[:8]) for payload in batch.payloads]
         self._log.delivered(sender, batch.view, numbers)
         self._everything.add(sender, numbers)
-        size = self._args.size
-        for number, payload in zip(numbers, batch.payloads, strict=True):
-            if payload != content(sender, number, size):
-                tell("wrong", sentence=f"{self._me} delivered other contents than {sender} sent")
-                break
-        self._highest[sender] = numbers[-1]
+        self.took(sender, numbers, batch.payloads)
 
-    async def _load(self) -> None:
-        await self._loading.wait()
-        args, loop = self._args, asyncio.get_running_loop()
+    async def send_load(self) -> None:
+        """Send runs of messages at the requested rate."""
+        args, loop = self.args, asyncio.get_running_loop()
         start = loop.time()
-        while not self._stopped and not 0 < args.messages <= self._sent:
-            count = self._draw.randint(1, args.batch)
+        while not self.stopping.is_set() and not 0 < args.messages <= self.sent:
+            count = self.draw.randint(1, args.batch)
             if args.rate > 0:
-                await asyncio.sleep(start + (self._sent + count) / args.rate - loop.time())
+                await asyncio.sleep(start + (self.sent + count) / args.rate - loop.time())
             if args.messages:
-                count = min(count, args.messages - self._sent)
-            if self._stopped:
+                count = min(count, args.messages - self.sent)
+            if self.stopping.is_set():
                 break
-            await self._send(count)
-        while not self._stopped:
-            await asyncio.sleep(PROGRESS)
-        if not self._leaving.is_set():
-            # One more, so that members that came after all the others have something to wait for.
-            await self._send(1)
-        tell("stopped", sent=self._sent)
-        await asyncio.Event().wait()
+            await self.send(count)
 
-    async def _send(self, count: int) -> None:
-        numbers = range(self._sent + 1, self._sent + count + 1)
+    async def send(self, count: int) -> None:
+        """Send the next messages at once."""
+        numbers = range(self.sent + 1, self.sent + count + 1)
         self._log.sends(self._channel.view.id.counter, numbers[0], count)
-        size = self._args.size
-        await self._channel.send_many([content(self._me, n, size) for n in numbers])
-        self._sent += count
+        await self._channel.send_many(self.payloads(numbers))
+        self.sent += count
 
-    def _progress(self) -> None:
-        tell("progress", sent=self._sent, highest=self._highest)
-
-    async def _tell(self) -> None:
-        before: tuple[int, dict[str, int]] = (-1, {})
-        while True:
-            now = (self._sent, dict(self._highest))
-            if now != before:
-                before = now
-                self._progress()
-            await asyncio.sleep(PROGRESS)
-
-    async def _obey(self) -> None:
-        async for word, *_ in orders():
-            match word:
-                case "load":
-                    self._loading.set()
-                case "stop":
-                    self._stopped = True
-                    self._loading.set()
-                case "leave":
-                    self._leaving.set()
+    def progress(self) -> dict[str, Any]:
+        """Return how far it has sent and delivered."""
+        return {"sent": self.sent, "highest": dict(self.highest)}

@@ -1,6 +1,6 @@
 """The member processes of a run of the stack, as the harness sees them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from raincheck.conformance.field.lives import Life, Lives
@@ -17,17 +17,10 @@ class Member(Life):
     members: tuple[str, ...] = ()
     joined_in: int = 0
     """Its first view."""
-    highest: dict[str, int] = field(default_factory=dict)
-    """The last message that it delivered from each member."""
     state: tuple[int, ...] = ()
     """The final state of its application: the number of messages, and their checksum."""
     transfers: int = 0
     """How often it was given a state."""
-
-    @property
-    def in_group(self) -> bool:
-        """Tell whether it has joined, and is to stay."""
-        return self.running and bool(self.bind) and self.view > 0
 
     def heard(self, event: dict[str, Any]) -> None:
         """Take in its report."""
@@ -35,6 +28,7 @@ class Member(Life):
             case "view":
                 self.view, self.members = event["view"], tuple(event["members"])
                 self.joined_in = self.joined_in or self.view
+                self.joined = True
             case "progress":
                 self.sent, self.highest = event["sent"], event["highest"]
             case "left":
@@ -49,11 +43,6 @@ class Members(Lives[Member]):
 
     module = MODULE
     kind = Member
-
-    @property
-    def in_group(self) -> list[Member]:
-        """Return those that have joined and are to stay."""
-        return [member for member in self.all if member.in_group]
 
     def asked_for(self, member: Member) -> bool:
         """Tell whether the member ended as asked; the run judges an exclusion."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.field.nodes import damage_of, live, parser_of
+from raincheck.conformance.field.nodes import damage_of, damaged, live, parser_of, trace_failed
 from raincheck.conformance.field.telling import tell
 from raincheck.impl.aio.channel import Channel
 from raincheck.impl.aio.connect import ChannelConfig
@@ -26,7 +26,7 @@ from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
-from raincheck.impl.transport.faulty import Damage, FaultyTransport
+from raincheck.impl.transport.faulty import Damage
 
 from .layer_traces import TRACED, traced
 from .load import Node
@@ -52,14 +52,12 @@ class TracedConfig(ChannelConfig):
     async def open_transport(self) -> Transport:
         """Open the sockets, and put the faults in front of them."""
         inner = await ChannelConfig.open_transport(self)
-        host, port = inner.endpoint
-        tell("open", bind=f"{host}:{port}")
-        return FaultyTransport(inner, self.damage, self.seed or 0, self._flush)
+        return damaged(inner, self.damage, self.seed or 0, self._flush)
 
     async def _make_stack(self, transport: Transport) -> tuple[Stack, TraceWriter]:
         """Make a stack that is traced, with its repairs undone if a test requests it."""
         address = self.address(transport.endpoint)
-        writer = TraceWriter(self.traces, self.run, address, problem=_trace_failed)
+        writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
         self.writers.append(writer)
         tracer = Tracer(self.run, address, self.nodes, writer)
         config = await self.stack_config(transport)
@@ -75,7 +73,7 @@ class TracedConfig(ChannelConfig):
         """Trace the layers beside SEQUENCER."""
         for protocol in (*TRACED, *self.heavy):
             writer = TraceWriter(
-                self.traces, self.run, address, problem=_trace_failed, protocol=protocol
+                self.traces, self.run, address, problem=trace_failed, protocol=protocol
             )
             self.writers.append(writer)
             self.recorders.append(traced(stack, protocol, self.run, self.nodes, writer))
@@ -91,12 +89,8 @@ def _status(stack: Stack) -> None:
     tell("status", status=stack.status, view=str(stack.view), missing=missing, counters=counters)
 
 
-def _trace_failed(sentence: str) -> None:
-    tell("trace_failed", sentence=sentence)
-
-
 def _parser() -> argparse.ArgumentParser:
-    parser = parser_of("raincheck.conformance.field.stack.node", "cluster")
+    parser = parser_of("raincheck.conformance.field.stack.node", "cluster", join_timeout=20.0)
     add = parser.add_argument
     add("--cluster", required=True, help="the group's name")
     add("--transport", choices=("udp", "multicast", "tcp"), default="udp")
@@ -104,17 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--peers", default="", metavar="HOST:PORT,...", help="members; none: found the group")
     add("--deliveries", type=Path, required=True, metavar="DIR")
     add("--messages", type=int, default=0, help="messages to send; 0: until told to stop")
-    add("--size", type=int, default=100, help="bytes of a message")
-    add("--rate", type=float, default=0.0, help="messages per second; 0: as fast as can be")
     add("--batch", type=int, default=8, help="messages handed over at once, at most")
-    add(
-        "--undo",
-        default="",
-        metavar="REPAIR,...",
-        help="repairs to undo, for tests: own_table, flush.reconcile",
-    )
     add("--heavy", default="", metavar="LAYER,...", help="layers to be traced, too")
-    add("--join-timeout", type=float, default=20.0, help="seconds until joining is given up")
     return parser
 
 

@@ -1,49 +1,44 @@
-"""The settings of a run of a cluster, its record, and their files."""
+"""The settings of a run of a stack's group, its record, and its files."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from raincheck.conformance.field.record import RunRecord, cut_last_line, write_rows
+from raincheck.conformance.field.record import RunRecord, RunSettings, cut_last_line, write_rows
 
-from .faults import Plan
+from .faults import Fault
 from .members import Member
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class Settings(RunSettings):
     """The settings of `raincheck run`."""
 
-    members: int = 3
+    seconds: float = 5.0
+    rate: float = 2000.0
+    size: int = 100
     transport: str = "udp"
-    kinds: tuple[str, ...] = ()
     messages: int = 0
     """Messages of each life of a member; 0: as many as `seconds` allow."""
-    seconds: float = 5.0
-    size: int = 100
-    rate: float = 2000.0
     batch: int = 8
     group: str = "239.192.7.7:45588"
-    undo: str = ""
     trace: tuple[str, ...] = ()
     """The layers that are traced beside those that always are."""
 
 
 @dataclass(slots=True)
-class Record(RunRecord[Plan, Member]):
+class Record(RunRecord[Fault, Member]):
     """The record of one run, and the members that came to its end."""
 
     survivors: list[Member] = field(default_factory=list)
     """The members at the end, which had delivered everything of each other."""
 
-
-def collect(record: Record, folder: Path) -> None:
-    """Record which processes were killed, cut their half-written lines, gather defects."""
-    record.gather_defects()
-    killed = [member for member in record.lives if member.ending != "leave"]
-    for member in killed:
-        for sub in ("traces", "deliveries"):
-            cut_last_line(folder / sub / f"{record.run}.{member.address}.jsonl")
-    record.write_crashes(folder, ((member.name, member.incarnation) for member in killed))
-    if killed:
-        rows = [{"member": member.address, "event": "crash"} for member in killed]
-        write_rows(folder / "deliveries" / f"{record.run}.faults.jsonl", rows)
+    def collect(self, folder: Path) -> list[Member]:
+        """Complete the delivery logs too: cut half-written lines, record who crashed."""
+        # Written out, because a dataclass with slots is another class than super() knows.
+        killed = RunRecord.collect(self, folder)
+        for member in killed:
+            cut_last_line(folder / "deliveries" / f"{self.run}.{member.address}.jsonl")
+        if killed:
+            rows = [{"member": member.address, "event": "crash"} for member in killed]
+            write_rows(folder / "deliveries" / f"{self.run}.faults.jsonl", rows)
+        return killed

@@ -3,22 +3,17 @@
 import asyncio
 import os
 import signal
-import time
 from pathlib import Path
 
+from raincheck.conformance.field.faults import MEMBER
 from raincheck.conformance.field.lives import RunFailed
 from raincheck.conformance.field.record import name_of
-from raincheck.conformance.field.run import Run
+from raincheck.conformance.field.run import Run, shared_options
 
-from .faults import CHANGES, COORDINATOR, MEMBER, Fault, Plan, make_plan
+from .faults import CHANGES, COORDINATOR, Fault, make_plan
 from .members import Member, Members
-from .record import Record, Settings, collect
+from .record import Record, Settings
 
-JOIN = 20.0
-SETTLE = 30.0
-STOP = 20.0
-LEAVE = 20.0
-"""Seconds until each wait is given up."""
 MOST_EXCLUDED = 10
 """How often a member may be suspected before the run is given up."""
 
@@ -39,21 +34,17 @@ class ClusterRun(Run[Record, Member]):
 
     # ------------------------------------------------------------------ beginning and end
 
-    async def _start(self) -> None:
+    async def _form(self) -> None:
         for name in self._names:
             await self._join(name)
-        await self._settled(JOIN, "Forming the group")
-        self._load_began = time.monotonic()
-        for member in self.members.in_group:
-            member.tell("load")
+        await self._settled(self.START, "Forming the group")
 
     async def _begin(self, name: str) -> Member:
         """Start a member, which asks all others to admit it; one itself joining may be last."""
         here = [each for each in self.members.running if each.bind]
         here.sort(key=lambda member: not member.in_group)
         peers = ",".join(each.bind for each in here)
-        record = self.record
-        options = self.options_of(self.settings, record.plan, record.seed, self.folder)
+        options = self.options_of(self.settings, self.record, self.folder)
         return await self.members.start(name, options | {"peers": peers})
 
     async def _join(self, name: str) -> Member:
@@ -64,51 +55,40 @@ class ClusterRun(Run[Record, Member]):
 
     async def _joined(self, member: Member) -> None:
         await self.members.until(
-            lambda: member.in_group or not member.running, f"The joining of {member.address}", JOIN
+            lambda: member.in_group or not member.running,
+            f"The joining of {member.address}",
+            self.START,
         )
 
     @staticmethod
-    def options_of(settings: Settings, plan: Plan, seed: int, folder: Path) -> dict[str, object]:
+    def options_of(settings: Settings, record: Record, folder: Path) -> dict[str, object]:
         """Return the common options of all members of a run."""
         transport = settings.transport.removeprefix("udp-")
         names = [name_of(number) for number in range(settings.members + 1 + len(CHANGES))]
         return {
             "nodes": ",".join(names),
-            "run": f"run-{seed}",
-            "cluster": f"raincheck-{seed}-{os.getpid()}",  # concurrent runs must not meet
+            "cluster": f"raincheck-{record.seed}-{os.getpid()}",  # concurrent runs must not meet
             "transport": transport,
             "group": settings.group if transport == "multicast" else "",
-            "traces": folder / "traces",
             "deliveries": folder / "deliveries",
             "messages": settings.messages,
-            "size": settings.size,
-            "rate": settings.rate,
             "batch": settings.batch,
-            "damage": ",".join(f"{kind}={share:g}" for kind, share in plan.damage.items()),
-            "undo": settings.undo,
             "heavy": ",".join(settings.trace),
-            "seed": seed,
+            **shared_options(settings, record, folder),
         }
 
+    async def _come_to_rest(self) -> None:
+        await self._settled(self.SETTLE, "The last settling of the group")
+
     async def _end(self) -> None:
-        members = self.members
-        await self._loaded(1.0)
-        await asyncio.gather(*self._later)
-        await self._settled(SETTLE, "The last settling of the group")
-        for member in members.in_group:
-            member.tell("stop")
-        await members.until(
-            lambda: all(member.stopped for member in members.in_group), "Stopping the load", STOP
-        )
-        await members.until(self._all_delivered, "Delivering everything to everybody", SETTLE)
-        survivors = self.record.survivors = members.in_group
+        await super()._end()
+        await self._bury()
+
+    async def _part(self, survivors: list[Member]) -> None:
+        self.record.survivors = survivors
         await self._go_on(survivors)
         for member in survivors:
             self._leave(member)
-        await members.until(
-            lambda: all(member.code is not None for member in survivors), "Leaving", LEAVE
-        )
-        await self._bury()
 
     async def _go_on(self, survivors: list[Member]) -> None:
         """Let one member leave first: only those that go on from a view are judged on it."""
@@ -119,17 +99,11 @@ class ClusterRun(Run[Record, Member]):
         await self.members.until(
             lambda: all(last.address not in m.members for m in staying if m.running),
             f"Going on without {last.address}",
-            LEAVE,
+            self.LEAVE,
         )
 
     def _all_delivered(self) -> bool:
-        """Tell whether every survivor has delivered the last message of every sending survivor."""
-        here = self.members.in_group
-        return self._is_settled() and all(
-            other.sent == 0 or member.highest.get(other.address, 0) >= other.sent
-            for member in here
-            for other in here
-        )
+        return self._is_settled() and super()._all_delivered()
 
     # ------------------------------------------------------------------ faults
 
@@ -143,7 +117,7 @@ class ClusterRun(Run[Record, Member]):
         else:
             target = self._target(fault.target)
             if target is None:
-                self._note("skipped", "", fault=fault.kind)
+                self._skip(fault.kind)
                 return
             if fault.kind == "pause":
                 await self._pause(target, fault.seconds)
@@ -151,12 +125,12 @@ class ClusterRun(Run[Record, Member]):
                 self._take_away(target, fault)
         if fault.settle:
             await asyncio.gather(*self._later)
-            await self._settled(SETTLE, f"Settling after the {fault.kind}")
+            await self._settled(self.SETTLE, f"Settling after the {fault.kind}")
 
     async def _during(self, fault: Fault) -> None:
         """Provoke a view change, and kill a process that takes part in it."""
         if fault.kind != "joiner" and len(self.members.in_group) < 3:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
             return
         guest: Member | None = None
         if fault.provoke == "crash":
@@ -174,7 +148,7 @@ class ClusterRun(Run[Record, Member]):
         here = [m for m in self.members.in_group if m is not guest]
         target = self._target(role, here)
         if target is None:
-            self._note("skipped", "", fault=fault.kind)
+            self._skip(fault.kind)
         else:
             self._kill(target, fault, fault.kind)
         if guest is not None:
@@ -187,8 +161,7 @@ class ClusterRun(Run[Record, Member]):
 
     def _kill(self, target: Member, fault: Fault, role: str) -> None:
         self._note(fault.kind, target.address, role=role, view=target.view)
-        target.ending = "crash"
-        target.signal(signal.SIGKILL)
+        target.kill()
         if fault.back and role != "joiner":
             self._meanwhile(self._back(target, fault.seconds))
 
@@ -203,10 +176,9 @@ class ClusterRun(Run[Record, Member]):
 
     async def _back(self, target: Member, seconds: float) -> None:
         """Start the next life of a process that has gone."""
+        await self._gone(target, seconds)
         members = self.members
-        await members.until(lambda: target.code is not None, f"The end of {target.address}", LEAVE)
-        await asyncio.sleep(seconds)
-        await members.until(lambda: bool(members.in_group), "Finding a member to join", JOIN)
+        await members.until(lambda: bool(members.in_group), "Finding a member to join", self.START)
         self._note("restart", target.name)
         (await self._join(target.name)).tell("load")
 
@@ -220,7 +192,7 @@ class ClusterRun(Run[Record, Member]):
         if member.ending == "leave":
             return
         member.ending = "leave"
-        member.signal(signal.SIGTERM)
+        member.tell("leave")
 
     def _target(self, role: str, among: list[Member] | None = None) -> Member | None:
         """Return the member in that role, or None if too few would be left."""
@@ -289,11 +261,6 @@ class ClusterRun(Run[Record, Member]):
                 )
             if not self.record.survivors:
                 (await self._join(member.name)).tell("load")
-
-    # ------------------------------------------------------------------ the remains
-
-    async def _gather(self) -> None:
-        collect(self.record, self.folder)
 
     def _waits(self, member: Member) -> str:
         said = member.status

@@ -7,19 +7,24 @@ silence: a record that cannot be used is put into quarantine with the reason.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.bindings.binding import Binding, bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.collector import no_collector
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import FORMAT_VERSION
+from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.promised import Followed
 from raincheck.conformance.trace.records import DECODER, Header
 from raincheck.conformance.trace.tracefile import decode_block, read_blocks
 
 from .follower import Follower
-from .reports import FileReport, Unusable
+from .reports import Unusable
 from .shared import Shared
 
 
@@ -30,29 +35,49 @@ def check_file(
 
     `shared` is given by who checks many files.
     """
-    shared = shared or Shared()
-    follower: Follower | None = None
+    follower: Followed | None = None
     with no_collector():
-        for line, block in read_blocks(path, report):
-            while follower is None and block:
-                head, newline, block = block.partition(b"\n")
-                for batch in decode_block(path, line, head + newline, report, DECODER):
-                    follower = _begun(path, batch.records[0], line, report, shared)
-                    if follower is None:
-                        return None
-                line += 1
-            if follower is not None and block:
-                follower.feed(line, block)
+        for follower in follow_file(path, report, shared or Shared()):  # noqa: B007 - the last one
+            pass
     return None if follower is None else (follower.done(), follower.columns)
 
 
-def _begun(path: Path, record: Any, line: int, report: Report, shared: Shared) -> Follower | None:
+def follow_file(path: Path, report: Report, shared: Shared) -> Iterator[Followed]:
+    """Check one file, and yield who follows it after each block of lines."""
+    follower: Followed | None = None
+    for line, block in read_blocks(path, report):
+        while follower is None and block:
+            head, newline, block = block.partition(b"\n")
+            for batch in decode_block(path, line, head + newline, report, DECODER):
+                follower = _begun(path, batch.records[0], line, report, shared)
+                if follower is None:
+                    return
+            line += 1
+        if follower is not None:
+            if block:
+                follower.feed(line, block)
+            yield follower
+
+
+def _begun(path: Path, record: Any, line: int, report: Report, shared: Shared) -> Followed | None:
     """Begin with the first record; None if it is no header that can be used."""
     try:
-        return Follower(path, _header(record, line), report, shared)
+        header = _header(record, line)
+        promised = _binding(header, shared).promised
+        if promised is not None and promised.follow is not None:
+            return promised.follow(path, header, report)
+        return Follower(path, header, report, shared)
     except (Unusable, ShapeError) as problem:
         report(Problem(str(path), line, str(problem)))
         return None
+
+
+def _binding(header: Header, shared: Shared) -> Binding:
+    try:
+        return shared.find(header.protocol)
+    except (UsageError, Inconclusive) as lacking:
+        known = ", ".join(bound_protocols())
+        raise Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
 
 
 def _header(record: Any, line: int) -> Header:

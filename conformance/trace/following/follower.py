@@ -8,7 +8,8 @@ from typing import Any, Final
 
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.batches import Problem, Report
-from raincheck.conformance.trace.columns import Columns, ends_of
+from raincheck.conformance.trace.columns import ends_of
+from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.records import DECODER, Header
 from raincheck.conformance.trace.tracefile import decode_block, split_lines
 
@@ -16,7 +17,7 @@ from .fastpath import FastPath
 from .forms import forms_of
 from .in_full import InFull
 from .lines import Lines
-from .reports import FileReport, Unusable
+from .reports import Unusable
 from .shared import Shared
 
 _FOOTER: Final = b'{"kind":"footer"'
@@ -28,6 +29,9 @@ class Follower:
     def __init__(self, path: Path, header: Header, problems: Report, shared: Shared) -> None:
         full = self.full = InFull(path, header, shared)
         self.path = path
+        self.run, self.who, self.clock = header.run, full.report.who, 0
+        self.columns = full.columns
+        """The ends of its messages."""
         defaults = getattr(full.binding.local, "_field_defaults", {})
         self._unread = {name: defaults[name] for name in full.binding.unread}
         self._problem, self._shared = problems, shared
@@ -38,11 +42,6 @@ class Follower:
             self._fast = shared.fast_path(full.binding, forms, full.rules)
             self._fast.begin(full.me, full.columns)
         self._counts: Counter[type[Any]] = Counter()
-
-    @property
-    def columns(self) -> Columns:
-        """The ends of its messages."""
-        return self.full.columns
 
     def feed(self, line: int, block: bytes) -> None:
         """Check the records of a block of lines, the first of which is number `line`."""
@@ -131,6 +130,7 @@ class Follower:
                 action = kind.__struct_config__.tag
                 report.actions[action] = report.actions.get(action, 0) + count
         report.complete = self.full.ended
+        report.end = "footer" if self.full.ended else "open"
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
         report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.full.observer is not None:

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-from raincheck.conformance.bindings.binding import bound_protocols
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
-from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.findings import (
     INCONCLUSIVE,
@@ -21,30 +19,23 @@ from raincheck.conformance.trace.findings import (
     FalseConjunct,
     Finding,
 )
+from raincheck.conformance.trace.promised import Promised
 from raincheck.conformance.trace.records import Event, Footer, Header
-from raincheck.conformance.trace.ring.seen import RingObserver
-from raincheck.conformance.trace.tracefile import PROTOCOLS
 from raincheck.model.machine.machine import Refused
 
 from .ends import Ends
 from .initial import initial_local
-from .reports import FileReport, Unusable, within
+from .reports import Unusable, within
 from .shared import Shared
 from .steps import differences
-
-OBSERVERS: Final = {"raincore": RingObserver}
-"""Protocols whose promises are judged over traces: what looks at the states of a file."""
 
 
 class InFull:
     """The fold over one file, record by record."""
 
     def __init__(self, path: Path, header: Header, shared: Shared) -> None:
-        try:
-            binding = shared.find(header.protocol)
-        except (UsageError, Inconclusive) as lacking:
-            known = ", ".join(dict.fromkeys((*PROTOCOLS, *bound_protocols())))
-            raise Unusable(f"protocol {header.protocol!r}: this reader knows {known}") from lacking
+        binding = shared.find(header.protocol)
+        promised = binding.promised or Promised()
         self.binding = (binding.real or binding) if header.real else binding
         try:
             self.rules = self.binding.rules(**header.constants)
@@ -53,19 +44,19 @@ class InFull:
         self.path = path
         self.header = header
         self.me = (header.node, header.incarnation)
-        self.report = FileReport(
+        self.report = promised.report(
             run=header.run,
             protocol=header.protocol,
             node=header.node,
             incarnation=header.incarnation,
             path=str(path),
             nodes=header.nodes,
+            constants=header.constants,
         )
         self.local = initial_local(self.binding, header.initial)
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
-        observer = OBSERVERS.get(header.protocol)
-        self.observer = observer(self.local) if observer is not None else None
+        self.observer = None if promised.observer is None else promised.observer(self.local)
         self.recorded = self.local
         """The state as recorded: the model's while the fold goes on."""
         self.last = 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
-from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.causality import HappensBefore
 
 from .seen import Address, Fence, RingSeen
 
@@ -23,7 +23,7 @@ class Run(NamedTuple):
     """What is known of a run."""
 
     seen: Seen
-    happened: Happened[Address]
+    causality: HappensBefore[Address]
     crashed: frozenset[Address]
     whole: bool = True
     """No record is missing, so that what was not seen has not been."""
@@ -31,14 +31,14 @@ class Run(NamedTuple):
     @property
     def ordered(self) -> bool:
         """Whether it can be said what happened before what."""
-        return self.whole and self.happened.whole
+        return self.whole and self.causality.whole
 
     def before(self, who: Address, index: int, other: Address, later: int) -> bool:
         """Whether that event of `who` is, or happened before, that one of `other`.
 
         How a member began (0) is known everywhere.
         """
-        return index == 0 or self.happened.before(who, index, other, later)
+        return index == 0 or self.causality.before(who, index, other, later)
 
 
 def later(*times: float | None) -> float | None:

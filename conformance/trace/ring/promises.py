@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
-from raincheck.conformance.trace.causality import Happened
+from raincheck.conformance.trace.causality import HappensBefore
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, Promise
 
 from . import judged as ringjudged
@@ -87,7 +87,7 @@ NAMES = tuple(JUDGES)
 
 def ring_promises(
     seen: Seen,
-    happened: Happened[Address],
+    causality: HappensBefore[Address],
     crashed: Iterable[Address],
     *,
     complete: bool,
@@ -97,7 +97,7 @@ def ring_promises(
 
     `complete`: every record was checked; `whole`: none is missing, of no message either end.
     """
-    run = Run(dict(sorted(seen.items())), happened, frozenset(crashed), whole)
+    run = Run(dict(sorted(seen.items())), causality, frozenset(crashed), whole)
     return [_judged(name, judge, run, complete) for name, judge in JUDGES.items()]
 
 

@@ -212,7 +212,7 @@ def _time_of(run: Run, members: View) -> dict[Address, int]:
             begun[who] = seen.agreed.start
     cut = dict(begun)
     for who, index in begun.items():
-        for other, known in run.happened.known(who, index).items():
+        for other, known in run.causality.known(who, index).items():
             cut[other] = max(cut.get(other, 0), known)
     for who in members:
         agreed = run.seen[who].agreed if who in run.seen else None

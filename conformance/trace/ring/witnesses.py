@@ -46,7 +46,7 @@ def epochs(run: Run) -> dict[Epoch, list[tuple[Address, Lock]]]:
         for lock in seen.locks:
             found.setdefault(lock.first[:3], []).append((who, lock))
     for locks in found.values():
-        locks.sort(key=lambda each: (run.happened.place(each[0], each[1].start), each[1].first))
+        locks.sort(key=lambda each: (run.causality.place(each[0], each[1].start), each[1].first))
     return found
 
 

@@ -17,28 +17,29 @@ MEMBERS: Final = (
     Conjunct("Views", "Views are counted from 1.", (), lambda s: s.last() >= 1),
     Conjunct(
         "Counts",
-        "Streams are counted from 0; a member is blocked, or not, or about to be.",
+        "The length of a stream is at least 0; a member is unblocked, about to be blocked, or"
+        " blocked.",
         ("process",),
         lambda s, p: And(s.length(p) >= 0, s.blocked(p) >= NO, s.blocked(p) <= YES),
         lambda s, p: [s.length(p), s.blocked(p)],
     ),
     Conjunct(
         "Positions",
-        "Nobody has received more than was sent.",
+        "A member has received no more of a stream than was sent.",
         ("process", "process"),
         lambda s, p, c: And(s.position(p, c) >= 0, s.position(p, c) <= s.length(c)),
         lambda s, p, c: [s.position(p, c)],
     ),
     Conjunct(
         "OwnPosition",
-        "A member has its own multicasts at once.",
+        "A running member has received all of its own multicasts.",
         ("process",),
         lambda s, p: Implies(s.running(p), s.position(p, p) == s.length(p)),
         lambda s, p: [s.length(p), s.running(p)],
     ),
     Conjunct(
         "ViewsShrink",
-        "Who is in a view was in all views before it.",
+        "A member of a view is a member of every earlier view.",
         ("view", "view", "process"),
         lambda s, v, w, p: Implies(
             And(v >= 1, v <= w, w <= s.last(), s.member(w, p)), s.member(v, p)
@@ -47,7 +48,7 @@ MEMBERS: Final = (
     ),
     Conjunct(
         "RunningAreIn",
-        "Who runs is in the last view, and has installed it or the one before.",
+        "A running process is a member of the last view, and has installed it or the one before.",
         ("process",),
         lambda s, p: Implies(
             s.running(p),
@@ -73,7 +74,7 @@ MEMBERS: Final = (
 FLUSHES: Final = (
     Conjunct(
         "Begun",
-        "A flush that is heard of has begun; its steps come in their order.",
+        "A flush that has any effect has begun, and its steps come in order.",
         ("flush",),
         lambda s, f: And(
             Implies(s.active(f), s.began(f)),
@@ -94,21 +95,21 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "PartsAreMembers",
-        "Who takes part is in the requester's view.",
+        "A participant of a flush is a member of the requester's view.",
         ("flush", "process"),
         lambda s, f, p: Implies(And(s.began(f), s.part(f, p)), s.member(s.from_view(f), p)),
         lambda s, f, p: [s.part(f, p)],
     ),
     Conjunct(
         "AllTakePart",
-        "Whoever runs takes part in every flush.",
+        "Every running process is a participant of every flush.",
         ("flush", "process"),
         lambda s, f, p: Implies(And(s.began(f), s.running(p)), s.part(f, p)),
         lambda s, f, p: [(s.began(f), s.running(p)), s.part(f, p)],
     ),
     Conjunct(
         "FirstAsks",
-        "A requester that runs is the first of all that run.",
+        "A running requester ranks first among the running processes.",
         ("flush", "process"),
         lambda s, f, m: Implies(
             And(s.began(f), s.running(s.requester(f)), s.running(m)),
@@ -118,7 +119,7 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "EarlierAreOut",
-        "Whoever is before the requester takes no part in its flush.",
+        "A process that ranks before the requester takes no part in its flush.",
         ("flush", "process"),
         lambda s, f, m: Implies(
             And(s.began(f), s.rank(m) < s.rank(s.requester(f))), outside(s, f, m)
@@ -127,7 +128,7 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "AttemptsDiffer",
-        "Two flushes of one requester are different attempts, and what it asks for is the latest.",
+        "Two flushes of one requester have different attempts, and the current one is the latest.",
         ("flush", "flush"),
         lambda s, f, g: Implies(
             And(s.began(f), s.began(g), s.requester(f) == s.requester(g)),
@@ -140,7 +141,7 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "StartsInOrder",
-        "Who has taken up START takes up none of an earlier attempt.",
+        "A member that has accepted START accepts no START of an earlier attempt.",
         ("flush", "flush", "process"),
         lambda s, f, g, p: Implies(
             And(
@@ -155,7 +156,7 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "Takes",
-        "Who takes part has taken up START; once it has answered its latch is closed.",
+        "A participant has accepted START, and its latch is closed once it has answered.",
         ("process",),
         lambda s, p: And(
             Implies(
@@ -176,7 +177,8 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "AnswersFollow",
-        "Who has answered takes part and has taken up START; RECONCILED follows a comparison.",
+        "A member that has answered is a participant and has accepted START; RECONCILED follows a"
+        " comparison.",
         ("flush", "process"),
         lambda s, f, p: And(
             Implies(s.done(f, p), And(s.began(f), s.part(f, p), s.got(f, p))),
@@ -187,14 +189,15 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "AllAnswer",
-        "Once the digests are compared all have answered.",
+        "All participants have answered before the digests are compared.",
         ("flush", "process"),
         lambda s, f, p: Implies(And(s.compared(f), s.part(f, p)), s.done(f, p)),
         lambda s, f, p: [(s.compared(f), s.part(f, p))],
     ),
     Conjunct(
         "LeftOut",
-        "Whom the flush leaves out its participants suspect, and read no more.",
+        "A participant suspects the members that its flush leaves out, and reads no more of their"
+        " streams.",
         ("process", "process"),
         lambda s, p, m: Implies(
             And(s.running(p), s.taking(p), reads(s, p, m), outside(s, s.flush(p), m)),
@@ -209,7 +212,7 @@ FLUSHES: Final = (
     ),
     Conjunct(
         "TakesTheLatest",
-        "Who has taken up START of the flush that is asked for stays in it.",
+        "A running member that has accepted START of the current flush remains in it.",
         ("flush", "process"),
         lambda s, f, p: Implies(
             And(live(s, f), s.got(f, p), s.running(p)), And(s.taking(p), s.flush(p) == f)
@@ -221,7 +224,7 @@ FLUSHES: Final = (
 DIGESTS: Final = (
     Conjunct(
         "DigestsAreTrue",
-        "A digest says no more than was multicast.",
+        "A digest claims no more than was multicast.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             s.done(f, p), And(s.digest(f, p, c) >= 0, s.digest(f, p, c) <= s.length(c))
@@ -230,14 +233,14 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "LatchedSince",
-        "Since it answered the flush that is asked for nobody has multicast.",
+        "A member that has answered the current flush multicasts nothing more.",
         ("flush", "process"),
         lambda s, f, c: Implies(And(live(s, f), s.done(f, c)), s.digest(f, c, c) == s.length(c)),
         lambda s, f, c: [s.done(f, c)],
     ),
     Conjunct(
         "NobodyHasMore",
-        "Nobody who takes part has more than what the comparison found.",
+        "No participant's digest is above the maximum that the comparison found.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             And(s.compared(f), s.part(f, p)), s.digest(f, p, c) <= s.most(f, c)
@@ -246,7 +249,7 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "SomebodyHasIt",
-        "What the comparison found is what somebody has who takes part.",
+        "The digest of some participant reaches the maximum that the comparison found.",
         ("flush", "process"),
         lambda s, f, c: Implies(
             s.compared(f),
@@ -260,7 +263,8 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "NothingTakenBack",
-        "Who has answered has at least what it said, of those it still reads.",
+        "A member that has answered still has what its digest claims of every stream that it"
+        " reads.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             And(live(s, f), s.running(p), s.done(f, p), reads(s, p, c)),
@@ -270,7 +274,8 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "FrozenAtDigest",
-        "Of a stream that is left out nobody has more than its digest said, or the most.",
+        "Of a stream that is left out a member has what its digest claims, and after the"
+        " comparison at most the maximum.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             And(live(s, f), s.running(p), s.done(f, p), reads(s, p, c), outside(s, f, c)),
@@ -283,7 +288,7 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "HasAll",
-        "Who says that it has fetched everything has.",
+        "A member that has sent RECONCILED has received everything up to the maximum.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             And(live(s, f), s.running(p), s.has_all(f, p), reads(s, p, c)),
@@ -293,7 +298,7 @@ DIGESTS: Final = (
     ),
     Conjunct(
         "Same",
-        "Once all are suspended they have received the same.",
+        "Once all members are suspended, they have received the same multicasts.",
         ("flush", "process", "process"),
         lambda s, f, p, c: Implies(
             And(live(s, f), s.suspended(f), s.running(p), reads(s, p, c)),
@@ -313,7 +318,7 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "EndsAtTheMost",
-        "It ends where that flush found the most.",
+        "A view ends at the maximum that its last flush found.",
         ("view", "process"),
         lambda s, v, c: Implies(
             And(v >= 1, v < s.last()),
@@ -323,7 +328,8 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "StaleIsIgnored",
-        "START of a flush from before the last view is heeded by nobody, but if it decided that.",
+        "START of a flush from before the last view is ignored, unless that flush decided this"
+        " view.",
         ("flush", "process"),
         lambda s, f, p: Implies(
             And(
@@ -342,7 +348,7 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "InOneOfThis",
-        "Who takes part does so in the flush that decided the last view, or in one since.",
+        "A participant is in the flush that decided the last view, or in one begun since.",
         ("process",),
         lambda s, p: Implies(
             And(s.running(p), s.taking(p)),
@@ -352,7 +358,7 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "BlockedUntilInstalled",
-        "Until all have installed the last view all are blocked and no STOP is on its way.",
+        "Until all have installed the last view, all are blocked and no STOP is under way.",
         ("process", "process"),
         lambda s, p, q: Implies(
             And(pending(s, p), s.running(q)),
@@ -362,7 +368,8 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "AtTheEnd",
-        "Until then all have received the old view to its end, and no more.",
+        "Until all have installed the last view, each member has received the old view exactly to"
+        " its end.",
         ("process", "process", "process"),
         lambda s, p, q, c: Implies(
             And(pending(s, p), s.running(q), reads(s, q, c)),
@@ -372,7 +379,8 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "NothingMore",
-        "Until then nobody reads a stream that goes on, but one that is frozen.",
+        "Until all have installed the last view, a stream that is read ends with the old view or"
+        " is frozen.",
         ("process", "process", "process"),
         lambda s, p, q, c: Implies(
             And(pending(s, p), s.running(q), reads(s, q, c)),
@@ -382,7 +390,8 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "DigestsAtTheEnd",
-        "A digest that is taken until then says no more than that end.",
+        "Until all have installed the last view, a new digest claims nothing beyond the old"
+        " view's end.",
         ("process", "flush", "process", "process"),
         lambda s, p, f, q, c: Implies(
             And(
@@ -398,7 +407,7 @@ DECISIONS: Final = (
     ),
     Conjunct(
         "CutAtTheEnd",
-        "Who has left a view had received it to its end.",
+        "A member that has left a view had received it to its end.",
         ("process", "view", "process"),
         lambda s, p, v, c: Implies(
             And(s.running(p), v >= 1, v < s.view(p), s.member(v, c)),
@@ -411,7 +420,7 @@ DECISIONS: Final = (
 CONTENTS: Final = (
     Conjunct(
         "SentInAView",
-        "Every multicast was sent in a view of its sender's, and not in one yet to come.",
+        "A multicast was sent in a decided view of which its sender is a member.",
         ("process", "place"),
         lambda s, c, i: Implies(
             And(i >= 1, i <= s.length(c)),
@@ -425,14 +434,14 @@ CONTENTS: Final = (
     ),
     Conjunct(
         "EndsWereSent",
-        "No view ends behind what was sent.",
+        "A view ends at the last multicast of a sender, or before it.",
         ("view", "process"),
         lambda s, v, c: Implies(And(v >= 1, v < s.last()), s.ends(v, c) <= s.length(c)),
         lambda s, v, c: [s.ends(v, c)],
     ),
     Conjunct(
         "NothingLaterWithin",
-        "What is within a view's end was sent in it or before.",
+        "A multicast within a view's end was sent in that view or before.",
         ("view", "process", "place"),
         lambda s, v, c, i: Implies(
             And(v >= 1, v < s.last(), i >= 1, i <= s.ends(v, c)), s.sent_in(c, i) <= v
@@ -441,7 +450,8 @@ CONTENTS: Final = (
     ),
     Conjunct(
         "NothingEarlierBehind",
-        "What a member of the last view sent in an earlier one is within that one's end.",
+        "A multicast that a member of the last view sent in an earlier view is within that view's"
+        " end.",
         ("view", "process", "place"),
         lambda s, v, c, i: Implies(
             And(
@@ -458,7 +468,7 @@ CONTENTS: Final = (
     ),
     Conjunct(
         "ReceivedByNow",
-        "What a member has received was not sent in a view that it has still to install.",
+        "A multicast that a member has received was sent in the member's view or before.",
         ("process", "process", "place"),
         lambda s, p, c, i: Implies(
             And(s.running(p), i >= 1, i <= s.position(p, c)), s.sent_in(c, i) <= s.view(p)
@@ -467,7 +477,7 @@ CONTENTS: Final = (
     ),
     Conjunct(
         "ReceivedWithin",
-        "What it has received of an earlier view is within that view's end.",
+        "A multicast that a member has received of an earlier view is within that view's end.",
         ("process", "view", "process", "place"),
         lambda s, p, v, c, i: Implies(
             And(

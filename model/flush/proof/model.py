@@ -10,7 +10,7 @@ from raincheck.model.flush.state import State
 from raincheck.model.flush.system import FlushSystem
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.following import Following, Told
+from raincheck.model.proof.following import Following, Step
 
 from .theory import theory
 from .words import CALLING, NO, YES, Basis
@@ -132,7 +132,7 @@ class Run(Following[State]):
 
     # ------------------------------------------------------------------ its steps
 
-    def told(self, number: int) -> Iterator[Told]:
+    def steps(self, number: int) -> Iterator[Step]:
         """Yield the step as transitions of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         after, index = move.target, self.system.index

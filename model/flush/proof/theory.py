@@ -141,17 +141,18 @@ PROPERTIES: Final = (
     ),
     Property(
         "NothingLost",
-        "Who survives a view has received in it all that its other survivors sent.",
+        "A survivor of a view has received in it all that the other survivors sent.",
         _nothing_lost,
     ),
     Property(
         "LatchedUntilInstalled",
-        "From the decision of a view until it is installed nobody multicasts.",
+        "Nobody multicasts from the decision of a view until its installation.",
         _latched,
     ),
     Property(
         "Still",
-        "While a view is being changed nobody multicasts, and all have received the same.",
+        "While a view is being changed, nobody multicasts and all have received the same"
+        " multicasts.",
         _still,
     ),
 )

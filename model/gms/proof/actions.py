@@ -131,18 +131,18 @@ def _following(basis: Basis) -> tuple[Transition, ...]:
         held = {"holds": put(s.holds, p, True), "held": put(s.held, p, g)}
         return {**held, **acknowledged(s, p, c)}
 
-    def told(s: World, p: Expr, c: Expr) -> Expr:
+    def reached(s: World, p: Expr, c: Expr) -> Expr:
         r = s.requester(c)
         return And(s.running(p), s.sent(c), s.bound(p), s.promised(p) == r, p != r)
 
     def ready(s: World, p: Expr, c: Expr) -> Expr:
-        return And(told(s, p, c), s.holds(p), s.number(s.held(p)) == s.number(s.proposal(c)))
+        return And(reached(s, p, c), s.holds(p), s.number(s.held(p)) == s.number(s.proposal(c)))
 
     def acknowledged(s: World, p: Expr, c: Expr) -> Updates:
         return {"acked": put(s.acked, p, s.number(s.proposal(c)), True)}
 
     def admissible(s: World, p: Expr, g: Expr) -> Expr:
-        return And(s.told(g), joins(s, g, p), Not(s.running(p)), Not(s.dead(p)))
+        return And(s.responded(g), joins(s, g, p), Not(s.running(p)), Not(s.dead(p)))
 
     return (
         Transition("ReceivePrepare", "", (_P, _C), prepared, promise),
@@ -165,7 +165,7 @@ def _following(basis: Basis) -> tuple[Transition, ...]:
             "ReceiveInstall",
             "installed before",
             (_P, _C),
-            lambda s, p, c: And(told(s, p, c), s.number(s.view(p)) == s.number(s.proposal(c))),
+            lambda s, p, c: And(reached(s, p, c), s.number(s.view(p)) == s.number(s.proposal(c))),
             acknowledged,
         ),
         Transition(

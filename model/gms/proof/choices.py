@@ -12,14 +12,14 @@ from .words import FLUSHING, INSTALLING, ahead, heeds
 CHOICES: Final = (
     Conjunct(
         "SurvivorsAnswered",
-        "NEW_VIEW goes to those who have answered.",
+        "A member to which NEW_VIEW goes has answered PREPARE.",
         ("change", "process"),
         lambda s, c, p: Implies(And(s.proposed(c), s.survivor(c, p)), s.answered(c, p)),
         lambda s, c, p: [s.survivor(c, p)],
     ),
     Conjunct(
         "AllSurvive",
-        "The next view is proposed to all who run.",
+        "The leader proposes the next view to every running member.",
         ("process", "process"),
         lambda s, r, p: Implies(
             And(
@@ -35,7 +35,7 @@ CHOICES: Final = (
     ),
     Conjunct(
         "ProposesChoice",
-        "What a leader proposes is the last view or the last choice.",
+        "A leader proposes the last installed view or the last decided one.",
         ("process",),
         lambda s, r: Implies(
             And(s.running(r), s.phase(r) == INSTALLING),
@@ -51,7 +51,7 @@ CHOICES: Final = (
     ),
     Conjunct(
         "OneAtATime",
-        "What a leader has proposed and not installed is what it is at.",
+        "A change that was proposed and is not installed is the leader's current change.",
         ("change",),
         lambda s, d: Implies(
             And(
@@ -68,7 +68,7 @@ CHOICES: Final = (
     ),
     Conjunct(
         "HeedsChoice",
-        "What a member may come to hold is the last view or the last choice.",
+        "A view that a member may still accept is the last installed or the last decided one.",
         ("change", "process"),
         lambda s, d, p: Implies(
             And(heeds(s, p, d), s.number(s.proposal(d)) == s.number(s.view(p)) + 1),
@@ -78,7 +78,7 @@ CHOICES: Final = (
     ),
     Conjunct(
         "SaidChoice",
-        "What a member said to hold is the last view or the last choice.",
+        "A view that a member reports to the leader is the last installed or the last decided one.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(
@@ -100,7 +100,8 @@ CHOICES: Final = (
     ),
     Conjunct(
         "SaidIsTrue",
-        "Who holds a view beyond the last one has said so to the leader that asks.",
+        "A member that holds a view beyond the last installed one has reported it to the current"
+        " leader.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(

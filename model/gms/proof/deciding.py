@@ -128,7 +128,7 @@ def deciding(basis: Basis) -> tuple[Transition, ...]:
             **(install(s, r, g) if new else {}),
             "phase": put(s.phase, r, FINISHING),
             "sent": put(s.sent, c, True),
-            "told": put(s.told, g, Or(s.told(g), s.maker(g) == r)),
+            "responded": put(s.responded, g, Or(s.responded(g), s.maker(g) == r)),
         }
 
     return (

@@ -19,13 +19,13 @@ from .words import ahead, behind
 VIEWS: Final = (
     Conjunct(
         "Top",
-        "The last view is installed; the next one is of the next number.",
+        "The last installed view was decided, and views are numbered from 1.",
         (),
         lambda s: And(s.installed(s.top()), s.made(s.top()), s.number(s.top()) >= 1),
     ),
     Conjunct(
         "Made",
-        "No view is decided beyond the one after the last.",
+        "No view is decided beyond the one after the last installed view.",
         ("group",),
         lambda s, g: Implies(
             s.made(g), And(s.number(g) >= 1, s.number(g) <= s.number(s.top()) + 1)
@@ -34,17 +34,17 @@ VIEWS: Final = (
     ),
     Conjunct(
         "Installed",
-        "What is installed was decided; JOIN_RSP and INSTALL are of views that are installed.",
+        "An installed view was decided; JOIN_RSP is sent only for an installed view.",
         ("group",),
         lambda s, g: And(
             Implies(s.installed(g), And(s.made(g), s.number(g) <= s.number(s.top()))),
-            Implies(s.told(g), s.installed(g)),
+            Implies(s.responded(g), s.installed(g)),
         ),
-        lambda s, g: [s.installed(g), s.told(g)],
+        lambda s, g: [s.installed(g), s.responded(g)],
     ),
     Conjunct(
         "OneOfANumber",
-        "Two views that were installed have different numbers.",
+        "Two different installed views have different numbers.",
         ("group", "group"),
         lambda s, g, h: Implies(
             And(s.installed(g), s.installed(h), s.number(g) == s.number(h)), g == h
@@ -53,7 +53,7 @@ VIEWS: Final = (
     ),
     Conjunct(
         "Admitted",
-        "Who is in a view was admitted by it, or by one before it.",
+        "A member of a view was admitted with it or with an earlier one.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(s.made(g), s.member(g, p)), And(s.admitted(p) >= 1, s.admitted(p) <= s.number(g))
@@ -62,7 +62,8 @@ VIEWS: Final = (
     ),
     Conjunct(
         "Basis",
-        "A view is the one before it, less some who are gone, and its joiners.",
+        "A view consists of members of the view before, without some that have ended, and of"
+        " joiners.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(s.made(g), s.number(g) >= 2),
@@ -76,7 +77,7 @@ VIEWS: Final = (
     ),
     Conjunct(
         "Counted",
-        "It has the number after that.",
+        "The number of a view is one above that of the view before.",
         ("group",),
         lambda s, g: Implies(
             And(s.made(g), s.number(g) >= 2), s.number(s.base(g)) == s.number(g) - 1
@@ -85,7 +86,7 @@ VIEWS: Final = (
     ),
     Conjunct(
         "Steps",
-        "Who goes on goes on to the next view.",
+        "A member goes from a view to the next one only.",
         ("group", "group"),
         lambda s, g, h: Implies(
             s.step(g, h), And(s.installed(h), s.base(h) == g, s.number(h) == s.number(g) + 1)
@@ -97,7 +98,7 @@ VIEWS: Final = (
 LIVES: Final = (
     Conjunct(
         "Lives",
-        "Who runs has not ended; who has led runs, or has ended.",
+        "A running process has not ended; a process that has led is running or has ended.",
         ("process",),
         lambda s, p: And(
             Implies(s.running(p), Not(s.dead(p))),
@@ -107,14 +108,15 @@ LIVES: Final = (
     ),
     Conjunct(
         "GoneAreGone",
-        "Who is taken for gone has ended.",
+        "A process that a member takes for gone has ended.",
         ("process", "process"),
         lambda s, p, m: Implies(And(s.running(p), s.gone(p, m)), s.dead(m)),
         lambda s, p, m: [s.gone(p, m)],
     ),
     Conjunct(
         "InLast",
-        "Who runs is in the last view and in its own, which is installed.",
+        "A running process is a member of the last installed view and of its own, which is"
+        " installed.",
         ("process",),
         lambda s, p: Implies(
             s.running(p),
@@ -128,7 +130,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "HoldsLast",
-        "Who has not installed the last view has the one before it, and holds the last.",
+        "A member that lacks the last view is in the one before it, and holds the last.",
         ("process",),
         lambda s, p: Implies(
             And(s.running(p), behind(s, p)),
@@ -143,7 +145,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "HoldsNext",
-        "What a member holds is the view after its own.",
+        "The view that a member holds is the one after its own.",
         ("process",),
         lambda s, p: Implies(
             And(s.running(p), s.holds(p)),
@@ -159,7 +161,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "AllInLast",
-        "Once the next view is decided all have installed the last one.",
+        "Once the next view is decided, every running member has installed the last one.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(s.made(g), s.number(g) == s.number(s.top()) + 1, s.running(p)),
@@ -169,7 +171,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "AllJoined",
-        "And every member of it runs, or has ended.",
+        "Once the next view is decided, every member of the last one is running or has ended.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(
@@ -184,7 +186,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "NextOfLast",
-        "And the next view is based on the last.",
+        "The next view is based on the last installed one.",
         ("group",),
         lambda s, g: Implies(
             And(s.made(g), s.number(g) == s.number(s.top()) + 1), s.base(g) == s.top()
@@ -193,7 +195,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "JoinedBefore",
-        "Every member of an earlier view runs, or has ended.",
+        "Every member of an earlier view is running or has ended.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(
@@ -208,7 +210,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "AckIsTrue",
-        "Who has said that it has a view has it.",
+        "A member that has acknowledged a view holds it or has installed it.",
         ("process", "number"),
         lambda s, p, k: Implies(
             And(s.running(p), s.acked(p, k)),
@@ -221,7 +223,7 @@ LIVES: Final = (
     ),
     Conjunct(
         "NoAckYet",
-        "Nobody has said anything before it was a member.",
+        "A process acknowledges no view before it is a member.",
         ("process", "number"),
         lambda s, p, k: Implies(s.acked(p, k), Or(s.running(p), s.dead(p))),
         lambda s, p, k: [s.acked(p, k)],

@@ -12,7 +12,7 @@ from .words import FLUSHING, IDLE, INSTALLING
 LEADERS: Final = (
     Conjunct(
         "LeadersInOrder",
-        "Who has led comes before everybody who has not ended.",
+        "A process that has led ranks before every member that has not ended.",
         ("process", "process"),
         lambda s, r, p: Implies(
             And(s.led(r), s.member(s.top(), p), Not(s.dead(p))), s.rank(r) <= s.rank(p)
@@ -21,14 +21,15 @@ LEADERS: Final = (
     ),
     Conjunct(
         "LeadersAreOld",
-        "Who has led was admitted by an installed view.",
+        "A process that has led was admitted with an installed view.",
         ("process",),
         lambda s, r: Implies(s.led(r), s.admitted(r) <= s.number(s.top())),
         lambda s, r: [s.led(r)],
     ),
     Conjunct(
         "Begun",
-        "A change is a leader's, in a view that it had installed; its steps come in order.",
+        "A change belongs to a leader in a view that it has installed, and its steps come in"
+        " order.",
         ("change",),
         lambda s, c: And(
             Implies(
@@ -49,7 +50,7 @@ LEADERS: Final = (
     ),
     Conjunct(
         "Leads",
-        "Who leads a change is bound to itself.",
+        "The leader of a change is bound to itself.",
         ("process",),
         lambda s, r: Implies(
             And(s.running(r), s.phase(r) != IDLE),
@@ -70,7 +71,7 @@ LEADERS: Final = (
     ),
     Conjunct(
         "LatestAsks",
-        "What a leader is at is the latest of its changes.",
+        "The current change of a leader is its latest.",
         ("change",),
         lambda s, d: Implies(
             And(
@@ -84,7 +85,7 @@ LEADERS: Final = (
     ),
     Conjunct(
         "AllTakePart",
-        "Whoever is in the leader's view takes part, or has ended.",
+        "Every member of the leader's view takes part in its change, or has ended.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(s.began(c), s.member(s.of(c), p), Not(s.dead(p))), s.part(c, p)
@@ -93,7 +94,7 @@ LEADERS: Final = (
     ),
     Conjunct(
         "PartsAreMembers",
-        "Who takes part is in the leader's view, and not before the leader.",
+        "A participant is a member of the leader's view, and does not rank before the leader.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(s.began(c), s.part(c, p)),
@@ -103,7 +104,7 @@ LEADERS: Final = (
     ),
     Conjunct(
         "PartOrGone",
-        "Whom the leader does not ask it takes for gone.",
+        "A leader takes every member that it does not ask for gone.",
         ("process", "process"),
         lambda s, r, p: Implies(
             And(

@@ -11,7 +11,7 @@ from raincheck.model.gms.system import GmsSystem
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
 from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.following import Following, Told
+from raincheck.model.proof.following import Following, Step
 
 from .foretold import Foretold
 from .theory import theory
@@ -91,7 +91,7 @@ class Run(Following[State]):
 
     # ------------------------------------------------------------------ its steps
 
-    def told(self, number: int) -> Iterator[Told]:
+    def steps(self, number: int) -> Iterator[Step]:
         """Yield the step as transitions of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         after, known = move.target, self.known
@@ -118,13 +118,13 @@ class Run(Following[State]):
             yield from suspected
         yield from parts
 
-    def _crash(self, processes: Sequence[int]) -> Iterator[Told]:
+    def _crash(self, processes: Sequence[int]) -> Iterator[Step]:
         for p in processes:
             if p not in self.dead:
                 self.dead.add(p)
                 yield "Crash", (p,)
 
-    def _joining(self, move: Move[State], address: Address, then: Any) -> Iterator[Told]:
+    def _joining(self, move: Move[State], address: Address, then: Any) -> Iterator[Step]:
         known = self.known
         if then.status == "member":
             yield "ReceiveJoinRsp", (known.process(address), known.group[move.event.view])
@@ -133,7 +133,7 @@ class Run(Following[State]):
         else:
             yield from self._crash(known.admissions(address))
 
-    def _member(self, number: int, move: Move[State], p: int, me: Any, then: Any) -> Iterator[Told]:
+    def _member(self, number: int, move: Move[State], p: int, me: Any, then: Any) -> Iterator[Step]:
         known = self.known
         match move.action:
             case "BeginChange":

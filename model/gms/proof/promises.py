@@ -12,7 +12,8 @@ from .words import FLUSHING, joins, knows
 PROMISES: Final = (
     Conjunct(
         "Answers",
-        "Who has answered runs, or has ended, and is bound to that leader or to a later one.",
+        "A member that has answered is running or has ended, and is bound to that leader or to a"
+        " later one.",
         ("change", "process"),
         lambda s, c, p: Implies(
             s.answered(c, p),
@@ -44,14 +45,14 @@ PROMISES: Final = (
     ),
     Conjunct(
         "Got",
-        "PREPARE is taken up by who runs.",
+        "A process that has accepted PREPARE is running or has ended.",
         ("change", "process"),
         lambda s, c, p: Implies(s.got(c, p), And(s.began(c), Or(s.running(p), s.dead(p)))),
         lambda s, c, p: [s.got(c, p)],
     ),
     Conjunct(
         "InOrder",
-        "Who has taken up PREPARE takes up none that its leader sent before.",
+        "A member that has accepted PREPARE accepts no earlier PREPARE of that leader.",
         ("change", "change", "process"),
         lambda s, c, d, p: Implies(
             And(
@@ -66,14 +67,15 @@ PROMISES: Final = (
     ),
     Conjunct(
         "Bound",
-        "A member is bound to who has led.",
+        "A member is bound only to a process that has led.",
         ("process",),
         lambda s, p: Implies(And(s.running(p), s.bound(p)), s.led(s.promised(p))),
         lambda s, p: [s.bound(p), s.promised(p)],
     ),
     Conjunct(
         "EarlierAreUnknown",
-        "Who is bound to a leader takes those before it for gone, or has no view that they are in.",
+        "A member that is bound to a leader takes every earlier leader for gone, or has no view"
+        " with it.",
         ("process", "process"),
         lambda s, p, r: Implies(
             And(s.running(p), s.bound(p), s.led(r), s.rank(r) < s.rank(s.promised(p))),
@@ -83,7 +85,8 @@ PROMISES: Final = (
     ),
     Conjunct(
         "NotTakenUp",
-        "While a member has not taken up PREPARE a leader that runs is still at it.",
+        "While a member has not accepted PREPARE, the running leader's change is still at its"
+        " first step.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(
@@ -103,7 +106,7 @@ PROMISES: Final = (
     ),
     Conjunct(
         "StaleIsIgnored",
-        "PREPARE that is still heeded is of the last view, or of the one before it.",
+        "A PREPARE that a member may still accept is of the last view or of the one before it.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(
@@ -120,7 +123,7 @@ PROMISES: Final = (
     ),
     Conjunct(
         "FormerLeadersAreOut",
-        "Who has led a change before a view was decided by another is not in that view.",
+        "A process that led before another one decided a view is no member of that view.",
         ("group", "change"),
         lambda s, g, c: Implies(
             And(
@@ -135,7 +138,7 @@ PROMISES: Final = (
     ),
     Conjunct(
         "NothingFromBefore",
-        "PREPARE to an earlier admission of a member is not heeded.",
+        "A PREPARE from before a member's admission is ignored.",
         ("change", "process"),
         lambda s, c, p: Implies(
             And(
@@ -150,7 +153,7 @@ PROMISES: Final = (
     ),
     Conjunct(
         "Admitters",
-        "A joiner is admitted by who decided the view.",
+        "The process that admits a joiner is the one that decided the view.",
         ("group", "process"),
         lambda s, g, p: Implies(
             And(s.made(g), s.number(g) >= 2, joins(s, g, p)), s.admitter(p) == s.maker(g)

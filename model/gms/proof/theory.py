@@ -51,14 +51,14 @@ __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 AXIOMS: Final = (
     Conjunct(
         "RankIsUnique",
-        "No two members have the same place.",
+        "No two members have the same rank.",
         ("process", "process"),
         lambda s, a, b: Implies(s.rank(a) == s.rank(b), a == b),
         lambda s, a, b: [(s.rank(a), s.rank(b))],
     ),
     Conjunct(
         "LaterAreLater",
-        "Joiners come after all who are members.",
+        "A joiner ranks after all members.",
         ("process", "process"),
         lambda s, a, b: Implies(s.admitted(a) < s.admitted(b), s.rank(a) < s.rank(b)),
         lambda s, a, b: [(s.admitted(a), s.admitted(b)), (s.rank(a), s.rank(b))],
@@ -109,10 +109,10 @@ def _nobody_is_lost(s: World) -> Expr:
 PROPERTIES: Final = (
     Property(
         "SingleSequenceOfViews",
-        "No number is given to two views that anybody installs, and none is left out.",
+        "Installed views have different numbers, and no number is left out.",
         _single_sequence,
     ),
-    Property("SelfInclusion", "Who is a member is in its view.", _self_inclusion),
+    Property("SelfInclusion", "A member is in its own view.", _self_inclusion),
     Property("Monotone", "The numbers of a member's views grow.", _monotone),
     Property("NobodyIsLost", "No member is left out of a later view.", _nobody_is_lost),
 )

@@ -55,7 +55,7 @@ GHOST: Final = symbols("""
     proposed:   change -> bool              # NEW_VIEW was sent
     acked:      process number -> bool      # VIEW_ACK of that number was sent
     sent:       change -> bool              # INSTALL was sent
-    told:       group -> bool               # JOIN_RSP was sent
+    responded:  group -> bool               # JOIN_RSP was sent
     made:       group -> bool
     installed:  group -> bool               # by anybody, ever
     step:       group group -> bool         # anybody went from this view to that one

@@ -10,7 +10,7 @@ from .words import CRASHED, JOINING, MEMBER, Basis, has_source, most, running
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return every action, one transition for each branch of it."""
-    return (*_sending(basis), *_receiving(basis), *_told(basis), *_views(basis))
+    return (*_sending(basis), *_receiving(basis), *_acknowledging(basis), *_views(basis))
 
 
 def _sending(basis: Basis) -> tuple[Transition, ...]:
@@ -36,7 +36,7 @@ def _sending(basis: Basis) -> tuple[Transition, ...]:
 
     def counts(s: World, p: Expr, k: Expr) -> Expr:
         me = s.source()
-        return And(running(s, me), p != me, s.in_view(s.view(me), p), s.told(p, k), k <= s.sent())
+        return And(running(s, me), p != me, s.in_view(s.view(me), p), s.acks(p, k), k <= s.sent())
 
     return (
         Transition("Multicast", "", (), may, multicast),
@@ -122,12 +122,12 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
             "",
             (("p", "process"),),
             lambda s, p: And(running(s, p), s.reads(p)),
-            lambda s, p: {"told": lambda q, j: Or(s.told(q, j), And(q == p, j == s.delivered(p)))},
+            lambda s, p: {"acks": lambda q, j: Or(s.acks(q, j), And(q == p, j == s.delivered(p)))},
         ),
     )
 
 
-def _told(basis: Basis) -> tuple[Transition, ...]:
+def _acknowledging(basis: Basis) -> tuple[Transition, ...]:
     def stable(s: World, p: Expr, k: Expr) -> Expr:
         def voted(m: Expr) -> Expr:
             vote = And(s.view(m) >= s.view(p), s.reads(m), k <= s.delivered(m))

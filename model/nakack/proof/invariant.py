@@ -33,7 +33,7 @@ def _is_view(s: World, v: Expr) -> Expr:
 _VIEWS: Final = (
     _of(
         "InView",
-        "A member is in its view, which is the last one or the one before.",
+        "The view of a member contains it, and is the last one or the one before.",
         "process",
         lambda s, p: And(
             s.decided() >= 1,
@@ -51,7 +51,7 @@ _VIEWS: Final = (
     ),
     _of(
         "JoinersAreNew",
-        "Who is joining is in the last view at most, and has read and told nothing.",
+        "A joining process is in no view but the last.",
         "process view",
         lambda s, p, v: Implies(
             And(s.status(p) == JOINING, _is_view(s, v), s.in_view(v, p)), v == s.decided()
@@ -60,7 +60,7 @@ _VIEWS: Final = (
     ),
     _of(
         "NobodyReturns",
-        "Who was in a view and is not in the last one has crashed.",
+        "A process that was in a view and is not in the last one has crashed.",
         "process view",
         lambda s, p, v: Implies(
             And(_is_view(s, v), s.in_view(v, p), Not(s.in_view(s.decided(), p))),
@@ -70,7 +70,7 @@ _VIEWS: Final = (
     ),
     _of(
         "SourceStays",
-        "The source is in all views between two that it is in.",
+        "The source is in every view between two that contain it.",
         "view view view",
         lambda s, v, u, w: Implies(
             And(_is_view(s, v), v <= u, u <= w, _is_view(s, w), has_source(s, v), has_source(s, w)),
@@ -80,23 +80,23 @@ _VIEWS: Final = (
     ),
     _of(
         "NothingBefore",
-        "A joiner has read and acknowledged nothing.",
+        "A joining process has passed up and acknowledged nothing.",
         "process seqno",
         lambda s, p, k: Implies(
             s.status(p) == JOINING,
-            And(s.passed(p) == 0, s.begin(p) == 0, Not(s.told(p, k))),
+            And(s.passed(p) == 0, s.begin(p) == 0, Not(s.acks(p, k))),
         ),
-        lambda s, p, k: [s.told(p, k)],
+        lambda s, p, k: [s.acks(p, k)],
     ),
     _of(
         "JoinersReadNothing",
-        "A joiner has passed up nothing.",
+        "A joining process has passed up nothing.",
         "process",
         lambda s, p: Implies(s.status(p) == JOINING, And(s.passed(p) == 0, s.begin(p) == 0)),
     ),
     _of(
         "SourceJoins",
-        "While the source is joining it has multicast nothing.",
+        "A joining source has multicast nothing.",
         "process",
         lambda s, p: Implies(
             s.status(s.source()) == JOINING, And(s.sent() == 0, s.passed(p) == 0, s.begin(p) == 0)
@@ -107,7 +107,8 @@ _VIEWS: Final = (
 _CUTS: Final = (
     _of(
         "Cut",
-        "The cut of a view lies before what was sent in it, and behind what was sent before it.",
+        "The cut of a view divides what was sent before the view from what was sent in it or"
+        " later.",
         "view seqno",
         lambda s, v, k: Implies(
             And(_is_view(s, v), has_source(s, v), k >= 1, k <= s.sent()),
@@ -117,7 +118,7 @@ _CUTS: Final = (
     ),
     _of(
         "CutIsSent",
-        "A cut of a view with the source is of what was sent.",
+        "The cut of a view with the source does not go beyond what was sent.",
         "view",
         lambda s, v: Implies(
             And(_is_view(s, v), has_source(s, v)), And(s.cut(v) >= 0, s.cut(v) <= s.sent())
@@ -126,7 +127,7 @@ _CUTS: Final = (
     ),
     _of(
         "CutsRise",
-        "A cut lies behind the one before; it is 0 when the source joins.",
+        "A cut is not below the one before, and is 0 in the view with which the source joins.",
         "view",
         lambda s, v: Implies(
             And(v >= 1, v + 1 <= s.decided(), has_source(s, v + 1)),
@@ -139,7 +140,7 @@ _CUTS: Final = (
     ),
     _of(
         "SentIn",
-        "A multicast was sent in a view with the source, which it has not left behind.",
+        "A multicast was sent in a view with the source, not later than the source's own view.",
         "seqno",
         lambda s, k: Implies(
             And(k >= 1, k <= s.sent()),
@@ -156,7 +157,8 @@ _CUTS: Final = (
 _STREAM: Final = (
     _of(
         "Reads",
-        "A member has the stream while the source is in its view, as far as it passed it up.",
+        "A member reads the stream while the source is in its view, and has delivered what it"
+        " passed up.",
         "process",
         lambda s, p: And(
             s.reads(p) == And(running(s, p), has_source(s, s.view(p))),
@@ -168,14 +170,14 @@ _STREAM: Final = (
     ),
     _of(
         "DataWereSent",
-        "What is under way was multicast, with the view that it says.",
+        "A datagram under way was multicast in the view that it names.",
         "seqno view",
         lambda s, k, v: Implies(s.data(k, v), And(k >= 1, k <= s.sent(), v == s.sent_in(k))),
         lambda s, k, v: [s.data(k, v)],
     ),
     _of(
         "HeldWereSent",
-        "What is held was multicast, with the view that it says.",
+        "A datagram that a member holds was multicast in the view that it names.",
         "process seqno",
         lambda s, p, k: Implies(
             And(s.reads(p), s.held(p, k)),
@@ -185,13 +187,13 @@ _STREAM: Final = (
     ),
     _of(
         "BehindTheCut",
-        "A reader stands behind the cut of its view.",
+        "A reader has delivered everything before the cut of its view.",
         "process",
         lambda s, p: Implies(s.reads(p), s.delivered(p) >= s.cut(s.view(p))),
     ),
     _of(
         "BeforeTheNextCut",
-        "A reader does not go beyond the cut of the view that it has still to install.",
+        "A reader delivers nothing beyond the cut of the view that it has still to install.",
         "process",
         lambda s, p: Implies(
             And(s.reads(p), s.view(p) < s.decided()), s.delivered(p) <= s.cut(s.view(p) + 1)
@@ -199,7 +201,7 @@ _STREAM: Final = (
     ),
     _of(
         "BeganBehind",
-        "A member began no later than at the cut of any of its views.",
+        "A member began to read at the cut of any of its views, or before.",
         "process view",
         lambda s, p, v: Implies(
             And(running(s, p), v >= 1, v <= s.view(p), s.in_view(v, p), has_source(s, v)),
@@ -209,7 +211,7 @@ _STREAM: Final = (
     ),
     _of(
         "HeardOut",
-        "Who has gone on from a view has passed up all of it.",
+        "A member that has left a view has passed up all of it.",
         "process view",
         lambda s, p, v: Implies(
             And(running(s, p), v >= 1, v < s.view(p), s.in_view(v, p), has_source(s, v)),
@@ -219,7 +221,7 @@ _STREAM: Final = (
     ),
     _of(
         "NoSecondStream",
-        "Who has left the source behind does not meet it again.",
+        "A member that has read the source and left it behind meets it in no later view.",
         "process view",
         lambda s, p, u: Implies(
             And(
@@ -238,7 +240,7 @@ _STREAM: Final = (
 _FROZEN: Final = (
     _of(
         "FrozenIsGone",
-        "A stream is frozen when its source is gone, which is in no later view.",
+        "The source of a frozen stream has crashed, and is in no later view.",
         "process",
         lambda s, p: Implies(
             And(s.reads(p), s.frozen(p)),
@@ -250,14 +252,14 @@ _FROZEN: Final = (
     ),
     _of(
         "FrozenEnds",
-        "Nothing is held of a frozen stream beyond what was heard of.",
+        "A member holds nothing of a frozen stream beyond the last seqno that it heard of.",
         "process seqno",
         lambda s, p, k: Implies(And(s.reads(p), s.frozen(p), s.held(p, k)), k <= s.heard(p)),
         lambda s, p, k: [s.held(p, k)],
     ),
     _of(
         "FrozenIsWhole",
-        "Until a view is decided all is here of a frozen stream that was heard of.",
+        "Before the next view is decided, a member holds all of a frozen stream that it heard of.",
         "process seqno",
         lambda s, p, k: Implies(
             And(
@@ -273,7 +275,8 @@ _FROZEN: Final = (
     ),
     _of(
         "FrozenAtTheCut",
-        "Who has still to install a view without the source takes nothing beyond the cut.",
+        "A member that has still to install a view without the source reads a frozen stream up to"
+        " the cut.",
         "process",
         lambda s, p: Implies(
             And(s.reads(p), s.view(p) < s.decided(), Not(has_source(s, s.view(p) + 1))),
@@ -285,7 +288,8 @@ _FROZEN: Final = (
 _PASSED: Final = (
     _of(
         "PassedUp",
-        "What was passed up is the stream from where the member began, in the views of sending.",
+        "A member has passed up the stream from its beginning without a gap, each multicast in"
+        " its view.",
         "process index",
         lambda s, p, i: Implies(
             is_passed(s, p, i),
@@ -300,7 +304,7 @@ _PASSED: Final = (
     ),
     _of(
         "PassedInTheView",
-        "It was passed up in a view with the source, and lies between that view's cuts.",
+        "A multicast was passed up in a view with the source, and lies between that view's cuts.",
         "process index",
         lambda s, p, i: Implies(
             is_passed(s, p, i),
@@ -319,7 +323,7 @@ _PASSED: Final = (
     ),
     _of(
         "PassedIsAlive",
-        "Only members have passed up anything: who has crashed has forgotten it.",
+        "Only a member has passed up anything; a crash erases it.",
         "process",
         lambda s, p: Implies(s.passed(p) >= 1, s.status(p) == MEMBER),
     ),
@@ -328,14 +332,14 @@ _PASSED: Final = (
 _KEPT: Final = (
     _of(
         "ToldIsTrue",
-        "An acknowledgement says no more than what was passed up.",
+        "A member's acknowledgement claims no more than it has passed up.",
         "process seqno",
-        lambda s, p, k: Implies(And(s.told(p, k), running(s, p)), k <= had(s, p)),
-        lambda s, p, k: [s.told(p, k)],
+        lambda s, p, k: Implies(And(s.acks(p, k), running(s, p)), k <= had(s, p)),
+        lambda s, p, k: [s.acks(p, k)],
     ),
     _of(
         "AckedIsTrue",
-        "The source counts no more than what was passed up, or than where a joiner will begin.",
+        "The source counts as acknowledged no more than a member has passed up, or a joiner's cut.",
         "process",
         lambda s, p: Implies(
             And(running(s, s.source()), p != s.source(), s.in_view(s.view(s.source()), p)),
@@ -347,7 +351,7 @@ _KEPT: Final = (
     ),
     _of(
         "PurgedIsStable",
-        "What a reader passed up and keeps no more all in its view have passed up.",
+        "Every member of the view has passed up what a reader has passed up and no longer holds.",
         "process seqno process",
         lambda s, m, k, n: Implies(
             And(
@@ -366,7 +370,7 @@ _KEPT: Final = (
     ),
     _of(
         "SourceBegins",
-        "The source reads its own stream from its first multicast on.",
+        "The source reads its own stream from the first multicast on.",
         "",
         lambda s: And(
             Implies(running(s, s.source()), s.begin(s.source()) == 0),
@@ -378,7 +382,7 @@ _KEPT: Final = (
     ),
     _of(
         "SourceKeeps",
-        "The source holds what it has still to pass up itself.",
+        "The source holds every multicast of its own that it has still to pass up.",
         "seqno",
         lambda s, k: Implies(
             And(running(s, s.source()), k > s.delivered(s.source()), k <= s.sent()),

@@ -31,7 +31,7 @@ SPEC: Final = symbols("""
     cut:       view -> seqno               # of the source's stream, where it is in the view before
     sent:      -> seqno                    # kept when the source crashes
     data:      seqno view -> bool          # datagrams ever sent
-    told:      process seqno -> bool       # acknowledgements ever sent
+    acks:      process seqno -> bool       # acknowledgements ever sent
     acked:     process -> seqno            # as the source knows
     reads:     process -> bool             # stream has an entry of the source, with these fields
     delivered: process -> seqno

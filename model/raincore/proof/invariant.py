@@ -16,7 +16,7 @@ from .words import between, missed, reached
 EPOCHS: Final = (
     Conjunct(
         "Begun",
-        "What an epoch's token had first and has last are lists of it; its numbers go up to top.",
+        "An epoch's token goes from its first list to its last, and its numbers up to `top`.",
         ("epoch",),
         lambda s, e: Implies(
             s.begun(e),
@@ -32,7 +32,7 @@ EPOCHS: Final = (
     ),
     Conjunct(
         "BegunByAClaim",
-        "Every epoch but the first began with a claim, and its owner has promised it.",
+        "Every epoch but the first began with a claim, and its claimer has promised it.",
         ("epoch",),
         lambda s, e: Implies(
             s.begun(e), Or(e == 0, And(s.claimed(e), e <= s.promised(s.owner(e))))
@@ -41,7 +41,7 @@ EPOCHS: Final = (
     ),
     Conjunct(
         "Line",
-        "The lists of one epoch are a line from its first to its last.",
+        "The lists of one epoch descend from its first to its last.",
         ("proposal", "epoch"),
         lambda s, p, e: Implies(
             s.on(p, e),
@@ -51,14 +51,14 @@ EPOCHS: Final = (
     ),
     Conjunct(
         "MadeFromMade",
-        "What a list came from was made before it.",
+        "A list was made after every list from which it descends.",
         ("proposal", "proposal"),
         lambda s, p, q: Implies(And(s.made(q), s.anc(p, q)), s.made(p)),
         lambda s, p, q: [(s.made(p), s.made(q), s.anc(p, q))],
     ),
     Conjunct(
         "Rises",
-        "The higher of two numbers of an epoch has the later list.",
+        "The token's list at a higher number of an epoch descends from the list at a lower one.",
         ("epoch", "seqno", "seqno"),
         lambda s, e, i, j: Implies(
             And(s.begun(e), s.place(e) <= i, i <= j, j <= s.top(e)),
@@ -84,7 +84,7 @@ EPOCHS: Final = (
     ),
     Conjunct(
         "CopyIsBased",
-        "What is settled on a copy was settled, and its list came from that.",
+        "The list that a copy calls settled was settled, and the copy's list descends from it.",
         ("process",),
         lambda s, n: Implies(
             s.has(n),
@@ -98,21 +98,21 @@ EPOCHS: Final = (
     ),
     Conjunct(
         "Promised",
-        "Nobody has a copy of an epoch above its promise.",
+        "A member's copy is of no epoch above its promise.",
         ("process",),
         lambda s, n: And(s.epoch(n) >= 0, s.promised(n) >= s.epoch(n)),
         lambda s, n: [s.epoch(n)],
     ),
     Conjunct(
         "Promises",
-        "A promise is of an epoch.",
+        "A promise is the number of an epoch.",
         ("process",),
         lambda s, n: s.promised(n) >= 0,
         lambda s, n: [s.promised(n)],
     ),
     Conjunct(
         "Blank",
-        "Who has no copy has the lowest number, claims nothing and is in chaos.",
+        "A member without a copy has number 0, claims nothing and is in chaos.",
         ("process",),
         lambda s, n: Or(
             s.has(n),
@@ -125,7 +125,7 @@ EPOCHS: Final = (
 TOKENS: Final = (
     Conjunct(
         "Holds",
-        "Who eats has the highest number of its epoch, and has promised nothing above it.",
+        "An eating member has the highest number of its epoch, and has promised no later epoch.",
         ("process",),
         lambda s, n: Implies(
             s.eating(n),
@@ -142,14 +142,15 @@ TOKENS: Final = (
     ),
     Conjunct(
         "OneToken",
-        "Two that eat do so in different epochs.",
+        "Two eating members are in different epochs.",
         ("process", "process"),
         lambda s, n, m: Implies(And(s.eating(n), s.eating(m), s.epoch(n) == s.epoch(m)), n == m),
         lambda s, n, m: [(s.eating(n), s.eating(m))],
     ),
     Conjunct(
         "Sent",
-        "A token that was sent has a number and a list of its epoch, and what is settled on it is.",
+        "A token that was sent has a number and a list of its epoch, and the list that it calls"
+        " settled is.",
         ("epoch", "seqno"),
         lambda s, e, i: Implies(
             s.sent(e, i),
@@ -167,14 +168,14 @@ TOKENS: Final = (
     ),
     Conjunct(
         "TakenOnce",
-        "Of an epoch's tokens at most the last can still be taken.",
+        "Only the last token of an epoch can still be accepted.",
         ("epoch", "seqno"),
         lambda s, e, i: Implies(And(s.sent(e, i), i < s.top(e)), reached(s, s.to(e, i), e, i)),
         lambda s, e, i: [s.sent(e, i)],
     ),
     Conjunct(
         "HeldOrSent",
-        "And not that one either while somebody eats in its epoch.",
+        "While a member eats, no token of its epoch can be accepted.",
         ("epoch", "seqno", "process"),
         lambda s, e, i, n: Implies(
             And(s.sent(e, i), s.eating(n), s.epoch(n) == e), reached(s, s.to(e, i), e, i)
@@ -183,7 +184,7 @@ TOKENS: Final = (
     ),
     Conjunct(
         "Ate",
-        "Whoever ate at a number of a token that was sent is whom it was sent to.",
+        "A member that ate at the number of a token that was sent is the one to which it was sent.",
         ("epoch", "seqno", "process"),
         lambda s, e, i, n: Implies(
             s.ate(e, i, n),
@@ -193,7 +194,7 @@ TOKENS: Final = (
     ),
     Conjunct(
         "AteOnce",
-        "A number is eaten at by one member only.",
+        "Only one member eats at a number.",
         ("epoch", "seqno", "process", "process"),
         lambda s, e, i, n, m: Implies(And(s.ate(e, i, n), s.ate(e, i, m)), n == m),
         lambda s, e, i, n, m: [(s.ate(e, i, n), s.ate(e, i, m))],
@@ -203,7 +204,7 @@ TOKENS: Final = (
 CLAIMS: Final = (
     Conjunct(
         "Claimed",
-        "A claim tells the claimer's copy, and of an epoch that its owner has promised.",
+        "A claim carries the claimer's copy, and its epoch is one that the claimer has promised.",
         ("epoch",),
         lambda s, e: Implies(
             s.claimed(e),
@@ -225,7 +226,7 @@ CLAIMS: Final = (
     ),
     Conjunct(
         "Claims",
-        "Until its claim comes back the claimer's copy is the one that it told of.",
+        "A claimer's copy is the one that its claim carries, until the claim comes back.",
         ("process",),
         lambda s, n: Implies(
             s.claiming(n),
@@ -245,14 +246,14 @@ CLAIMS: Final = (
     ),
     Conjunct(
         "Granted",
-        "Who has granted a claim has promised its epoch.",
+        "A member that has granted a claim has promised its epoch.",
         ("epoch", "process"),
         lambda s, e, x: Implies(s.granted(e, x), And(s.claimed(e), e <= s.promised(x))),
         lambda s, e, x: [s.granted(e, x)],
     ),
     Conjunct(
         "HeldBefore",
-        "Who has held a list has a copy that is as new.",
+        "A member that has held a list has a copy that is not older.",
         ("proposal", "epoch", "process"),
         lambda s, p, e, x: Implies(
             s.held(p, e, x),
@@ -266,7 +267,8 @@ CLAIMS: Final = (
     ),
     Conjunct(
         "GrantedKnowing",
-        "What one that granted a claim held before its epoch the claimer's copy follows.",
+        "The claimer's copy is not older than any list that a granting member held in an earlier"
+        " epoch.",
         ("epoch", "process", "proposal", "epoch"),
         lambda s, e, x, p, d: Implies(
             And(s.granted(e, x), s.held(p, d, x), d < e),
@@ -276,14 +278,15 @@ CLAIMS: Final = (
     ),
     Conjunct(
         "BeganFrom",
-        "An epoch begins with a list that came from its claimer's.",
+        "The first list of an epoch descends from its claimer's list.",
         ("epoch",),
         lambda s, e: Implies(And(s.begun(e), e > 0), s.anc(s.found(e), s.first(e))),
         lambda s, e: [s.first(e)],
     ),
     Conjunct(
         "Elected",
-        "It had the votes of a quorum of what was settled there and of all that came after it.",
+        "A claim has the votes of a quorum of its settled list, and of every list between that"
+        " and its own.",
         ("epoch", "proposal"),
         lambda s, e, w: Implies(
             And(s.begun(e), e > 0, between(s, s.anchor(e), w, s.found(e))),
@@ -293,7 +296,7 @@ CLAIMS: Final = (
     ),
     Conjunct(
         "Voters",
-        "All these have granted it.",
+        "Every voter for a claim, and every member of its epoch's first list, has granted it.",
         ("epoch", "process"),
         lambda s, e, x: Implies(
             And(s.begun(e), e > 0, Or(s.member(s.ballot(e), x), s.member(s.first(e), x))),
@@ -306,7 +309,7 @@ CLAIMS: Final = (
 LINES: Final = (
     Conjunct(
         "Settled",
-        "What is settled is a list of its epoch, and all its members have held it there.",
+        "A settled list is a list of its epoch, and all its members have held it in that epoch.",
         ("proposal", "epoch", "process"),
         lambda s, p, e, x: Implies(
             s.settled(p, e), And(s.on(p, e), Implies(s.member(p, x), s.held(p, e, x)))
@@ -315,14 +318,14 @@ LINES: Final = (
     ),
     Conjunct(
         "SettledIsOn",
-        "What is settled is a list of its epoch.",
+        "A settled list is a list of its epoch.",
         ("proposal", "epoch"),
         lambda s, p, e: Implies(s.settled(p, e), s.on(p, e)),
         lambda s, p, e: [s.settled(p, e)],
     ),
     Conjunct(
         "VotedFor",
-        "Every list of a line came from what was settled on the token when it became that.",
+        "A list descends from the list that was settled on the token when it was made.",
         ("proposal", "epoch"),
         lambda s, p, e: Implies(
             And(s.on(p, e), p != s.root()),
@@ -337,7 +340,7 @@ LINES: Final = (
     ),
     Conjunct(
         "VotedByQuorums",
-        "And had the votes of a quorum of that and of all that came between.",
+        "A list has the votes of a quorum of every list from the settled one to its own.",
         ("proposal", "epoch", "proposal"),
         lambda s, p, e, w: Implies(
             And(s.on(p, e), p != s.root(), between(s, s.low(p, e), w, p), w != p),
@@ -347,7 +350,7 @@ LINES: Final = (
     ),
     Conjunct(
         "VotersAreMembers",
-        "Who has voted for a list is on it, or has held it.",
+        "A member that voted for a list is on it or has held it.",
         ("proposal", "epoch", "process"),
         lambda s, p, e, x: Implies(
             And(s.on(p, e), p != s.root(), s.member(s.votes(p, e), x)),
@@ -357,8 +360,8 @@ LINES: Final = (
     ),
     Conjunct(
         "Descends",
-        "Whoever began a later epoch knew of this list; or a member of it has not"
-        " held it here, and never will.",
+        "The claimer of a later epoch knows this list, or a member of it has not held it in its"
+        " epoch and never will.",
         ("proposal", "epoch", "epoch"),
         lambda s, p, d, e: Implies(
             And(s.on(p, d), s.begun(e), d < e), Or(s.anc(p, s.found(e)), missed(s, p, d))
@@ -368,14 +371,14 @@ LINES: Final = (
     ),
     Conjunct(
         "Known",
-        "Whoever began a later epoch knew of all that is settled in an earlier one.",
+        "The claimer of a later epoch knows every list that is settled in an earlier one.",
         ("proposal", "epoch", "epoch"),
         lambda s, p, d, e: Implies(And(s.settled(p, d), s.begun(e), d < e), s.anc(p, s.found(e))),
         lambda s, p, d, e: [(s.settled(p, d), s.begun(e))],
     ),
     Conjunct(
         "Sure",
-        "Who is not in chaos is on the list of its copy, and that is settled.",
+        "A member that is not in chaos is on the list of its copy, and that list is settled.",
         ("process",),
         lambda s, n: Implies(
             s.sure(n),
@@ -389,14 +392,14 @@ LINES: Final = (
     ),
     Conjunct(
         "Entries",
-        "What is in a history was settled, and is there at its own index.",
+        "An entry of a history was settled, and stands at its own index.",
         ("process", "index", "proposal", "epoch"),
         lambda s, n, i, p, e: Implies(s.entry(n, i, p, e), And(s.settled(p, e), i == s.depth(p))),
         lambda s, n, i, p, e: [s.entry(n, i, p, e)],
     ),
     Conjunct(
         "RemovedAreDown",
-        "In calm circumstances nobody is taken off a list who is not down.",
+        "In calm circumstances only a member that is down is taken off a list.",
         ("proposal", "proposal", "process"),
         lambda s, p, q, x: Implies(
             And(s.calm(), s.made(q), s.anc(p, q), s.member(p, x), Not(s.member(q, x))), s.down(x)

@@ -8,10 +8,11 @@ the theory, whose guards must be true and whose updates must agree with the mode
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
+from raincheck.model.proof.following import Step
 from raincheck.model.proof.logic import World
 from raincheck.model.raincore.events import ZERO, Epoch, Nodelist, Settled
 from raincheck.model.raincore.lists import is_quorum, view_at
@@ -22,9 +23,6 @@ from raincheck.model.raincore.system import RaincoreSystem
 from .theory import theory
 from .tree import NONE, Proposal, meet
 from .words import Basis
-
-Told: TypeAlias = tuple[str, tuple[Any, ...]]
-"""A transition of the theory, by its name, and its parameters."""
 
 REGENERATES: Final = "Receive911: regenerates"
 CHANGES: Final = "EatingTimeout: changes the list"
@@ -181,7 +179,7 @@ class Run:
 
     # ------------------------------------------------------------------ its steps
 
-    def told(self, tables: Tables, before: State, move: Move[State]) -> Iterator[Told]:
+    def steps(self, tables: Tables, before: State, move: Move[State]) -> Iterator[Step]:
         """Yield the step as transitions of the theory; nothing if it does not matter there."""
         if move.node is None:
             return
@@ -205,7 +203,7 @@ class Run:
             case "EatingTimeout":
                 yield from self._eating(tables, n, me, then)
 
-    def _call(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Told]:
+    def _call(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Step]:
         if then.token_state == "eating" != me.token_state:
             yield self._list(REGENERATES, tables, n, then, self._epoch(me.wanted))
             yield from self._fills(n, me, then)
@@ -216,7 +214,7 @@ class Run:
         elif then.promised != me.promised:
             yield "Receive911: grants", (n, self._epoch(then.promised))
 
-    def _token(self, n: int, me: Local, then: Local) -> Iterator[Told]:
+    def _token(self, n: int, me: Local, then: Local) -> Iterator[Step]:
         t = then.last_token
         name = "ReceiveToken"
         if t.seen.issuperset(t.nodelist):
@@ -224,7 +222,7 @@ class Run:
         yield name, (n, self._epoch(t.epoch), t.seq)
         yield from self._fills(n, me, then)
 
-    def _eating(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Told]:
+    def _eating(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Step]:
         t = then.last_token
         if t.global_view_number != me.last_token.global_view_number:
             yield self._list(CHANGES, tables, n, then, self._epoch(t.epoch))
@@ -234,7 +232,7 @@ class Run:
             yield "EatingTimeout: alone", (n,)
         yield from self._fills(n, me, then)
 
-    def _list(self, name: str, tables: Tables, n: int, then: Local, epoch: int) -> Told:
+    def _list(self, name: str, tables: Tables, n: int, then: Local, epoch: int) -> Step:
         """Yield a new list on the token, and the members that have voted for it."""
         copy = self.frame.world(tables).copy(n)
         ring = tuple(self.members[m] for m in then.last_token.nodelist)
@@ -248,7 +246,7 @@ class Run:
         self.proposals.append(found)
         return found
 
-    def _fills(self, n: int, me: Local, then: Local) -> Iterator[Told]:
+    def _fills(self, n: int, me: Local, then: Local) -> Iterator[Step]:
         """Yield the additions to the member's history: the present list, or one settled before."""
         t = then.last_token
         for at, view in enumerate(then.global_view, 1):
@@ -259,11 +257,11 @@ class Run:
             else:
                 yield "ReceiveToken: fills a hole", (n, (at, self._set(view)), None)
 
-    def _known(self, s: World, told: Told) -> Told:
+    def _known(self, s: World, step: Step) -> Step:
         """Return the step that fills a hole with what was settled with that index and list."""
-        name, (n, *rest) = told
+        name, (n, *rest) = step
         if name != "ReceiveToken: fills a hole":
-            return told
+            return step
         at, members = rest[0]
         for p in self.proposals:
             for e in self.frame.domain["epoch"]:
@@ -280,9 +278,9 @@ class Run:
         tables = self.initial()
         for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):
             where = f"step {number + 1}, {move.action}{move.args}"
-            for told in list(self.told(tables, before, move)):
+            for step in list(self.steps(tables, before, move)):
                 world = self.frame.world(tables)
-                name, parameters = self._known(world, told)
+                name, parameters = self._known(world, step)
                 self.taken.append(name)
                 if not transitions[name].guard(world, *parameters):
                     return f"{where}: the guard of {name}{parameters} is false"

@@ -48,35 +48,35 @@ __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 AXIOMS: Final = (
     Conjunct(
         "Reflexive",
-        "A proposal comes from itself, and all come from the root.",
+        "A proposal descends from itself, and every proposal from the root.",
         ("proposal", "proposal"),
         lambda s, p, q: And(s.anc(p, p), s.anc(q, q), s.anc(s.root(), p), s.anc(s.root(), q)),
         lambda s, p, q: [s.anc(p, q)],
     ),
     Conjunct(
         "Transitive",
-        "What it comes from comes from further back.",
+        "A proposal descends from all from which its ancestors descend.",
         ("proposal", "proposal", "proposal"),
         lambda s, p, q, r: Implies(And(s.anc(p, q), s.anc(q, r)), s.anc(p, r)),
         lambda s, p, q, r: [(s.anc(p, q), s.anc(q, r))],
     ),
     Conjunct(
         "OneWayBack",
-        "What a proposal comes from is a line.",
+        "The ancestors of a proposal form a line.",
         ("proposal", "proposal", "proposal"),
         lambda s, p, q, r: Implies(And(s.anc(p, r), s.anc(q, r)), Or(s.anc(p, q), s.anc(q, p))),
         lambda s, p, q, r: [(s.anc(p, r), s.anc(q, r))],
     ),
     Conjunct(
         "Deeper",
-        "A proposal is deeper than what it comes from.",
+        "A proposal is deeper than its ancestors.",
         ("proposal", "proposal"),
         lambda s, p, q: Implies(s.anc(p, q), Or(p == q, s.depth(p) < s.depth(q))),
         lambda s, p, q: [s.anc(p, q)],
     ),
     Conjunct(
         "Parents",
-        "Between a proposal and its parent there is none.",
+        "No proposal lies between another one and its parent.",
         ("proposal", "proposal"),
         lambda s, p, q: And(
             s.anc(s.parent(p), p), Implies(s.anc(q, p), Or(q == p, s.anc(q, s.parent(p))))
@@ -95,7 +95,7 @@ AXIOMS: Final = (
     ),
     Conjunct(
         "Start",
-        "The first token has the root's list, or one made from it and voted for by all.",
+        "The first token has the root's list, or one made from it with the votes of all.",
         ("proposal",),
         lambda s, p: And(
             Implies(s.anc(p, s.start()), Or(p == s.root(), p == s.start())),
@@ -105,7 +105,7 @@ AXIOMS: Final = (
     ),
     Conjunct(
         "Founders",
-        "The founders' copies are of the first token, or of what it was before that.",
+        "A founder has a copy of the first token, or of the token before it.",
         ("process",),
         lambda s, p: And(
             Or(s.first_seq(p) == 0, s.first_seq(p) == 1),
@@ -115,7 +115,7 @@ AXIOMS: Final = (
     ),
     Conjunct(
         "Founder",
-        "One of them holds it.",
+        "One founder holds the first token.",
         (),
         lambda s: And(
             s.member(s.root(), s.founder()),
@@ -189,21 +189,22 @@ def properties(basis: Basis) -> tuple[Property, ...]:
     return (
         Property(
             "ConsistentHistory",
-            "All histories have the same list wherever they have one.",
+            "Two histories that both have a list at an index have the same one there.",
             _consistent,
         ),
-        Property("FenceUnique", "No number is eaten at by two members.", _fence),
-        Property("OneToken", "In an epoch at most one member eats.", _one_token),
-        Property("HeldByAll", "No list is committed that a member of it has not held.", _held),
+        Property("FenceUnique", "No two members eat at the same number.", _fence),
+        Property("OneToken", "At most one member eats in an epoch.", _one_token),
+        Property("HeldByAll", "Every member of a committed list has held it.", _held),
         Property(
             "OneLockWhenCalm",
-            "With truthful reports, no partition, no recovery and no leave one at most eats and"
-            " is not in chaos.",
+            "At most one member eats and is not in chaos, if reports are true and there is no"
+            " partition, recovery or leave.",
             _one_lock,
         ),
         Property(
             "NothingIsMissed",
-            "Whoever has a quorum knows of a settled list if it knows of what that was based on.",
+            "A claimer with a quorum knows a settled list if it knows the list on which that was"
+            " based.",
             lambda s: _nothing_is_missed(s, basis),
         ),
     )

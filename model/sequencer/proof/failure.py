@@ -26,7 +26,7 @@ from .vocabulary import STATUS, UNBORN, Basis, present
 LIMIT: Final = 10_000  # states of an instance that are examined
 
 
-def told(failure: Failure) -> str:
+def explanation(failure: Failure) -> str:
     """Describe the failure in words."""
     arguments = [
         f"{name} = {_value(failure, kind, value)}"

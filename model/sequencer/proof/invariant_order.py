@@ -43,7 +43,7 @@ def order_conjuncts(basis: Basis) -> tuple[Conjunct, ...]:
     return (
         Conjunct(
             "SameTable",
-            "receivedTable is a function of the view and of how far it has been read.",
+            "receivedTable depends only on the view and on how far it has been read.",
             ("process", "process"),
             lambda s, p, a: Implies(
                 running(s, p), s.received(p, a) == s.top(s.view(p), s.at(p), a)
@@ -90,7 +90,7 @@ def order_conjuncts(basis: Basis) -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "FreshOnce",
-            "Of one sender's fresh DATA, in all views, the later has the higher seqno.",
+            "A later fresh DATA of one sender has a higher seqno, in all views.",
             ("view", "place", "view", "place"),
             once,
             lambda s, v, i, w, x: [(s.fresh(v, i), s.fresh(w, x))],
@@ -183,35 +183,35 @@ def heard_conjuncts() -> tuple[Conjunct, ...]:
     return (
         Conjunct(
             "HeardFromTheOrder",
-            "What a running process delivered is a fresh DATA of a part that it has read.",
+            "A running process has delivered only fresh DATA, of parts that it has read.",
             ("process", "index"),
             source,
             lambda s, p, j: [s.heard_from(p, j)],
         ),
         Conjunct(
             "HeardInOrder",
-            "It delivered in the order of views and places.",
+            "A process delivers in the order of views and places.",
             ("process", "index", "index"),
             in_order,
             lambda s, p, j, x: [(s.heard_from(p, j), s.heard_from(p, x))],
         ),
         Conjunct(
             "AllIsHeard",
-            "It delivered every fresh DATA of the parts that it has read.",
+            "A running process has delivered every fresh DATA of the parts that it has read.",
             ("process", "view", "place"),
             all_heard,
             lambda s, p, v, i: [(s.member(v, p), s.fresh(v, i))],
         ),
         Conjunct(
             "TableCoversHeard",
-            "A member's entry is not below what was delivered of it.",
+            "A sender's entry in receivedTable is not below any seqno delivered of it.",
             ("process", "index"),
             table_covers,
             lambda s, p, j: [s.heard_from(p, j)],
         ),
         Conjunct(
             "GoneStayGone",
-            "A sender that it has heard and that has left its view is in no later one.",
+            "A sender that was delivered and has left the view is in no later view.",
             ("process", "index"),
             lambda s, p, j: Implies(
                 And(
@@ -225,7 +225,8 @@ def heard_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "HeardRises",
-            "Of one sender the later delivery has the higher seqno, of one node the later life.",
+            "A later delivery of one sender has a higher seqno; a later delivery of one node has"
+            " the same life or a later one.",
             ("process", "index", "index"),
             rising,
             lambda s, p, j, x: [(s.heard_from(p, j), s.heard_from(p, x))],
@@ -246,14 +247,14 @@ def heard_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "HeardWithoutGap",
-            "A delivery is the successor of the latest one of its sender.",
+            "A delivery follows the latest one of its sender before it.",
             ("process", "index"),
             gapless,
             lambda s, p, j: [s.heard_from(p, j), s.before(p, j)],
         ),
         Conjunct(
             "NothingBetween",
-            "and there is none of its sender between the two.",
+            "No delivery of a sender lies between one and its predecessor.",
             ("process", "index", "index"),
             nothing_between,
             lambda s, p, j, x: [(s.heard_from(p, j), s.heard_from(p, x))],

@@ -99,28 +99,30 @@ def streams_conjuncts() -> tuple[Conjunct, ...]:
     return (
         Conjunct(
             "PartsAreIntervals",
-            "What a view's coordinator multicast in it is an interval of its stream.",
+            "The multicasts of a coordinator in its view are an interval of its stream: the"
+            " view's part.",
             ("view",),
             lambda s, v: Implies(known(s, v), And(s.first(v) >= 0, s.first(v) <= s.final(v))),
             lambda s, v: [s.final(v), s.first(v)],
         ),
         Conjunct(
             "StreamIsRemembered",
-            "A stream holds what its node multicast, as coordinator, in the view of the tag.",
+            "An entry of a stream was multicast by its owner, as coordinator of the view of its"
+            " tag.",
             ("process", "place"),
             remembered,
             lambda s, c, i: [s.data_view(c, i)],
         ),
         Conjunct(
             "PartIsThere",
-            "What was multicast in a view stays in the stream while its coordinator lives.",
+            "A multicast of a view remains in the stream while the coordinator lives.",
             ("view",),
             there,
             lambda s, v: [s.final(v)],
         ),
         Conjunct(
             "PartIsTagged",
-            "and has the tag of that view.",
+            "A multicast of a view has the tag of that view.",
             ("view", "place"),
             tagged,
             lambda s, v, i: [s.data_view(s.coordinator(v), i)],
@@ -140,41 +142,44 @@ def streams_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "PartsAreSeamless",
-            "Nothing comes after the last but one view's part, but the last view's.",
+            "Only the last view's part may follow the part of the view before.",
             (),
             seamless,
         ),
         Conjunct(
             "ReadingItsView",
-            "Who runs has read its view's part up to a place; all, if its coordinator is back.",
+            "A running process has read its view's part up to a place; all of it, if the"
+            " coordinator has restarted.",
             ("process",),
             reading,
             lambda s, p: [s.view(p)],
         ),
         Conjunct(
             "OthersAreRead",
-            "Who runs has read all streams of members that coordinate neither view.",
+            "A running process has read all streams of members that coordinate neither the last"
+            " view nor its own.",
             ("process", "process"),
             others_read,
             lambda s, p, c: [s.position(p, c)],
         ),
         Conjunct(
             "NextIsUnread",
-            "Who has not installed the last view has read its coordinator up to its beginning.",
+            "A member that lacks the last view has read its coordinator's stream up to the"
+            " beginning of that view's part.",
             ("process",),
             next_read,
             lambda s, p: [s.view(p)],
         ),
         Conjunct(
             "PositionsCount",
-            "A position is not negative, nor is one in a digest.",
+            "Positions, also those in digests, are at least 0.",
             ("process", "process"),
             lambda s, p, c: And(s.position(p, c) >= 0, Implies(s.answered(p), s.digest(p, c) >= 0)),
             lambda s, p, c: [s.position(p, c), s.digest(p, c)],
         ),
         Conjunct(
             "NewAreUnread",
-            "Nobody has a position in the stream of one that is not a member yet.",
+            "The position in the stream of a process that is not yet a member is 0.",
             ("process", "process"),
             unread,
             lambda s, p, c: [s.position(p, c)],
@@ -242,7 +247,7 @@ def joiners_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "AnswerIsTheTable",
-            "Its table is what everybody's receivedTable is at that place.",
+            "The table of a JOIN_RSP equals receivedTable at the place of its digest.",
             ("process", "process"),
             lambda s, p, a: Implies(
                 s.answered(p),
@@ -252,21 +257,21 @@ def joiners_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "AnswerHasRead",
-            "Its digest has all that the other members have multicast.",
+            "The digest of a JOIN_RSP covers all that the other members have multicast.",
             ("process", "process"),
             digest,
             lambda s, p, c: [s.digest(p, c)],
         ),
         Conjunct(
             "UnansweredMissNothing",
-            "While a joiner of the last view has no answer nothing is multicast in that view.",
+            "Nothing is multicast in the last view while one of its joiners has no JOIN_RSP.",
             ("process",),
             unanswered,
             lambda s, p: [s.status(p)],
         ),
         Conjunct(
             "FailedJoinsMissNothing",
-            "Nothing was multicast in an earlier view that has a process which still joins.",
+            "Nothing was multicast in an earlier view with a process that is still joining.",
             ("view", "process"),
             missed,
             lambda s, v, p: [s.member(v, p)],

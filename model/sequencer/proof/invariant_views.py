@@ -47,21 +47,22 @@ def lives_conjuncts() -> tuple[Conjunct, ...]:
     return (
         Conjunct(
             "StatusIsKnown",
-            "A status is one of the seven there are.",
+            "A status is one of the seven statuses.",
             ("process",),
             lambda s, p: And(s.status(p) >= UNBORN, s.status(p) <= REPLACED),
             lambda s, p: [s.status(p)],
         ),
         Conjunct(
             "OneLifeAtATime",
-            "When a later life of a node has begun, the earlier one has been replaced.",
+            "An earlier life of a node is replaced once a later one has begun.",
             ("process", "process"),
             one_present,
             lambda s, a, b: [(s.status(a), s.status(b)), (s.base(a), s.base(b))],
         ),
         Conjunct(
             "Counted",
-            "seqno counts what a process has sent, said adds what its former lives had.",
+            "seqno counts the messages of a process; `said` includes those of its node's former"
+            " lives.",
             ("process",),
             counted,
             lambda s, p: [
@@ -76,7 +77,7 @@ def lives_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "BeginsEmpty",
-            "Who is not yet a member has sent, multicast and delivered nothing.",
+            "A process that is not yet a member has sent, multicast and delivered nothing.",
             ("process",),
             before_sending,
             lambda s, p: [s.status(p), s.sent(p)],
@@ -116,10 +117,11 @@ def views_conjuncts() -> tuple[Conjunct, ...]:
         return Implies(And(known, both), s.incarnation(a) <= s.incarnation(b))
 
     return (
-        Conjunct("SomeView", "There is a view.", (), lambda s: s.last_view() >= 1),
+        Conjunct("SomeView", "There is at least one view.", (), lambda s: s.last_view() >= 1),
         Conjunct(
             "RunningInLast",
-            "Who runs is a member of the last view, and in that view or the one before.",
+            "A running process is a member of the last view, and is in that view or the one"
+            " before.",
             ("process",),
             in_last,
             lambda s, p: [s.status(p)],
@@ -143,7 +145,7 @@ def views_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "CoordinatorWasMember",
-            "The last view's coordinator has been a member before.",
+            "The last view's coordinator was a member before that view.",
             (),
             lambda s: Implies(
                 s.last_view() >= 2,
@@ -159,21 +161,21 @@ def views_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "JoinersAreMembers",
-            "Who joins with a view is a member of it.",
+            "A process that joins with a view is a member of it.",
             ("view", "process"),
             lambda s, v, p: Implies(And(known(s, v), s.joiner(v, p)), s.member(v, p)),
             lambda s, v, p: [s.joiner(v, p)],
         ),
         Conjunct(
             "OneLifeInAView",
-            "No view has two lives of one node.",
+            "No view contains two lives of one node.",
             ("view", "process", "process"),
             same_node,
             lambda s, v, a, b: [(s.member(v, a), s.member(v, b))],
         ),
         Conjunct(
             "LaterViewsLaterLives",
-            "A later view has no earlier life of a node.",
+            "A later view contains no earlier life of a node.",
             ("view", "view", "process", "process"),
             later_lives,
             lambda s, v, w, a, b: [(s.member(v, a), s.member(w, b))],
@@ -197,28 +199,28 @@ def messages_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "EarlyWereSent",
-            "So was a FORWARD that waits for its view.",
+            "A FORWARD that waits for its view was sent by a member of that view.",
             ("process", "process", "seqno", "view"),
             lambda s, p, a, k, v: Implies(s.early(p, a, k, v), sent(s, a, k, v)),
             lambda s, p, a, k, v: [s.early(p, a, k, v)],
         ),
         Conjunct(
             "TableWasSent",
-            "What is in forwardTable was sent.",
+            "Every message in forwardTable was sent.",
             ("process", "seqno"),
             lambda s, p, k: Implies(s.forward_table(p, k), And(k >= 1, k <= s.sent(p))),
             lambda s, p, k: [s.forward_table(p, k)],
         ),
         Conjunct(
             "ResendWasSent",
-            "What is to be resent was sent.",
+            "Every message that is to be resent was sent.",
             ("process", "seqno"),
             lambda s, p, k: Implies(s.resend(p, k), And(k >= 1, k <= s.sent(p))),
             lambda s, p, k: [s.resend(p, k)],
         ),
         Conjunct(
             "OrderedWereSent",
-            "What was multicast in a view was sent, by a member of that view.",
+            "Every message that was multicast in a view was sent by a member of that view.",
             ("view", "place"),
             lambda s, v, i: Implies(
                 in_part(s, v, i), sent(s, s.order_from(v, i), s.order_seqno(v, i), v)
@@ -231,7 +233,8 @@ def messages_conjuncts() -> tuple[Conjunct, ...]:
         ),
         Conjunct(
             "HeardWereSent",
-            "What a process delivered was sent, and it was in the view in which it did so.",
+            "Every message that a process delivered was sent, and the process is a member of the"
+            " view of delivery.",
             ("process", "index"),
             lambda s, p, j: Implies(
                 is_heard(s, p, j),

@@ -1,8 +1,8 @@
 """The proof of SEQUENCER for the prover: its theory, and words for its failures."""
 
+from .failure import explanation as explanation
 from .failure import reachability as reachability
 from .failure import runs_that_break as runs_that_break
-from .failure import told as told
 from .theory import theory as theory
 from .vocabulary import WITHOUT as WITHOUT
 from .vocabulary import basis_without as basis_without

@@ -118,7 +118,7 @@ def receiving(basis: Basis) -> tuple[Transition, ...]:
         def table(a: Expr) -> Expr:
             return If(Or(not rules.prune_table, s.member(v, a)), s.received(n, a), 0)
 
-        def told(j: Expr) -> Expr:
+        def joins(j: Expr) -> Expr:
             return And(answers, s.status(j) == JOINING, s.joiner(v, j))
 
         entry = table if rules.join_policy == "table" else lambda _a: 0
@@ -126,10 +126,10 @@ def receiving(basis: Basis) -> tuple[Transition, ...]:
             "view": lambda p: If(p == n, v, s.view(p)),
             "received": lambda p, a: If(p == n, table(a), s.received(p, a)),
             "resend": lambda p, k: If(And(p == n, again), s.forward_table(p, k), s.resend(p, k)),
-            "answered": lambda j: Or(s.answered(j), told(j)),
-            "answer_view": lambda j: If(told(j), v, s.answer_view(j)),
-            "answer_table": lambda j, a: If(told(j), entry(a), s.answer_table(j, a)),
-            "digest": lambda j, c: If(told(j), s.position(n, c), s.digest(j, c)),
+            "answered": lambda j: Or(s.answered(j), joins(j)),
+            "answer_view": lambda j: If(joins(j), v, s.answer_view(j)),
+            "answer_table": lambda j, a: If(joins(j), entry(a), s.answer_table(j, a)),
+            "digest": lambda j, c: If(joins(j), s.position(n, c), s.digest(j, c)),
             # history
             "at": lambda p: If(p == n, s.first(v), s.at(p)),
         }

@@ -57,7 +57,7 @@ __all__ = ["WITHOUT", "basis_without", "theory"]
 AXIOMS = (
     Conjunct(
         "AddressIsUnique",
-        "A node and a life of it are one process.",
+        "A node and an incarnation name one process.",
         ("process", "process"),
         lambda s, a, b: Implies(
             And(s.node(a) == s.node(b), s.incarnation(a) == s.incarnation(b)), a == b
@@ -83,7 +83,7 @@ PLAUSIBLE = (
     ),
     Conjunct(
         "MembersComeFromSomewhere",
-        "Who is in a view was in the one before, or joins with it.",
+        "A member of a view was in the one before, or joins with it.",
         ("view", "process"),
         lambda s, v, p: Implies(
             And(v >= 2, v <= s.last_view(), s.member(v, p)),
@@ -92,7 +92,7 @@ PLAUSIBLE = (
     ),
     Conjunct(
         "LivesFollowOneAnother",
-        "A later life has one before it, and a first life has begun.",
+        "A later life follows an earlier one, and a node's first life has begun.",
         ("process",),
         lambda s, p: If(
             s.incarnation(p) == 0,
@@ -105,7 +105,7 @@ PLAUSIBLE = (
     ),
     Conjunct(
         "OnlyMembersHaveTables",
-        "Who does not run has no view, no tables and no FORWARDs.",
+        "A process that is not running has no view, no tables and no FORWARDs.",
         ("process", "process", "seqno", "view"),
         lambda s, p, a, k, v: Implies(
             Not(running(s, p)),
@@ -122,7 +122,8 @@ PLAUSIBLE = (
     ),
     Conjunct(
         "TablesAreFull",
-        "An entry of receivedTable was multicast; what a process sent it holds or has delivered.",
+        "An entry of receivedTable was multicast; a process holds or has delivered every message"
+        " that it sent.",
         ("process", "process", "seqno"),
         lambda s, p, a, k: Implies(
             And(running(s, p), s.last_view() == 1),

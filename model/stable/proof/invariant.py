@@ -26,7 +26,7 @@ def _descends(s: World, q: Expr, v: Expr) -> Expr:
 INVARIANT: Final = (
     Conjunct(
         "Admitted",
-        "Members of decided views were admitted, at the latest with them.",
+        "A member of a decided view was admitted with it or before.",
         ("view", "process"),
         lambda s, v, q: Implies(
             s.member(v, q), And(v >= 1, v <= s.last(), s.joined(q) >= 1, s.joined(q) <= v)
@@ -35,7 +35,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Joined",
-        "Nobody is admitted with a view that is not decided, nor not yet admitted and there.",
+        "A process is admitted with a decided view only, and a running process is admitted.",
         ("process",),
         lambda s, q: And(
             s.joined(q) >= 0,
@@ -47,7 +47,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "InItsView",
-        "Who runs is in its view.",
+        "A running process is a member of its own view.",
         ("process",),
         lambda s, n: Implies(
             s.running(n),
@@ -57,7 +57,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "NotYetBegun",
-        "Who is admitted and has no view yet is in the one that admitted it, and not running.",
+        "A process that was admitted and has no view yet is in the view that admitted it, and not"
+        " running.",
         ("process",),
         lambda s, q: And(
             s.view(q) >= 0,
@@ -68,7 +69,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "OriginsHaveBegun",
-        "Nobody descends from who has no view yet.",
+        "A process descends only from a process that has installed a view.",
         ("process", "view"),
         lambda s, q, v: Implies(
             And(admitted(s, q), v >= 1, s.origin(q, v) != q), s.view(s.origin(q, v)) >= 1
@@ -77,14 +78,14 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "OwnOrigin",
-        "From its first view on a process is its own origin.",
+        "A process is its own origin from its first view on.",
         ("process", "view"),
         lambda s, q, v: Implies(And(admitted(s, q), v >= s.joined(q)), s.origin(q, v) == q),
         lambda s, q, v: [s.origin(q, v)],
     ),
     Conjunct(
         "OriginIsMember",
-        "Whoever is in a view has an origin in each view before it.",
+        "A member of a view has an origin in each earlier view.",
         ("view", "process", "view"),
         lambda s, w, q, v: Implies(
             And(s.member(w, q), v >= 1, v <= w), s.member(v, s.origin(q, v))
@@ -93,7 +94,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "OriginHasVoted",
-        "Who was origin in a view is past it, gone, or suspended: it votes in it no more.",
+        "The origin of another process in a view votes in it no more: it has left it, ended, or"
+        " is suspended.",
         ("process", "view"),
         lambda s, q, v: Implies(
             And(admitted(s, q), v >= 1, s.origin(q, v) != q),
@@ -111,14 +113,14 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Suspended",
-        "Who has promised its digest is running and suspended.",
+        "A member that has promised its digest to a joiner is running and suspended.",
         ("process",),
         lambda s, c: Implies(s.cutting(c), And(s.running(c), s.suspended(c))),
         lambda s, c: [s.cutting(c), s.suspended(c)],
     ),
     Conjunct(
         "DigestsOfMembers",
-        "Digests that were sent are of members of their views.",
+        "The sender of a digest is a member of the digest's view.",
         ("digest",),
         lambda s, d: Implies(
             s.digest(d),
@@ -132,7 +134,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "DigestsHold",
-        "What a digest says its sender has delivered, and all who descend from it have too.",
+        "The sender of a digest, and every process that descends from it, has delivered what the"
+        " digest claims.",
         ("digest", "process", "process"),
         lambda s, d, q, x: Implies(
             And(s.digest(d), admitted(s, q), s.origin(q, s.digest_view(d)) == s.digest_from(d)),
@@ -142,7 +145,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "DigestsPromised",
-        "It is in what is promised to joiners.",
+        "A promise to a joiner covers every digest of the members from which the promiser"
+        " descends.",
         ("digest", "process", "process"),
         lambda s, d, c, x: Implies(
             And(
@@ -157,7 +161,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "VotesHold",
-        "The minimum is not above what a voter, or who descends from it, has delivered.",
+        "A voter, and every process that descends from it, has delivered everything up to the"
+        " minimum.",
         ("process", "process", "process"),
         lambda s, n, q, x: Implies(
             And(s.running(n), admitted(s, q), s.voted(n, s.origin(q, s.view(n)))),
@@ -167,7 +172,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "VotesPromised",
-        "Nor above what is promised to joiners.",
+        "A promise to a joiner covers the minimum of the votes.",
         ("process", "process", "process"),
         lambda s, n, c, x: Implies(
             And(
@@ -182,7 +187,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "DueHolds",
-        "What is to be declared stable all who descend from the view have delivered.",
+        "Every process that descends from the view has delivered what is about to be declared"
+        " stable.",
         ("process", "process", "process"),
         lambda s, n, q, x: Implies(
             And(s.running(n), s.pending(n), _descends(s, q, s.view(n))),
@@ -192,7 +198,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "DuePromised",
-        "It is in what is promised to joiners.",
+        "A promise to a joiner covers what is about to be declared stable.",
         ("process", "process", "process"),
         lambda s, n, c, x: Implies(
             And(
@@ -208,7 +214,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "StableInView",
-        "STABILITY is of a decided view.",
+        "STABILITY names a decided view.",
         ("stability",),
         lambda s, m: Implies(
             s.stability(m), And(s.stability_view(m) >= 1, s.stability_view(m) <= s.last())
@@ -217,7 +223,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "StableHolds",
-        "What is declared stable all who descend from the view have delivered.",
+        "Every process that descends from the view has delivered what is declared stable.",
         ("stability", "process", "process"),
         lambda s, m, q, x: Implies(
             And(s.stability(m), _descends(s, q, s.stability_view(m))),
@@ -227,7 +233,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "StablePromised",
-        "It is in what is promised to joiners.",
+        "A promise to a joiner covers what is declared stable.",
         ("stability", "process", "process"),
         lambda s, m, c, x: Implies(
             And(
@@ -242,7 +248,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "PurgedHolds",
-        "What is purged every member of that view and of all later ones has delivered.",
+        "Every member of a member's view and of all later ones has delivered what that member"
+        " purged.",
         ("process", "view", "process", "process"),
         lambda s, n, w, q, x: Implies(
             And(s.running(n), s.member(w, q), w >= s.view(n)),
@@ -252,7 +259,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "PurgedPromised",
-        "It is in what is promised to joiners.",
+        "A promise to a joiner covers what was purged.",
         ("process", "process", "process"),
         lambda s, n, c, x: Implies(
             And(s.running(n), s.cutting(c), s.view(n) <= s.view(c)),
@@ -262,7 +269,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Counts",
-        "Nothing is delivered less than not at all.",
+        "Counts of deliveries, also promised ones, are at least 0.",
         ("process", "process"),
         lambda s, q, x: And(s.delivered(q, x) >= 0, Implies(s.cutting(q), s.cut(q, x) >= 0)),
         lambda s, q, x: [s.delivered(q, x), s.cut(q, x)],

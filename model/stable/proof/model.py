@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
 from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.following import Following, Told
+from raincheck.model.proof.following import Following, Step
 from raincheck.model.stable.handlers import Local, Vector, covers, is_ours
 from raincheck.model.stable.state import State
 from raincheck.model.stable.system import StableSystem
@@ -112,7 +112,7 @@ class Run(Following[State]):
 
     # ------------------------------------------------------------------ its steps
 
-    def told(self, number: int) -> Iterator[Told]:
+    def steps(self, number: int) -> Iterator[Step]:
         """Yield the step as a transition of the theory; nothing if it does not matter there."""
         before, move = self.states[number], self.moves[number]
         if move.action in ("ViewChange", "Exclude"):

@@ -58,7 +58,7 @@ PROPERTIES: Final = (
     Property(
         "OnlyStablePurged",
         "A message is purged only when every member of the view has delivered it, or was promised"
-        " a digest that goes so far.",
+        " a digest that covers it.",
         _only_stable_purged,
     ),
 )

@@ -48,14 +48,14 @@ def basis_without(names: Iterable[str]) -> Basis:
 INVARIANT: Final = (
     Conjunct(
         "ChunksTell",
-        "A sound chunk says how many messages are in it.",
+        "The number of messages in a sound chunk is that of its cut.",
         ("process", "process", "number", "index", "place", "place"),
         lambda s, p, r, t, k, c, a: Implies(s.chunk(p, r, t, k, c, a), And(a == c, k >= 1)),
         lambda s, p, r, t, k, c, a: [s.chunk(p, r, t, k, c, a)],
     ),
     Conjunct(
         "Counted",
-        "While it fetches, a requester has handed up what comes before the next chunk.",
+        "A requester that is fetching has handed up all chunks before the next one.",
         ("process",),
         lambda s, n: Implies(
             s.phase(n) == FETCHING,
@@ -65,14 +65,14 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Whole",
-        "Who sets the state was handed all of it.",
+        "A requester that sets its state was handed all of it.",
         ("process",),
         lambda s, n: Implies(s.phase(n) == SETTING, s.handed(n) == s.total()),
         lambda s, n: [s.phase(n)],
     ),
     Conjunct(
         "HandedRight",
-        "What was handed up is the provider's, in order, sound, and of the requester's cut.",
+        "A requester was handed sound chunks of its provider and its cut, in order.",
         ("process", "index"),
         lambda s, n, i: Implies(
             And(active(s, n), i >= 1, i <= s.handed(n)),
@@ -92,21 +92,21 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Held",
-        "Until its state is set a requester delivers nothing behind its cut.",
+        "A requester delivers nothing after its cut until its state is set.",
         ("process",),
         lambda s, n: Implies(active(s, n), And(s.joined(n), s.position(n) == s.cut(n))),
         lambda s, n: [s.phase(n)],
     ),
     Conjunct(
         "Applied",
-        "An application applies what was delivered, and knows more than when the state was set.",
+        "An application has applied what was in its state, and no more than was delivered.",
         ("process",),
         lambda s, n: And(s.base(n) >= 0, s.base(n) <= s.applied(n), s.applied(n) <= s.position(n)),
         lambda s, n: [s.applied(n), s.base(n)],
     ),
     Conjunct(
         "StateWhole",
-        "A state that is set is whole, and its owner is a member.",
+        "A state that is set is complete, and its owner is a member.",
         ("process",),
         lambda s, n: And(
             s.state(n) >= 0,
@@ -117,7 +117,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "StateRight",
-        "It is one provider's, in order, sound, and of the cut where it was set.",
+        "A state that is set consists of sound chunks of one provider and one cut, in order.",
         ("process", "index"),
         lambda s, n, i: Implies(
             And(i >= 1, i <= s.state(n)),
@@ -179,7 +179,8 @@ def _same_cut(s: World) -> Expr:
 PROPERTIES: Final = (
     Property(
         "SameCut",
-        "A state is whole and of one provider, and every message is in it or applied after it.",
+        "A state is complete and of one provider, and every message is either in it or applied"
+        " after it.",
         _same_cut,
     ),
 )

@@ -37,7 +37,7 @@ def _of_buffer(s: World, k: Expr) -> Sequence[Expr]:
 INVARIANT: Final = (
     Conjunct(
         "Counted",
-        "A sender counts what is acknowledged within what is out within what was sent.",
+        "A sender's counts are in order: consumed, acknowledged, transmitted, sent.",
         (),
         lambda s: Implies(
             s.sending(),
@@ -53,19 +53,20 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "WithinWindow",
-        "What is out is within a window of what is known to be consumed, but for a probe.",
+        "A sender has transmitted at most a window beyond what it knows to be consumed, and a"
+        " probe.",
         (),
         lambda s: Implies(s.sending(), s.out() <= s.confirmed() + s.window() + 1),
     ),
     Conjunct(
         "AckedWithinWindow",
-        "What is acknowledged is within a window of what is known to be consumed.",
+        "At most a window is acknowledged beyond what the sender knows to be consumed.",
         (),
         lambda s: Implies(s.sending(), s.acked() <= s.confirmed() + s.window()),
     ),
     Conjunct(
         "DataWereSent",
-        "A datagram under way says what it is, and was sent.",
+        "A datagram under way was sent, and carries its own life, connection and number.",
         ("number", "seqno", "number", "number", "number"),
         lambda s, c, k, life, talk, number: Implies(
             s.data(c, k, life, talk, number),
@@ -83,7 +84,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "Received",
-        "A receiver's connection was begun and is not closed; it has consumed what arrived.",
+        "A receiver's connection was begun and is not closed, and it consumed no more than"
+        " arrived.",
         (),
         lambda s: And(
             s.closed() >= 0,
@@ -104,7 +106,8 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "BufferedRight",
-        "What is in the buffer is of the connection, has its own place, and is within the window.",
+        "A message in the buffer is of the connection, has its own place, and is within the"
+        " window.",
         ("seqno",),
         lambda s, k: Implies(
             And(s.receiving(), s.buffered(k)),
@@ -120,27 +123,28 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "ArrivedIsThere",
-        "What has arrived and is not consumed is in the buffer.",
+        "A message that has arrived and is not consumed is in the buffer.",
         ("seqno",),
         lambda s, k: Implies(And(s.receiving(), s.consumed() < k, k <= s.arrived()), s.buffered(k)),
         _of_buffer,
     ),
     Conjunct(
         "ArrivedWasOut",
-        "Nothing has arrived that is not out.",
+        "Every message that has arrived was transmitted.",
         (),
         lambda s: Implies(same_connection(s), s.arrived() <= s.out()),
     ),
     Conjunct(
         "BufferedWasOut",
-        "Nothing is in the buffer that is not out.",
+        "Every message in the buffer was transmitted.",
         ("seqno",),
         lambda s, k: Implies(And(same_connection(s), s.buffered(k)), k <= s.out()),
         lambda s, k: [s.buffered(k)],
     ),
     Conjunct(
         "AcksAreTrue",
-        "What an acknowledgement tells is true, as long as its connection is not over.",
+        "An acknowledgement claims no more than arrived and was consumed, unless its connection"
+        " is over.",
         ("number", "seqno", "seqno"),
         lambda s, c, a, b: Implies(
             s.ack(c, a, b),
@@ -157,7 +161,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "AckedHasArrived",
-        "What the sender no longer keeps has arrived.",
+        "Every message that the sender no longer keeps has arrived.",
         (),
         lambda s: Implies(
             And(s.sending(), s.acked() > 0),
@@ -166,7 +170,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "HeardRight",
-        "What was consumed is of this sender's life, and of a connection that was there.",
+        "A consumed message is of this sender's life, and of a connection that existed.",
         ("index",),
         lambda s, i: Implies(
             is_heard(s, i),
@@ -203,7 +207,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "ConsumedIsHeard",
-        "All that was consumed of the present connection is among what was heard.",
+        "Every message consumed of the current connection is in the log.",
         ("seqno",),
         lambda s, k: Implies(
             And(s.receiving(), k >= 1, k <= s.consumed()),
@@ -213,7 +217,7 @@ INVARIANT: Final = (
     ),
     Conjunct(
         "HeardWithoutGap",
-        "Before a message that is not its connection's first one comes the one before.",
+        "A message that is not the first of its connection follows its predecessor.",
         ("index",),
         lambda s, i: Implies(
             And(is_heard(s, i), s.heard_number(i) > 1), _follows(s, i, _before(s, i))

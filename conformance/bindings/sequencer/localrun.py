@@ -1,51 +1,60 @@
-"""Part (a) of checking a trace: one node's events are a run of the model's local handlers.
+"""Part (a) of checking SEQUENCER's traces: one node's events are a run of its local handlers.
 
 Law of this file: it sees one file and nothing else, so it runs anywhere, once per file. What it
-learns about other nodes leaves it as rows and summaries, which `network.py` joins.
+learns about other nodes leaves it as the ends of channels and as a summary.
 After the first event that is no step of the model the local state is unknown; nothing behind that
 event is checked, and the summary says so.
 """
 
-from collections.abc import Iterator
+from __future__ import annotations
+
 from pathlib import Path
 from typing import Any
 
-from raincheck.conformance.bindings.sequencer.records import Wrong
-from raincheck.conformance.bindings.sequencer.trace import SequencerTrace
+from raincheck.conformance.trace.batches import Problem, Report
+from raincheck.conformance.trace.columns import Columns
+from raincheck.conformance.trace.events import DECODER, Crash, Event, Footer, Record
+from raincheck.conformance.trace.events import Header as HeaderRecord
+from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding, Summary
+from raincheck.conformance.trace.records import Header
+from raincheck.conformance.trace.rows import Rows
+from raincheck.conformance.trace.tracefile import decode_block
 
-from .batches import Problem, Report
-from .collector import no_collector
-from .events import Crash, Event, Footer, Header, Record
-from .findings import INCONCLUSIVE, VIOLATED, Finding, Summary
-from .rows import Rows
-from .tracefile import read_records, usable_header
+from .records import Wrong
+from .trace import SequencerTrace
 
 
 class LocalRun:
     """Checks the events of one (node, incarnation) as they come."""
 
-    def __init__(self, header: Header, path: str, report: Report) -> None:
+    def __init__(self, path: Path, header: Header, report: Report) -> None:
         self.header = header
-        self.report = report
+        self.problems = report
         self.path = path
         self.rows = Rows()
+        self.columns = Columns()
         self.summary = Summary(
-            path=path,
+            path=str(path),
             run=header.run,
             node=header.node,
             incarnation=header.incarnation,
             nodes=tuple(sorted(header.nodes)),
             constants=header.constants,
         )
-        self.trace = SequencerTrace(header, self.summary, self.rows)
-        self.clock = 0
+        self.trace = SequencerTrace(header, self.summary, self.rows, self.columns)
+        self.run, self.who, self.clock = header.run, self.summary.who, 0
         self.counts = dict.fromkeys(self.trace.steps, 0)
         self.ended = False
         self.broken = False
         self.closed = False
         """Ended or broken: no event is checked any more."""
 
-    def feed(self, line: int, records: list[Any]) -> None:
+    def feed(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+        for batch in decode_block(self.path, line, block, self.problems, DECODER):
+            self.check(batch.line, batch.records)
+
+    def check(self, line: int, records: list[Any]) -> None:
         """Check records of consecutive lines, the first of which is number `line`."""
         header, summary, steps = self.header, self.summary, self.trace.steps
         run, protocol = header.run, header.protocol
@@ -73,19 +82,21 @@ class LocalRun:
             summary.conforming = summary.events = index = event.index
             counts[event.action] += 1
 
-    def finish(self) -> Summary:
+    def done(self) -> Summary:
         """Close the books; call it once, after the last record."""
+        summary = self.summary
         self.trace.finish()
-        self.summary.actions = {action: n for action, n in self.counts.items() if n}
+        summary.actions = {action: n for action, n in self.counts.items() if n}
         if self.broken:
-            self.summary.end = "broken"
+            summary.end = "broken"
         elif not self.ended and self.trace.me.status in ("crashed", "left"):
-            self.summary.end = "ended"
-        return self.summary
+            summary.end = "ended"
+        summary.complete = summary.end in ("footer", "ended")
+        return summary
 
     def quarantine(self, line: int, reason: str) -> None:
         """Put one record aside; the run can no longer conform."""
-        self.report(Problem(self.path, line, reason))
+        self.problems(Problem(str(self.path), line, reason))
 
     def _unusual(self, line: int, record: Record) -> None:
         """What is not the next event of this node, and why."""
@@ -114,7 +125,7 @@ class LocalRun:
             self.summary.events += 1
         elif isinstance(record, Footer):
             self._footer(line, record)
-        elif isinstance(record, Header):
+        elif isinstance(record, HeaderRecord):
             self.quarantine(line, "a second header")
         elif isinstance(record, Crash):
             self.quarantine(line, "a crash record belongs into a file of its own")
@@ -174,38 +185,9 @@ class LocalRun:
             index=event.index if event else self.summary.conforming + 1,
             clock=event.clock if event else self.clock,
             action=event.action if event else "",
-            path=self.path,
+            path=str(self.path),
             line=line,
             conjuncts=wrong.conjuncts if wrong else (),
             differences=wrong.differences if wrong else (),
         )
         self.summary.findings.append(finding)
-
-
-def follow_file(path: Path, report: Report) -> Iterator[LocalRun]:
-    """Check one file on its own, batch after batch; nothing comes if it has no usable header."""
-    run: LocalRun | None = None
-    for batch in read_records(path, report):
-        if run is None:
-            header = usable_header(path, batch.records[0], report) if batch.line == 1 else None
-            if header is None:
-                if batch.line != 1:
-                    report(Problem(str(path), 1, "the first record is not a header"))
-                return
-            run = LocalRun(header, str(path), report)
-            run.feed(batch.line + 1, batch.records[1:])
-        else:
-            run.feed(batch.line, batch.records)
-        batch.records.clear()  # or they would stay in the cache while other files are read
-        yield run
-    if run is None:
-        report(Problem(str(path), 1, "no header: the file is empty or holds no record"))
-
-
-def check_file(path: Path, report: Report) -> tuple[Summary, Rows] | None:
-    """Check one file on its own, as a whole; None if it has no usable header."""
-    run: LocalRun | None = None
-    with no_collector():
-        for run in follow_file(path, report):  # noqa: B007 - the last one is what counts
-            pass
-    return None if run is None else (run.finish(), run.rows)

@@ -11,11 +11,11 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
-from raincheck.impl.aio.ring_driver import RingDriver
 from raincheck.impl.errors import WaitTimeout
 from raincheck.impl.messages import Address
+from raincheck.impl.ring.fence import Fence, FenceKey
 
-from .fence import Fence, FenceKey
+from .ring_driver import RingDriver
 
 Until = Callable[[Callable[[], bool], str, float | None], Awaitable[None]]
 """Waits for a condition of the node, or raises WaitTimeout with what was waited for."""

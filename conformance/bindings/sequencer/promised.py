@@ -1,0 +1,84 @@
+"""What is judged over the traces of SEQUENCER: its views, who was drained, and its promises."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from raincheck.conformance.trace.cuts import check_cuts
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, Finding, Promise, Summary
+from raincheck.conformance.trace.network import check_drained, check_members, check_views
+from raincheck.conformance.trace.promised import Promised, Run
+from raincheck.conformance.trace.promises import evaluate
+
+from .localrun import LocalRun
+
+
+def findings(run: Run) -> Iterator[Finding]:
+    """Check what holds between the members of a run."""
+    if not run.reports:
+        return
+    yield from _other_system(run)
+    views = check_views(run.reports)
+    yield from views.findings
+    yield from check_members(run.reports, views, run.crashed)
+    yield from check_drained(run.reports)
+    yield from check_cuts(run.reports)
+
+
+def _other_system(run: Run) -> Iterator[Finding]:
+    """All files of a run have the same constants and nodes."""
+    first, *others = run.reports.values()
+    for each in others:
+        if (each.constants, each.nodes) != (first.constants, first.nodes):
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason=f"other constants or nodes than {Path(first.path).name}",
+                run=each.run,
+                node=each.node,
+                incarnation=each.incarnation,
+                path=each.path,
+            )
+
+
+def promises(run: Run) -> list[Promise]:
+    """Judge what was promised, as far as the records go."""
+    if not run.reports:
+        return []
+    found = evaluate(run.reports, {who: _log_of(each) for who, each in run.reports.items()})
+    return [promise if run.complete else _as_far_as_checked(promise) for promise in found]
+
+
+def _log_of(report: Summary) -> bytes:
+    """The delivery log, which would stay in memory beside what becomes of it."""
+    log, report.delivered = report.delivered, b""
+    return log
+
+
+def _as_far_as_checked(promise: Promise) -> Promise:
+    """Without all records there and in order nothing holds: what is missing might violate it."""
+    if promise.verdict == HOLDS:
+        reason = "not every record was checked"
+        return msgspec.structs.replace(promise, verdict=INCONCLUSIVE, reason=reason)
+    return promise
+
+
+def again(run: Run) -> list[str]:
+    """Evaluate the promises a second time, in SQL."""
+    from raincheck.conformance.spark.recount import recounted
+
+    return recounted(run.reports, {who: each.delivered for who, each in run.reports.items()})
+
+
+PROMISED: Final = Promised(
+    report=Summary,
+    follow=LocalRun,
+    arrives={"DATA": "ReceiveData", "FORWARD": "ReceiveForward", "JOIN_RSP": "Join"},
+    findings=findings,
+    promises=promises,
+    again=again,
+)

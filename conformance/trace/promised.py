@@ -1,0 +1,86 @@
+"""The hook by which a protocol's binding adds to the judgement of its traces.
+
+Whether each file, and what was between the nodes, is as the model says is asked of every protocol.
+What holds between members beside that, and what was promised to the application, is the protocol's
+own: it sees what the files of a run say, once each of them has been followed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+from .batches import Report
+from .channels_compared import Compared
+from .columns import Columns
+from .findings import FileReport, Finding, Promise
+from .records import Address, Header
+
+
+class Run(NamedTuple):
+    """What is known of one protocol of a run once its files and channels were checked."""
+
+    reports: Mapping[Address, Any]
+    """Of each process, in the order of their names, the report: a `Promised.report`."""
+    compared: Mapping[str, Compared]
+    crashed: Collection[Address]
+    """Whom the harness killed."""
+    findings: Sequence[Finding]
+    complete: bool
+    """Whether all records were checked, and nothing was found."""
+
+
+class Observer(Protocol):
+    """Whoever looks at the states of one file, as recorded."""
+
+    def take(self, after: Any, index: int, at: float | None, outputs: Iterable[Any]) -> None:
+        """That event has led to this state, then, and put this out."""
+
+    def done(self) -> Any:
+        """All that was seen: the report's `seen`."""
+
+
+class Followed(Protocol):
+    """Whoever follows the records of one file."""
+
+    columns: Columns
+    clock: int
+    """The last event's, if its records have any: the file with the lowest is read on."""
+    run: str
+    who: Address
+    """Whose file it is."""
+
+    def feed(self, line: int, block: bytes) -> None:
+        """Check the records of a block of lines, the first of which is number `line`."""
+
+    def done(self) -> FileReport:
+        """Return the report, after the last record."""
+
+
+Follow: TypeAlias = Callable[[Path, Header, Report], Followed]
+
+
+def _nothing(_run: Run) -> Iterator[Any]:
+    return iter(())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promised:
+    """What is judged over all files of a run; `Binding.promised`."""
+
+    report: type[FileReport] = FileReport
+    """What one file says; it travels between processes."""
+    observer: Callable[[Any], Observer] | None = None
+    """Of the state in which a file begins: who looks at its states."""
+    follow: Follow | None = None
+    """Who follows a file whose records are not those of other protocols."""
+    arrives: Mapping[str, str] = field(default_factory=dict)
+    """By which action the messages of a stream arrive, by the first part of its name."""
+    findings: Callable[[Run], Iterable[Finding]] = _nothing
+    """Why a run does not conform, although each file and channel does."""
+    promises: Callable[[Run], Iterable[Promise]] = _nothing
+    """The verdicts on what was promised to the application."""
+    again: Callable[[Run], Collection[str]] | None = None
+    """The names of the promises that a second evaluation finds broken: asked on Spark."""

@@ -1,0 +1,93 @@
+"""The top of a stack: reports for the application, and its wish to leave.
+
+A member leaves in good order, one step after another: what it was given to send is handed to the
+layers, it sequences nothing more, its last messages are delivered and acknowledged, and it stops.
+Then it says Leaving to the others, again and again, until one answers with Excluded: that one has a
+view without it. If nobody answers for as long as a suspicion takes, the others will find out by
+themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from raincheck.impl.messages import Address, Batch
+from raincheck.impl.sequencer.events import Deliver, Leave, Stop
+from raincheck.impl.wire.headers import Leaving
+
+from .layer import Ground, Layer
+from .passing import Drain, Found, Install, Joined
+from .reports import ViewInstalled
+from .timers import NEVER
+
+
+class Application(Layer):
+    """The layer above all others."""
+
+    statuses = ("joining", "member", "leaving", "stopped")
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        self.leaving = False
+        """Whether the application wants to leave."""
+        self._others: Sequence[Address] = ()
+        self._say_at = NEVER
+        self._until = NEVER
+
+    def up(self, event: Any, now: float) -> None:
+        """Report deliveries and views; nobody needs the rest."""
+        del now
+        match event:
+            case Deliver(messages, view, payloads):
+                self.ground.reports.append(Batch(messages, view, payloads))
+            case Found() | Joined() | Install():
+                placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+                self.ground.reports.append(ViewInstalled(placed.view))
+
+    def leave(self) -> None:
+        """Begin to leave."""
+        self.leaving = self.stirred = True
+
+    def step(self, now: float) -> bool:
+        """Go on leaving, once no layer has anything else to do."""
+        membership = self.membership
+        self.stirred = self.leaving
+        if not self.leaving or membership.excluded:
+            return False
+        if membership.status == "joining":
+            self.ground.out("")
+        elif membership.status == "member" and not self.ground.buffer:
+            self.below.down(Leave(), now)
+            membership.become("leaving")
+            return True
+        elif membership.status == "leaving":
+            self.below.down(Drain(), now)
+            if self.ground.drained():
+                self.below.down(Stop(), now)
+                membership.become("stopped")
+                self._say_goodbye(now)
+        return False
+
+    # ------------------------------------------------------------------ after the last step
+
+    def _say_goodbye(self, now: float) -> None:
+        self._others = self.membership.others
+        if self._others:
+            self._until = now + self.config.suspect_after
+            self._say_at = now
+            self.handle_timer(now)
+        else:
+            self.ground.out("")
+
+    def deadline(self) -> float:
+        return self._say_at if self.membership.status == "stopped" else NEVER
+
+    def handle_timer(self, now: float) -> None:
+        if now < self.deadline():
+            return
+        if now >= self._until:
+            self.ground.out("")
+            return
+        self.outbox.multicast(self.outbox.encode(Leaving(self.me)), self._others)
+        self._say_at = now + self.config.retransmit_after

@@ -1,0 +1,91 @@
+"""The stream that one member sends: its windows in bytes, and when to announce how far it goes.
+
+Members that have not acknowledged everything are told how far the stream goes, after pauses that
+grow while none of them answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+
+from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.nakack.events import Alive, Announce
+
+from .config import StackConfig
+from .nakack_reading import header_of
+from .outbox import Outbox
+from .timers import Backoff
+
+
+class Bytes:
+    """The sizes of this member's own bundles, from the first that counts to the last one sent."""
+
+    __slots__ = ("_at", "_sizes", "total")
+
+    def __init__(self) -> None:
+        self.total = 0
+        self._at = 0
+        self._sizes: deque[int] = deque()
+
+    def add(self, size: int) -> None:
+        """One more was sent."""
+        self.total += size
+        self._sizes.append(size)
+
+    def forget(self, upto: int) -> None:
+        """Up to there they count no more."""
+        while self._at < upto:
+            self._at += 1
+            self.total -= self._sizes.popleft()
+
+
+class Sending:
+    """One member's own stream."""
+
+    def __init__(self, core: Nakack, config: StackConfig, outbox: Outbox) -> None:
+        self._core = core
+        self._config = config
+        self._outbox = outbox
+        self._under_way = Bytes()
+        self._retained = Bytes()
+        self.timer = Backoff(config.retransmit_after, config.retransmit_max)
+        """When to announce."""
+        self._announced = 0  # up to where the others have been asked to acknowledge
+
+    def has_room(self) -> bool:
+        """Whether another bundle fits: not too many bytes are under way, nor kept."""
+        config = self._config
+        return (
+            self._under_way.total + config.max_bundle <= config.multicast_window_bytes
+            and self._retained.total + config.max_bundle <= config.retain_bytes
+        )
+
+    def sent(self, size: int) -> None:
+        """A bundle of so many bytes was numbered."""
+        self._under_way.add(size)
+        self._under_way.forget(self._core.lowest)
+        self._retained.add(size)
+
+    def acknowledged(self) -> None:
+        """More of the stream may have been delivered by all."""
+        self._under_way.forget(self._core.lowest)
+
+    def purged(self, upto: int) -> None:
+        """Up to there nothing is kept any more."""
+        self._retained.forget(upto)
+
+    def drain(self, now: float) -> None:
+        """Once this member has multicast its last: ask for acknowledgements, once."""
+        if self._announced != self._core.sent and self._core.lagging():
+            self._announced = self._core.sent
+            self.announce(now)
+
+    def announce(self, now: float) -> None:
+        """Tell those who have not acknowledged everything how far this member's stream goes."""
+        effects = self._core.handle(Announce()) if self._core.lagging() else []
+        for effect in effects:
+            assert isinstance(effect, Alive)
+            self._outbox.multicast(self._outbox.encode(header_of(self._core, effect)), effect.to)
+            self.timer.again(now)
+        if not effects:
+            self.timer.stop()

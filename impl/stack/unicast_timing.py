@@ -1,0 +1,49 @@
+"""The times of a connection's two ends: retransmission at one, acknowledgement at the other."""
+
+from __future__ import annotations
+
+from raincheck.impl.unicast.events import Gaps
+
+from .timers import NEVER, Backoff
+
+
+class Sending:
+    """The times of one sending end: its timer, and when each datagram left, first and last."""
+
+    __slots__ = ("again", "first", "timer")
+
+    def __init__(self, timer: Backoff) -> None:
+        self.timer = timer
+        self.first: dict[int, float] = {}
+        self.again: dict[int, float] = {}  # of those that were sent again
+
+    def knows(self, seqno: int) -> bool:
+        """Whether that datagram has left before."""
+        return seqno in self.first or seqno in self.again
+
+    def acknowledged(self, before: int, upto: int, now: float) -> None:
+        """Those behind `before` have arrived, up to that one: measure, and forget them."""
+        # The newest of them, unless it was sent twice: which of the two was answered?
+        if upto not in self.again:
+            self.timer.measured(now - self.first[upto])
+        for seqno in range(before + 1, upto + 1):
+            self.first.pop(seqno, None)
+            self.again.pop(seqno, None)
+
+    def lately(self, missing: Gaps, now: float, pause: float) -> list[int]:
+        """What is missing and was sent again less than a pause ago: it may still be on its way."""
+        return [
+            seqno
+            for seqno, at in sorted(self.again.items())
+            if now - at < pause and any(low <= seqno <= high for low, high in missing)
+        ]
+
+
+class Receiving:
+    """The times of one receiving end: when its acknowledgement is due."""
+
+    __slots__ = ("ack_at", "unacked")
+
+    def __init__(self) -> None:
+        self.ack_at = NEVER
+        self.unacked = 0
