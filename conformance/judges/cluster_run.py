@@ -62,7 +62,7 @@ def _run() -> Run:
     return Run(record, copy(_trace()), {name: list(SAID) for name in SENT})
 
 
-def _told(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:
+def _complaints(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:
     """Return what does not hold of the run, and why."""
     (folder / "deliveries").mkdir()
     for name, log in run.logs.items():
@@ -89,7 +89,7 @@ def _all_of(judged: ClusterJudged) -> Complaints:
 
 
 def _good(folder: Path) -> Complaints:
-    return _told(folder, _run())
+    return _complaints(folder, _run())
 
 
 def plant(
@@ -105,7 +105,7 @@ def plant(
         run = _run()
         if change is not None:
             change(run)
-        return _told(folder, run, spoil)
+        return _complaints(folder, run, spoil)
 
     return Plant(good=_good, bad=bad, words=words, **more)
 

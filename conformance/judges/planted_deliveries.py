@@ -27,7 +27,7 @@ _COLUMNS: Final[dict[str, list[Any]]] = {
 }
 
 
-def _told(path: Path) -> Complaints:
+def _complaints(path: Path) -> Complaints:
     problems: list[Problem] = []
     for _ in deliveries.read_rows(path, problems.append):
         pass
@@ -37,7 +37,7 @@ def _told(path: Path) -> Complaints:
 def _text(name: str, text: str) -> Callable[[Path], Complaints]:
     def ask(folder: Path) -> Complaints:
         (folder / name).write_text(text)
-        return _told(folder / name)
+        return _complaints(folder / name)
 
     return ask
 
@@ -60,7 +60,7 @@ def _table(**columns: Any) -> Callable[[Path], Complaints]:
 
     def ask(folder: Path) -> Complaints:
         pq.write_table(pa.table(_COLUMNS | columns), folder / "a.parquet")
-        return _told(folder / "a.parquet")
+        return _complaints(folder / "a.parquet")
 
     return ask
 
@@ -75,7 +75,7 @@ def _long_line(folder: Path) -> Complaints:
 
 def _no_file(folder: Path) -> Complaints:
     (folder / "a.jsonl").mkdir()
-    return _told(folder / "a.jsonl")
+    return _complaints(folder / "a.jsonl")
 
 
 PLANTED: Final[dict[str, Planted]] = {

@@ -11,7 +11,7 @@ from .group_faults import LOGS, QUIET, Fault, rested, spelled
 from .planting import Complaints, Plant, Planted
 
 
-def _told(group: Simulator, words: str) -> Complaints:
+def _complaints(group: Simulator, words: str) -> Complaints:
     """Return the first complaint; if it is the expected one, with names for views and tables."""
     try:
         check(logs(group))
@@ -22,7 +22,7 @@ def _told(group: Simulator, words: str) -> Complaints:
 
 
 def _good(_: Any) -> Complaints:
-    return _told(rested(), "")
+    return _complaints(rested(), "")
 
 
 def _plant(fault: tuple[Fault, str], **more: Any) -> Plant:
@@ -31,7 +31,7 @@ def _plant(fault: tuple[Fault, str], **more: Any) -> Plant:
     def bad(_: Any) -> Complaints:
         group = rested()
         change(group)
-        return _told(group, words)
+        return _complaints(group, words)
 
     return Plant(good=_good, bad=bad, words=words, **more)
 

@@ -58,7 +58,7 @@ def _without_d(bad: bool) -> Trace:
 def _follows(new: tuple[Address, ...]) -> Plant:
     """Plant a view that follows one of a, b and c."""
 
-    def told(members: tuple[Address, ...]) -> Complaints:
+    def complaints(members: tuple[Address, ...]) -> Complaints:
         summaries: dict[tuple[str, int], Summary] = {}
         for who in (A, B, C):
             made = summaries[who.node, who.incarnation] = Summary(
@@ -69,8 +69,8 @@ def _follows(new: tuple[Address, ...]) -> Plant:
         return [sentence(found) for found in check_views(summaries).findings]
 
     return Plant(
-        good=lambda _: told((A, C, D)),
-        bad=lambda _: told(new),
+        good=lambda _: complaints((A, C, D)),
+        bad=lambda _: complaints(new),
         words="view 2 does not follow from view 1",
     )
 

@@ -35,14 +35,14 @@ def _promises(folder: Path, trace: Trace, killed: tuple[Address, ...] = ()) -> l
     return verdict.promises
 
 
-def _told(promise: Promise) -> str:
+def _words(promise: Promise) -> str:
     return f"{promise.name}: {promise.verdict}: {promise.reason or promise.witness}"
 
 
 def _kept(folder: Path) -> Complaints:
     """All promises hold."""
     found = _promises(folder, kept().files())
-    return [_told(promise) for promise in found if promise.verdict != HOLDS]
+    return [_words(promise) for promise in found if promise.verdict != HOLDS]
 
 
 def _breaks(words: str, made: Callable[[str], Broken], **more: Any) -> Plant:
@@ -51,7 +51,7 @@ def _breaks(words: str, made: Callable[[str], Broken], **more: Any) -> Plant:
     def bad(folder: Path) -> Complaints:
         broken = made("r1")
         found = _promises(folder, broken.trace, broken.killed)
-        return [_told(promise) for promise in found if promise.verdict == VIOLATED]
+        return [_words(promise) for promise in found if promise.verdict == VIOLATED]
 
     return Plant(good=_kept, bad=bad, words=words, **more)
 
@@ -69,7 +69,7 @@ def _nobody_went_on(folder: Path) -> Complaints:
     """All deliver the same in one view, and no view follows."""
     script = Script("abc").do("a", "Send", 1).do("a", "Send", 1)
     trace = script.each("aabbcc", "ReceiveData", "a").files()
-    return [_told(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
+    return [_words(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
 
 
 def _unread(folder: Path) -> Complaints:
@@ -77,7 +77,7 @@ def _unread(folder: Path) -> Complaints:
     trace = kept().files()
     records = trace[Address("a", 0)]
     records.insert(3, records[0])
-    return [_told(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
+    return [_words(each) for each in _promises(folder, trace) if each.verdict != HOLDS]
 
 
 NOT_ALL: Final = Plant(

@@ -34,7 +34,7 @@ def _record(**values: Any) -> RingRecord:
     return record
 
 
-def _told(judged: RingJudged) -> Complaints:
+def _complaints(judged: RingJudged) -> Complaints:
     told = [f"{name}: {verdict}" for name, verdict in judged.verdicts.items() if verdict != HOLDS]
     told += judged.reasons
     return told if judged.verdict == HOLDS else [*told, f"{_WHOLE}{judged.verdict}"]
@@ -53,7 +53,7 @@ def _asked(*, as_written: bool = False, **values: Any) -> Ask:
         judged = judge_ring(_record(**values), folder, as_written=as_written, check=not values)
         if values:
             judged.verdicts |= dict.fromkeys((TRACE, *NAMES), HOLDS)
-        return _told(judged)
+        return _complaints(judged)
 
     return ask
 

@@ -24,7 +24,7 @@ class _Thing:
     """A class that is no record and has no other shape of its own."""
 
 
-def _told(make: Callable[[], Any]) -> Ask:
+def _complaints(make: Callable[[], Any]) -> Ask:
     def ask(_: Any) -> Complaints:
         try:
             make()
@@ -38,8 +38,8 @@ def _told(make: Callable[[], Any]) -> Ask:
 def _shape(words: str, wanted: Any, good: Any, bad: Any, **more: Any) -> Plant:
     """Plant a value that has the type, and one that does not."""
     return Plant(
-        good=_told(lambda: shaped(good, wanted)),
-        bad=_told(lambda: shaped(bad, wanted)),
+        good=_complaints(lambda: shaped(good, wanted)),
+        bad=_complaints(lambda: shaped(bad, wanted)),
         words=words,
         **more,
     )
@@ -50,13 +50,13 @@ _NAMED: Final = "_named.<locals>.shape: "
 PLANTED: Final[dict[str, Planted]] = {
     "bindings.conversion": {
         "named: … is no record": Plant(
-            good=_told(lambda: named(_Pair(1, 2))),
-            bad=_told(lambda: named(3)),
+            good=_complaints(lambda: named(_Pair(1, 2))),
+            bad=_complaints(lambda: named(3)),
             words="3 is no record",
         ),
         "_shaper: …: there is no shape for this type": Plant(
-            good=_told(lambda: shaped(3, int)),
-            bad=_told(lambda: shaped(3, 5)),
+            good=_complaints(lambda: shaped(3, int)),
+            bad=_complaints(lambda: shaped(3, 5)),
             words="5: there is no shape for this type",
             then="issubclass() arg 1 must be a class",
             why="what is no type has no subclasses",

@@ -44,7 +44,7 @@ def _long_line(folder: Path) -> Complaints:
 def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
     """Plant a path without a trace."""
 
-    def told(path: Path) -> Complaints:
+    def complaints(path: Path) -> Complaints:
         try:
             tracefile.trace_files([path])
         except UsageError as error:
@@ -53,21 +53,21 @@ def _paths(words: str, of: Callable[[Path], Path]) -> Plant:
 
     def fine(folder: Path) -> Complaints:
         (folder / "a.jsonl").touch()
-        return told(folder)
+        return complaints(folder)
 
-    return Plant(good=fine, bad=lambda folder: told(of(folder)), words=words)
+    return Plant(good=fine, bad=lambda folder: complaints(of(folder)), words=words)
 
 
 def _read(of: Callable[[Path], Path]) -> Callable[[Path], Complaints]:
     """Return the reader's complaints about a file."""
 
-    def told(folder: Path) -> Complaints:
+    def complaints(folder: Path) -> Complaints:
         problems: list[Problem] = []
         for _ in tracefile.read_records(of(folder), problems.append):
             pass
         return [problem.reason for problem in problems]
 
-    return told
+    return complaints
 
 
 def _good_file(folder: Path) -> Path:

@@ -237,7 +237,7 @@ def _missing(plan: Plan, out: Path, problem: str, seconds: float) -> Step:
     return Step(
         plan.name,
         plan.words[0],
-        _shown(plan, out),
+        _command_line(plan, out),
         INCONCLUSIVE,
         round(seconds, 1),
         plan.name,
@@ -254,7 +254,7 @@ def _read(plan: Plan, out: Path, seconds: float | None) -> Step:
         return Step(
             plan.name,
             plan.words[0],
-            _shown(plan, out),
+            _command_line(plan, out),
             _verdict(str(summary["verdict"])),
             round(seconds, 1),
             plan.name,
@@ -268,7 +268,7 @@ def _verdict(word: str) -> str:
     return word if word in EXIT_CODES else VIOLATED
 
 
-def _shown(plan: Plan, out: Path) -> str:
+def _command_line(plan: Plan, out: Path) -> str:
     return shlex.join(["raincheck", *_words(plan, out)])
 
 

@@ -179,7 +179,7 @@ def suspend(_rules: Rules, me: Local, event: ev.Suspend) -> Answer:
     """The layer above wants a flush."""
     participants = event.participants
     refused = refusal(
-        (me.asked is None, "asked[n] = NoFlush", {"asked": _told(me.asked)}),
+        (me.asked is None, "asked[n] = NoFlush", {"asked": _shown(me.asked)}),
         (me.me in participants, "n \\in participants[n]", {"participants": participants}),
     )
     return refused or _start(me, participants)
@@ -352,7 +352,7 @@ def _expected(rules: Rules, me: Local, sender: Address, fid: Fid) -> bool:
     )
 
 
-def _told(fid: Fid | None) -> Value:
+def _shown(fid: Fid | None) -> Value:
     return fid if fid is not None else ()
 
 
