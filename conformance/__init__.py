@@ -1,1 +1,1 @@
-"""What joins specification, model and implementation: checkers, replay, traces, audit."""
+"""The checks that join specification, model and implementation: replay, traces, audit."""

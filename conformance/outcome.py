@@ -1,4 +1,4 @@
-"""What a verb found: results, each beside what was expected, and one verdict over them all."""
+"""The outcome of a verb: its results beside the expected ones, and one verdict over all of them."""
 
 import math
 from collections.abc import Mapping, Set

@@ -1,4 +1,4 @@
-"""What a person sees while a verb works: lines, and progress on stderr.
+"""The display of a working verb: lines, and progress on stderr.
 
 With `--json` stdout belongs to the JSON object alone, so every human line goes to stderr.
 """
@@ -18,7 +18,7 @@ REPORT_EVERY = 15.0
 
 
 class Steps:
-    """Progress told in short lines, for logs; `Bar` draws it instead."""
+    """Progress in short lines, for logs; `Bar` draws it instead."""
 
     def __init__(self, total: int | None, label: str, silent: bool) -> None:
         self.total = total
@@ -26,13 +26,13 @@ class Steps:
         self.done = 0
         self.note = ""
         self._silent = silent
-        self._started = self._told = time.monotonic()
+        self._started = self._reported = time.monotonic()
 
     def advance(self, n: int = 1, note: str = "") -> None:
         """Count n more as done; the note says what is being worked on."""
         self.done += n
         self.note = note or self.note
-        if time.monotonic() - self._told >= REPORT_EVERY:
+        if time.monotonic() - self._reported >= REPORT_EVERY:
             self._tell(self.note)
 
     def close(self) -> None:
@@ -40,7 +40,7 @@ class Steps:
         self._tell(f"{time.monotonic() - self._started:.1f} s")
 
     def _tell(self, remark: str) -> None:
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         if not self._silent:
             of = "" if self.total is None else f"/{self.total}"
             tail = f" ({remark})" if remark else ""
@@ -134,7 +134,7 @@ class Ui:
 
         self._drawing = True
         try:
-            # What is taller than the terminal is cut while it changes, and whole at the end.
+            # A picture taller than the terminal is cut while it changes, and whole at the end.
             with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
                 yield draw
         finally:

@@ -51,7 +51,7 @@ class WireError(RaincheckError):
 
 
 class WaitTimeout(RaincheckError, TimeoutError):
-    """A wait took too long; `missing` names whom it waited for, with what it is."""
+    """A wait took too long; `missing` names whom it waited for, and for what."""
 
     def __init__(self, what: str, seconds: float, missing: Sequence[str] = ()) -> None:
         self.missing = list(missing)

@@ -37,7 +37,7 @@ Report = Callable[[dict[str, object]], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemberOptions:
-    """What one member process does; every field but the first two has a default."""
+    """The options of a member process; all but the first two have defaults."""
 
     name: str
     """The member's name, different for each member."""
@@ -46,9 +46,9 @@ class MemberOptions:
     cluster: str = "raincheck"
     """The group's name; members of other groups are ignored."""
     incarnation: int | None = None
-    """Which life of this name it is; None takes the time of day."""
+    """Incarnation of this name; None takes the time of day."""
     peers: tuple[str, ...] = ()
-    """HOST:PORT of members to join through."""
+    """HOST:PORT of members to ask for admission."""
     transport: str = "udp"
     """udp, multicast or tcp."""
     members: int = 1
@@ -76,7 +76,7 @@ class MemberOptions:
     timeout: float = 60.0
     """Seconds to wait for the expected members."""
     seed: int = 1
-    """For what the stack draws by lot."""
+    """Seed of the stack's random choices."""
     channel: dict[str, object] = field(default_factory=dict)
     """Further keyword arguments of `Channel.connect`."""
 
@@ -91,7 +91,7 @@ class DeliveryLog:
         self._sent = 0
 
     def delivered(self, batch: Batch) -> None:
-        """Append a batch of deliveries and pass it to the system, so that a kill loses nothing."""
+        """Append a batch of deliveries and flush it, so that a kill loses nothing."""
         member, first = self._member, self._delivered + 1
         lines = [
             f'{{"member":"{member}","view":{message.view},"sender":"{message.sender}",'
@@ -113,7 +113,7 @@ class DeliveryLog:
         self._file.flush()
 
     def end(self, view: int) -> None:
-        """Say that the log is complete."""
+        """Mark the log as complete."""
         self._file.write(self._row(view, None, None, self._delivered, "end"))
         self._file.close()
 
@@ -147,7 +147,7 @@ async def run_member(options: MemberOptions, stop: asyncio.Event, report: Report
 
 
 class _Member:
-    """The duties of a member process, as tasks that end together."""
+    """The tasks of a member process, which end together."""
 
     def __init__(self, channel: Channel, options: MemberOptions, report: Report) -> None:
         self._channel = channel
@@ -173,7 +173,7 @@ class _Member:
             for task in others:
                 task.cancel()
             await channel.leave()
-            await deliver  # what was delivered before the end is still logged
+            await deliver  # log what was delivered before the end
             self._end()
         finally:
             for task in waits:
@@ -183,12 +183,12 @@ class _Member:
     async def _first_end(
         self, waits: list[asyncio.Task[Any]], ended_well: list[asyncio.Task[None]]
     ) -> None:
-        """Return when one of the waits is over; a load that is merely sent does not count."""
+        """Return when one of the waits is over; the end of sending does not count."""
         left = set(waits)
         while True:
             done, left = await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
             for task in done:
-                task.result()  # raises what went wrong in it
+                task.result()  # raises its error
             if any(task not in ended_well for task in done):
                 return
 

@@ -18,16 +18,16 @@ from typing import Annotated, NamedTuple, TypeAlias
 from msgspec import Meta, Struct
 
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1 << 60)]
-"""A number on the wire that counts something."""
+"""A non-negative number on the wire."""
 Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 """The name of a node."""
 
 Endpoint: TypeAlias = tuple[str, int]
-"""Where a member's transport listens: (IP address, port)."""
+"""The address of a member's transport: (IP address, port)."""
 
 
 class Address(NamedTuple):
-    """A process: a node's name and which life of that node it is."""
+    """A process: a node's name and incarnation."""
 
     node: Name
     incarnation: Count
@@ -104,7 +104,7 @@ _FEW = 8
 
 @lru_cache(maxsize=32)
 def _cuts(length: int, count: int) -> struct.Struct:
-    """Cuts `count` payloads of one length out of an area, in a third of the time of slicing."""
+    """Return a struct that cuts equal payloads out of an area, three times as fast as slicing."""
     return struct.Struct(f"{length}s" * count)
 
 
@@ -127,7 +127,7 @@ class Payloads:
         lengths.frombytes(area)
         if _BIG_ENDIAN:
             lengths.byteswap()
-        even = area == area[:4] * count  # usual, and found out and unpacked in a moment
+        even = area == area[:4] * count  # the usual case, quickly detected and unpacked
         total = lengths[0] * count if even and count else sum(lengths)
         if total != stop - blob:
             raise ValueError(f"the lengths add up to {total}, not to {stop - blob}")

@@ -100,7 +100,7 @@ class FromBinding:
                 for each in _addresses(to):
                     yield Parcel(name, each, content, self.binding.channels[name])
 
-    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
+    def indications(self, effect: Any) -> Iterable[tuple[str, Any]]:
         """Return the indication of the effect to the layer above, by the output's name."""
         for output in self._outputs(effect) if self.binding.told else ():
             if (name := type(output).__name__) in self.binding.told:

@@ -43,7 +43,7 @@ class TracedGroup(Simulator):
             writer.close()
 
     def end(self) -> None:
-        """All that has happened is recorded."""
+        """Every event is recorded."""
         for files in self._open.values():
             for core, recorder, writer in files:
                 recorder.footer(core)

@@ -92,8 +92,8 @@ class Case:
 
     def _lines(self) -> Iterator[str]:
         answer = "holds" if self.expected == HOLDS else f"{self.expected} is violated"
-        told = f"{self.words[:1].upper()}{self.words[1:]}. {self.note}".rstrip()
-        for text in (told, f"Expected: {answer}."):
+        words = f"{self.words[:1].upper()}{self.words[1:]}. {self.note}".rstrip()
+        for text in (words, f"Expected: {answer}."):
             yield from (f"\\* {line}" for line in textwrap.wrap(text, _WIDTH))
         yield f"SPECIFICATION {self.specification}"
         if self.constants or self.replaced:

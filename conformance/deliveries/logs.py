@@ -53,21 +53,21 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
     reader = {".csv": _csv, ".parquet": _parquet}.get(path.suffix, _jsonl)
     empty = True
 
-    def told(problem: Problem) -> None:
+    def note(problem: Problem) -> None:
         nonlocal empty
         empty = False
         report(problem)
 
     line = 1
     try:
-        for line, found in reader(path, told):
+        for line, found in reader(path, note):
             empty = False
             try:
                 yield _row(found)
             except ValueError as error:
                 report(Problem(str(path), line, str(error)))
     except OSError as error:
-        told(Problem(str(path), line, f"cannot be read any further ({error.strerror or error})"))
+        note(Problem(str(path), line, f"cannot be read any further ({error.strerror or error})"))
     if empty:
         report(Problem(str(path), 1, "no row: the file is empty or holds no record"))
 

@@ -1,7 +1,7 @@
 """The plan of a run's faults, drawn from a seed, whatever group meets them.
 
-The law of this file: a plan depends on the seed and the settings alone. Who is hit is known only
-when a fault is due, so a fault names a role.
+The law of this file: a plan depends on the seed and the settings alone. A fault names a role,
+because its victim is known only when the fault is due.
 """
 
 from abc import ABC, abstractmethod

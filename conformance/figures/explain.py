@@ -111,7 +111,7 @@ def as_page(title: str, sections: list[tuple[str, Compared]]) -> str:
 
 
 def _alike(compared: dict[Source, Compared]) -> list[tuple[str, Compared]]:
-    """Group the sources that drew the same figure, so that it is told once."""
+    """Group the sources that drew the same figure, so that it is shown once."""
     groups: list[tuple[list[str], Compared]] = []
     for source, one in compared.items():
         for words, other in groups:

@@ -52,8 +52,9 @@ def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
 def _module_in(path: Path) -> str | None:
     """Return the name of the imported module that the file holds."""
     wanted = path.resolve()
-    found = ((name, getattr(each, "__file__", None)) for name, each in sys.modules.items())
-    return next((name for name, file in found if file and Path(file).resolve() == wanted), None)
+    files = ((name, getattr(each, "__file__", None)) for name, each in sys.modules.items())
+    found = ((name, Path(file)) for name, file in files if file and file.endswith(path.name))
+    return next((name for name, file in found if file.resolve() == wanted), None)
 
 
 def _that_use(target: str, binding: str) -> list[str]:

@@ -101,9 +101,9 @@ def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -
     rows.createOrReplaceTempView("log")
     with ExitStack() as kept:
         for name, text in queries.VIEWS.items():
-            view = session.sql(text)
-            if name in queries.KEPT:
-                kept.callback(view.persist().unpersist)
+            # Each view is made once, so that the questions, which build on it, stay small.
+            view = session.sql(text).persist()
+            kept.callback(view.unpersist)
             view.createOrReplaceTempView(name)
         return _answers(session, names)
 

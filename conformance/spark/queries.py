@@ -60,9 +60,6 @@ VIEWS = {
         having count(*) < g.size""",
 }
 
-KEPT = frozenset({"d", "f", "firm_d", "firm_f", "s", "visited", "senders", "stays", "heard"})
-"""Views that many questions begin with: made once, so that each question stays small."""
-
 FACTS = """
     select (select count(*) from log) as rows,
            (select count(*) from everybody) as members,

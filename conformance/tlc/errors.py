@@ -96,8 +96,8 @@ def _unreadable(loose: str, module: Path) -> str:
             f"{module.parent / f'{found[3]}.tla'}, line {found[1]}, column {found[2]}: "
             f"{_sentence(found[4])}"
         )
-    told = [line for line in loose.splitlines() if line.startswith("***")] or [_first_line(loose)]
-    return f"{module}: TLC cannot read it: {_sentence(told[-1].strip('* '))}"
+    said = [line for line in loose.splitlines() if line.startswith("***")] or [_first_line(loose)]
+    return f"{module}: TLC cannot read it: {_sentence(said[-1].strip('* '))}"
 
 
 def _config(message: Message, cfg: Path) -> str:

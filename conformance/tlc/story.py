@@ -46,7 +46,7 @@ def diagram_of(case: Case, result: TlcResult) -> Diagram:
     ]
     teller = AnyProtocol() if isinstance(case, BareCase) else teller_of(case.protocol)
     events = teller.tell(steps)
-    told = tuple(
+    sentences = tuple(
         replace(event, number=number, changes=tuple(changes(before, after)))
         for number, (event, (_, before, after)) in enumerate(zip(events, steps, strict=True), 1)
     )
@@ -55,7 +55,7 @@ def diagram_of(case: Case, result: TlcResult) -> Diagram:
     return Diagram(
         title=f"{case.name}: {violated} is violated",
         members=teller.members(states),
-        events=told,
+        events=sentences,
         absent=teller.absent(states[0]) if states else frozenset(),
         facts=tuple(_facts(case, violated)),
         ending=tuple(_ending(result, witness)),

@@ -131,7 +131,7 @@ def run_tlc(
     ask = _Run(module, workdir, options or Options(), processes or Processes(), java, jar, progress)
     asked = _asked(module, cfg)
     result = ask(asked, graph)
-    return _told_apart(ask, asked, result) if len(result.candidates) > 1 else result
+    return _distinguished(ask, asked, result) if len(result.candidates) > 1 else result
 
 
 def dump_graph(
@@ -215,7 +215,7 @@ def _asked(module: Path, cfg: Path | Configuration) -> Configuration:
     return read_cfg(cfg) if isinstance(cfg, Path) else cfg
 
 
-def _told_apart(run: _Run, asked: Configuration, result: TlcResult) -> TlcResult:
+def _distinguished(run: _Run, asked: Configuration, result: TlcResult) -> TlcResult:
     """Check each candidate alone, since TLC 2.15 says only that one of several is violated."""
     kept = "".join(
         f"{keyword} {text}\n"

@@ -36,7 +36,7 @@ def side_by_side(
     done: SimpleQueue[Future[Found] | None] = SimpleQueue()
     pool = ThreadPoolExecutor(jobs)
     try:
-        with _told_of_interruptions(lambda: done.put(None)):
+        with _interruptions_as_messages(lambda: done.put(None)):
             for task in work:
                 pool.submit(task).add_done_callback(done.put)
             for _ in work:
@@ -62,7 +62,7 @@ def _next(done: SimpleQueue[Future[Found] | None]) -> Future[Found]:
 
 
 @contextmanager
-def _told_of_interruptions(tell: Callable[[], None]) -> Iterator[None]:
+def _interruptions_as_messages(tell: Callable[[], None]) -> Iterator[None]:
     """Call `tell`, which must not wait for a lock, instead of raising KeyboardInterrupt.
 
     Signals that are ignored, or that end Python at once, keep their action.

@@ -196,8 +196,8 @@ def _run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple
 
 def _tell(step: Step, ui: Ui, progress: Steps) -> None:
     progress.advance(1, step.name)
-    told = step.problem or f"{step.as_expected} of {len(step.results)} results as expected"
-    ui.say(f"{step.name}: {step.verdict} ({told}; {step.seconds:.0f} s)")
+    summary = step.problem or f"{step.as_expected} of {len(step.results)} results as expected"
+    ui.say(f"{step.name}: {step.verdict} ({summary}; {step.seconds:.0f} s)")
 
 
 def _words(plan: Plan, out: Path) -> list[str]:
@@ -237,7 +237,7 @@ def _missing(plan: Plan, out: Path, problem: str, seconds: float) -> Step:
     return Step(
         plan.name,
         plan.words[0],
-        _told(plan, out),
+        _shown(plan, out),
         INCONCLUSIVE,
         round(seconds, 1),
         plan.name,
@@ -254,7 +254,7 @@ def _read(plan: Plan, out: Path, seconds: float | None) -> Step:
         return Step(
             plan.name,
             plan.words[0],
-            _told(plan, out),
+            _shown(plan, out),
             _verdict(str(summary["verdict"])),
             round(seconds, 1),
             plan.name,
@@ -268,7 +268,7 @@ def _verdict(word: str) -> str:
     return word if word in EXIT_CODES else VIOLATED
 
 
-def _told(plan: Plan, out: Path) -> str:
+def _shown(plan: Plan, out: Path) -> str:
     return shlex.join(["raincheck", *_words(plan, out)])
 
 

@@ -27,7 +27,7 @@ _log = logging.getLogger("raincheck")
 
 
 class Callbacks:
-    """Calls them when the stack says so."""
+    """Calls the application's functions when the stack asks for it."""
 
     def __init__(self, config: ChannelConfig, stack: Stack, driver: Driver, inbox: Inbox) -> None:
         self._config = config
@@ -38,7 +38,7 @@ class Callbacks:
         self.desk = StateDesk(_Side(stack, driver, inbox), config.get_state, config.set_state)
 
     def reported(self, report: Report) -> None:
-        """The stack wants something of the application."""
+        """Handle a report that calls for the application."""
         if isinstance(report, Block):
             self._call(self._config.block, lambda: self._driver.run(self._stack.block_ok))
         elif isinstance(report, Unblock):
@@ -48,7 +48,7 @@ class Callbacks:
             self.desk.reported(report)
 
     async def close(self) -> None:
-        """Call nothing any more."""
+        """Cancel the running calls; start no more."""
         caller, self._caller = self._caller, None
         if caller is not None and caller is not asyncio.current_task():
             caller.cancel()
@@ -73,7 +73,7 @@ class Callbacks:
 
 
 class _Side:
-    """What the desk wants of the stack."""
+    """The stack as the state desk uses it."""
 
     def __init__(self, stack: Stack, driver: Driver, inbox: Inbox) -> None:
         self._state = stack.state

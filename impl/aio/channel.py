@@ -77,7 +77,7 @@ class Channel(Connected[Driver]):
 
     @staticmethod
     def connecting(config: ChannelConfig) -> Connecting[Channel]:
-        """The same with settings that were made before."""
+        """Connect with these settings."""
         return Connecting(lambda: Channel._open(config))
 
     @staticmethod
@@ -103,7 +103,7 @@ class Channel(Connected[Driver]):
         await desk.arrived()
 
     async def fetch_state(self, *, timeout: float | None = None) -> None:
-        """Get the group's state once more: set_state is called, and the group waits meanwhile.
+        """Get the group's state again: set_state is called, and the group waits meanwhile.
 
         Raises StateNotTransferred when no member could give it.
         """

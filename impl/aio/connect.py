@@ -37,26 +37,26 @@ _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChannelConfig:
-    """What `Channel.connect` was asked for."""
+    """The settings of `Channel.connect`."""
 
     cluster: str
     """Name of the group."""
     name: str | None = None
     """This member's name; None takes "host:port"."""
     incarnation: int | None = None
-    """Which life of this name; must grow with each restart. None takes milliseconds since 1970."""
+    """Incarnation of this name; must grow with each restart. None takes milliseconds since 1970."""
     transport: str = "udp"
     """One of `TRANSPORTS`: datagrams to each member, datagrams to an IP group, or TCP."""
     bind: str | Endpoint = "127.0.0.1:0"
     """Where to listen: an address of this machine that the others can reach. Port 0: any."""
     initial_hosts: Sequence[str | Endpoint] = ()
-    """Where members may be found; one's own address may be among them."""
+    """Addresses of members; this member's own may be among them."""
     group: str | Endpoint = DEFAULT_GROUP
     """The IP multicast group, for transport "multicast"."""
     timeout: float = 10.0
-    """Seconds until connecting is given up."""
+    """Time-out of connecting, in seconds."""
     leave_timeout: float = 10.0
-    """Seconds that a graceful leave may take at the end of `async with`."""
+    """Time-out of the graceful leave at the end of `async with`, in seconds."""
     inbox: int = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
     trace: str | Path | None = None
@@ -66,7 +66,7 @@ class ChannelConfig:
     nodes: Sequence[str] = ()
     """Names of all nodes of the run, as far as they are known, for the trace's header."""
     seed: int | None = None
-    """For what the stack draws by lot; None takes the incarnation."""
+    """Seed of the stack's random choices; None takes the incarnation."""
     block: Callback | None = None
     """Called, and awaited, before the group stops for a view change or a state transfer: complete
     what is half done. It may still send; what is sent later waits until `unblock`."""
@@ -80,7 +80,7 @@ class ChannelConfig:
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
     def __post_init__(self) -> None:
-        """Reject what cannot work."""
+        """Reject settings that cannot work."""
         if self.transport not in TRANSPORTS:
             raise ConfigError(
                 f"transport {self.transport!r} is unknown; choose one of {', '.join(TRANSPORTS)}"

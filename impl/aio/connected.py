@@ -42,7 +42,7 @@ class Connected(ABC, Generic[D]):
 
     @abstractmethod
     async def _joined(self) -> None:
-        """Wait until `connect` may return."""
+        """Wait until the member is connected."""
 
     @abstractmethod
     async def leave(self, timeout: float | None = None) -> None:
@@ -71,15 +71,15 @@ class Connected(ABC, Generic[D]):
 
     @abstractmethod
     def _begin_to_leave(self) -> None:
-        """Have the member leave; the report Left ends it. The inbox does not hold any more."""
+        """Start to leave, and stop holding deliveries; the report Left ends it."""
 
     @abstractmethod
     def _gone(self) -> Left:
-        """What is told of a member that closes before its leave is complete."""
+        """Return the report of a member that closes before its leave is complete."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -90,7 +90,7 @@ class Connected(ABC, Generic[D]):
         if error is None:
             await self.leave()
         else:
-            with contextlib.suppress(RaincheckError):  # what went wrong first matters more
+            with contextlib.suppress(RaincheckError):  # the first error matters more
                 await self.leave()
 
     # receiving
@@ -105,7 +105,7 @@ class Connected(ABC, Generic[D]):
 
     @property
     def address(self) -> Address:
-        """Who this member is."""
+        """This member's address."""
         return self._driver.address
 
     @property
@@ -115,18 +115,18 @@ class Connected(ABC, Generic[D]):
 
     @property
     def missing(self) -> list[str]:
-        """Whom this member waits for at this moment, each with what it waits for."""
+        """Whom this member waits for at this moment, and for what."""
         return self._driver.missing()
 
     @property
     def counters(self) -> dict[str, int]:
-        """What happened, by name: the protocols' counters and, as transport.*, the transport's."""
+        """The protocols' counters and, as transport.*, the transport's."""
         return self._driver.counters | self._inbox.counters
 
     # inside
 
     def _end(self, left: Left) -> None:
-        """The member is out for good; the first reason stands."""
+        """End the member for good; the first reason stands."""
         if self._left is None:
             self._left = left
             self._inbox.close(left.reason)
@@ -142,7 +142,7 @@ class Connected(ABC, Generic[D]):
         timeout: float | None,
         missing: Callable[[], list[str]] | None = None,
     ) -> None:
-        """Wait for a condition of the member; on time-out say whom it waits for."""
+        """Wait for a condition of the member; raise WaitTimeout naming whom it waits for."""
         try:
             async with asyncio.timeout(timeout):
                 while not condition():

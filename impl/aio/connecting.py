@@ -11,7 +11,7 @@ T = TypeVar("T", bound=AbstractAsyncContextManager[Any])
 
 
 class Connecting(Generic[T]):
-    """A connection that is made when it is awaited or entered."""
+    """A connection that is opened when it is awaited or entered."""
 
     def __init__(self, connect: Callable[[], Coroutine[Any, Any, T]]) -> None:
         self._connect = connect

@@ -46,7 +46,7 @@ class Driver(Shell[Report]):
         return super().counters | {"trace.lost": lost}
 
     def run(self, step: Callable[[float], None]) -> None:
-        """Do something to the stack at this time, and what follows from it."""
+        """Give the stack one input, and take the steps that follow."""
 
         def stepped(now: float) -> None:
             step(now)
@@ -55,7 +55,7 @@ class Driver(Shell[Report]):
         self._run(stepped)
 
     def release(self) -> None:
-        """Have the stack deliver again."""
+        """Resume the stack's deliveries."""
         self._run(self.stack.release)
 
     def leave(self) -> None:

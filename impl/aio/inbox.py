@@ -34,7 +34,7 @@ class Inbox:
         self._current: Iterator[Message] = iter(())
         self._arrived = Signal()
         self._idle = Signal()
-        self._handed = False  # the application has something that it may not be done with
+        self._handed = False  # the application may still be handling what it took
         self._taker: asyncio.Task[object] | None = None  # who took it
         self._held = False
         self._may_hold = True
@@ -59,14 +59,14 @@ class Inbox:
         self._arrived.fire()
 
     def stop_holding(self) -> None:
-        """Drop rather than hold from now on."""
+        """From now on drop messages instead of holding deliveries."""
         self._may_hold = False
         if self._held:
             self._held = False
             self._release()
 
     def close(self, reason: str) -> None:
-        """End after what is in it; with NotMember if there is a reason to tell."""
+        """End after the present content; with NotMember if there is a reason."""
         if self._end is None:
             self._end = reason
             self._arrived.fire()
@@ -92,12 +92,12 @@ class Inbox:
         return await self._take()
 
     async def consumed(self) -> None:
-        """Wait until the application has taken everything, and has come back for more."""
+        """Wait until the application has taken everything and asks for more."""
         while self._batches or self._handed:
             await self._idle.wait()
 
     async def supersede(self, waiting: asyncio.Task[object] | None) -> None:
-        """Drop all that waits, for a state has it that is about to be set.
+        """Drop all that waits: the state about to be set contains it.
 
         Then wait until the application is done with what it has, unless it is the task `waiting`
         that has it: that one waits for the state.
@@ -131,6 +131,6 @@ class Inbox:
         return batch
 
     async def _let_go(self) -> None:
-        """Let the loop do its other duties, though there may be more to take."""
+        """Yield to the event loop though there may be more to take."""
         await asyncio.sleep(0)
         self._turn_ends = monotonic() + TURN

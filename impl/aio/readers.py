@@ -9,26 +9,26 @@ from typing import Generic, TypeVar
 from .waiting import Signal
 
 V = TypeVar("V")
-_KEPT = 1000  # for a reader that does not keep up; the oldest go first
+_KEPT = 1000  # views kept for a slow reader; the oldest are dropped
 
 
 class Readers(Generic[V]):
-    """Each reader has all views from the moment at which it began, at its own pace."""
+    """Gives each reader all views since it began, at its own pace."""
 
     def __init__(self, settled: Signal) -> None:
-        """`settled` is set whenever something has happened at the member."""
+        """`settled` fires whenever the member may have changed."""
         self._settled = settled
         self._readers: list[deque[V]] = []
 
     def add(self, view: V) -> None:
-        """This one has come."""
+        """Add a view for all readers."""
         for reader in self._readers:
             reader.append(view)
 
     async def read(
         self, present: Callable[[], Iterable[V]], ended: Callable[[], bool]
     ) -> AsyncIterator[V]:
-        """Iterate over the present ones, and then over those that come, until it has ended."""
+        """Iterate over the present views, then over new ones, until the member has ended."""
         mine = deque(present(), maxlen=_KEPT)
         self._readers.append(mine)
         try:

@@ -75,7 +75,7 @@ class Ring(Connected[RingDriver]):
 
     @staticmethod
     def connecting(settings: RingSettings) -> Connecting[Ring]:
-        """The same with settings that were made before."""
+        """Connect with these settings."""
         return Connecting(lambda: Ring._open(settings))
 
     @staticmethod
@@ -168,7 +168,7 @@ class Ring(Connected[RingDriver]):
 
     @property
     def view_state(self) -> str:
-        """Whether the members' lists agree: "agreement", "reserve" (about to), or "chaos"."""
+        """The view state: "agreement", "reserve" (about to agree), or "chaos"."""
         return self.node.view_state
 
     @property

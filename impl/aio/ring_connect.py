@@ -28,7 +28,7 @@ _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
 
 
 class Placed(NamedTuple):
-    """A member, and where it listens."""
+    """A member and its endpoint."""
 
     address: Address
     endpoint: Endpoint
@@ -36,7 +36,7 @@ class Placed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RingSettings:
-    """What `Ring.connect` was asked for."""
+    """The settings of `Ring.connect`."""
 
     ring: str
     """Name of the ring; datagrams of other rings are counted and dropped."""
@@ -56,13 +56,13 @@ class RingSettings:
     config: RingConfig = field(default_factory=RingConfig)
     """Time-outs and limits; all members have the same."""
     state_file: str | Path | None = None
-    """Where this member keeps what it must not forget, so that it can come back as itself."""
+    """File of this member's state, with which it can come back in the same life."""
     sync: bool = False
     """Wait for the disk with each change of the state file: it then survives a power failure."""
     timeout: float = 30.0
-    """Seconds until connecting is given up."""
+    """Time-out of connecting, in seconds."""
     leave_timeout: float = 10.0
-    """Seconds that a graceful leave may take at the end of `async with`."""
+    """Time-out of the graceful leave at the end of `async with`, in seconds."""
     inbox: int = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the token waits for it.
     0: this member takes no messages at all."""
@@ -70,10 +70,10 @@ class RingSettings:
     repairs: Repairs | None = None
     """For tests: the protocol with some of its repairs undone."""
     on_node: Callable[[RingNode], None] | None = None
-    """For harnesses: called with the node before anything happens to it."""
+    """For harnesses: called with the node before its first input."""
 
     def __post_init__(self) -> None:
-        """Reject what cannot work."""
+        """Reject settings that cannot work."""
         if not self.ring:
             raise ConfigError("the ring's name is empty; give the ring a name")
         if self.name is not None:
@@ -137,7 +137,7 @@ class RingSettings:
         contacts: Sequence[Endpoint],
     ) -> RingNode:
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
-        # One that had not been let in yet when it was killed begins again.
+        # A joiner that was killed before it was admitted starts from the beginning.
         how |= {"founders": founders, "contacts": contacts}
         name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
         if kept is not None:
@@ -162,7 +162,7 @@ class Opened(NamedTuple):
 
     @property
     def keep(self) -> Callable[[bytes], None] | None:
-        """What writes the node's state down, if there is a file for it; raises StateNotKept."""
+        """The function that saves the node's state, if there is a file; it raises StateNotKept."""
         file = self.file
         if file is None:
             return None
@@ -170,7 +170,7 @@ class Opened(NamedTuple):
         return lambda state: file.save(Kept(ring, node.address, state, node.core.up == "left"))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Unlock the state file."""
         if self.file is not None:
             self.file.close()
 
@@ -190,7 +190,7 @@ async def resolved(settings: RingSettings) -> tuple[tuple[Placed, ...], tuple[En
 
 
 async def place_of(settings: RingSettings, founders: Sequence[Placed]) -> Endpoint:
-    """Return where this member listens; raise ConfigError when the founders do not name it."""
+    """Return this member's endpoint; raise ConfigError if the founders do not name it."""
     if settings.bind is not None:
         bind = await resolve(parse_endpoint(settings.bind, "bind"), "bind")
         if bind[0] == "0.0.0.0":
@@ -250,7 +250,7 @@ def _check_name(name: str) -> None:
 
 
 def read_state(settings: RingSettings) -> tuple[StateFile | None, Kept | None]:
-    """Open the state file, if there is to be one, and return what it holds."""
+    """Open the state file, if one is configured, and return its content."""
     if settings.state_file is None:
         return None, None
     file = StateFile(Path(settings.state_file), sync=settings.sync)

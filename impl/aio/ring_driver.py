@@ -31,21 +31,21 @@ class RingDriver(Shell[RingReport]):
         report: Callable[[RingReport], None],
         keep: Callable[[bytes], None] | None,
     ) -> None:
-        """`keep` writes the node's state down, or raises StateNotKept; None: nobody does."""
+        """`keep` saves the node's state, or raises StateNotKept; None: it is not saved."""
         super().__init__(node, transport, report, soon=node.handle_timer)
         self.node = node
         self.on_settled: Callable[[], None] = lambda: None
-        """Called whenever the node may have changed, before those who wait for it are woken."""
+        """Called whenever the node may have changed, before waiting tasks are woken."""
         self._keep = keep
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
 
     def run(self, step: Callable[[float], None]) -> None:
-        """Give the node one input and settle; from within a report, once that is dealt with."""
+        """Give the node one input and settle; an input from within a report waits for its end."""
         self._run(step)
 
     def now(self) -> float:
-        """The time that the node knows."""
+        """Return the node's time."""
         return self._loop.time()
 
     def _run(self, step: Callable[[float], None]) -> None:

@@ -18,11 +18,11 @@ from raincheck.impl.ring.fence import Fence, FenceKey
 from .ring_driver import RingDriver
 
 Until = Callable[[Callable[[], bool], str, float | None], Awaitable[None]]
-"""Waits for a condition of the node, or raises WaitTimeout with what was waited for."""
+"""Waits for a condition of the node; raises WaitTimeout with the reason of the wait."""
 
 
 class Lock:
-    """Has the node keep the token while somebody here wants it."""
+    """Keeps the token at this member while one of its tasks has the lock."""
 
     def __init__(self, driver: RingDriver, until: Until) -> None:
         self._driver = driver
@@ -47,18 +47,18 @@ class Lock:
         fence.check()
 
     def rest(self) -> None:
-        """Keep the token at its next visit, though nobody has locked it."""
+        """Keep the token at its next visit though no task has the lock."""
         self._resting = True
         self._driver.run(self._node.hold)
 
     def stop_resting(self) -> None:
-        """Let it go on, unless it is locked."""
+        """Let the token go on unless it is locked."""
         self._resting = False
         if not self._asked:
             self._go_on()
 
     def lose(self) -> None:
-        """This member has left, or has stopped: whatever it held is lost."""
+        """Mark a held lock as lost: this member has left or stopped."""
         if self._fence is not None:
             self._fence.lost.set()
 
@@ -94,7 +94,7 @@ class Lock:
         return self._fence
 
     def _look(self) -> None:
-        """The node may have changed: is the token that was locked still here?"""
+        """Mark the lock as lost if the locked token is not here any more."""
         if self._fence is not None:
             key = self._fence.key
             if self._node.granted != ((key.epoch, key.by), key.number):

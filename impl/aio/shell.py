@@ -24,7 +24,7 @@ R = TypeVar("R")
 
 
 class Core(Protocol):
-    """What every shell may ask of its stack or node; times are the loop's, in seconds."""
+    """The interface of a stack or node to its shell; times are the loop's, in seconds."""
 
     address: Address
 
@@ -51,11 +51,11 @@ class Shell(ABC, Generic[R]):
         *,
         soon: Callable[[float], None],
     ) -> None:
-        """`report` is told what the application must know; `run_soon` has the core do `soon`."""
+        """`report` takes the core's reports; `run_soon` makes the core do `soon`."""
         self.address = core.address
         self.transport = transport
         self.settled = Signal()
-        """Fires whenever the core may have changed and somebody waits for a change."""
+        """Fires whenever the core may have changed."""
         self._core = core
         self._report = report
         self._loop = asyncio.get_running_loop()
@@ -67,7 +67,7 @@ class Shell(ABC, Generic[R]):
         self._closed = False
 
     def start(self) -> None:
-        """Begin to receive, and let the core found or join."""
+        """Start to receive, and start the core."""
         self.transport.start(self._received)
         self._run(self._core.start)
 
@@ -80,7 +80,7 @@ class Shell(ABC, Generic[R]):
         return counters
 
     def missing(self) -> list[str]:
-        """Name those whom something waits for, and what it is."""
+        """Return whom the core waits for, and for what."""
         waits = self._core.missing(self._loop.time())
         return [f"{whom} {what}" for whom, what in waits.items()]
 
@@ -92,7 +92,7 @@ class Shell(ABC, Generic[R]):
 
     @property
     def kept_waiting(self) -> bool:
-        """Whether the loop's present round has lasted so long that a sender should let go of it."""
+        """Whether the loop's present round has lasted so long that a sender should yield."""
         return self._soon is not None and monotonic() - self._soon_since > TURN
 
     async def close(self) -> None:
@@ -124,16 +124,16 @@ class Shell(ABC, Generic[R]):
         self._run(self._step_soon)
 
     def _arm(self, deadline: float | None) -> None:
-        """Have the core run at its deadline."""
+        """Set the timer to the core's deadline."""
         if deadline is not None and deadline < self._armed:
-            # An earlier timer is left to fire for nothing: cheaper than a new one per datagram.
+            # An earlier timer may fire in vain: cheaper than a new one per datagram.
             if self._timer is not None:
                 self._timer.cancel()
             self._armed = deadline
             self._timer = self._loop.call_at(deadline, self._fired)
 
     def _settled(self) -> None:
-        """Wake who waits for a change."""
+        """Wake tasks that wait for a change."""
         self.settled.fire()
 
     def _warn_of(self, dropped: Dropped) -> None:

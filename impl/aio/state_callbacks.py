@@ -37,7 +37,7 @@ SetStateCall: TypeAlias = Callable[[AsyncIterator[bytes]], Awaitable[None]]
 
 
 class StateInterrupted(RaincheckError):
-    """The provider of the state is gone; set_state is called again with another one's."""
+    """The provider of the state is gone; set_state is called again with another one's state."""
 
 
 class StateNotTransferred(RaincheckError):
@@ -45,13 +45,13 @@ class StateNotTransferred(RaincheckError):
 
 
 class StackSide(Protocol):
-    """What the desk wants of the stack: the calls of `state_layer.StateLayer`, run and settled."""
+    """The stack as the desk uses it: the calls of `StateTransferLayer`, each run and settled."""
 
     max_chunk: int
     patience: float
 
     def room(self, requester: Address) -> bool:
-        """Whether a chunk for that requester is wanted now."""
+        """Return whether that requester has credit for a chunk."""
 
     def give(self, requester: Address, payload: bytes, last: bool) -> None:
         """Send the next chunk."""
@@ -72,11 +72,11 @@ class StackSide(Protocol):
         """Wait until the application has taken every message delivered so far."""
 
     async def superseded(self, waiting: asyncio.Task[object] | None) -> None:
-        """Drop the messages that wait, and wait until no task but that one is at one of them."""
+        """Drop the messages that wait, and wait until no other task handles one."""
 
 
 class StateDesk:
-    """Calls get_state and set_state when the stack says so."""
+    """Calls get_state and set_state when the stack asks for it."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class StateDesk:
         """None until a transfer is over, then "" or the sentence that says why it failed."""
 
     def reported(self, indication: GetState | EndState | Begun | HandUp | Failed) -> None:
-        """The stack wants something of the application."""
+        """Handle a report that calls for get_state or set_state."""
         match indication:
             case GetState(requester, _):
                 self._end(requester)
@@ -122,7 +122,7 @@ class StateDesk:
             raise StateNotTransferred(self.outcome)
 
     def ask(self) -> None:
-        """A transfer is about to be asked for, by the task that calls this."""
+        """Prepare for a transfer that the calling task is about to ask for."""
         self.outcome = None
         self._asker = asyncio.current_task()
 
@@ -179,7 +179,7 @@ class StateDesk:
     # ------------------------------------------------------------------ the requester
 
     def _begin(self) -> None:
-        """A provider was asked: what came of earlier ones is void."""
+        """Drop what came from earlier providers: another one is asked."""
         if self._chunks is not None:
             self._chunks.interrupt()
         self._chunks = _Chunks(self._stack)
@@ -195,7 +195,7 @@ class StateDesk:
                 raise StateNotTransferred("this member was connected without set_state")
             await self._settled()
             await self._set_state(chunks)
-            async for _ in chunks:  # what it did not want to read still has to arrive
+            async for _ in chunks:  # chunks that it did not read still have to arrive
                 pass
         except Exception as problem:  # noqa: BLE001 (whatever the application raises)
             if not chunks.interrupted:
@@ -210,7 +210,7 @@ class StateDesk:
             self._over("")
 
     async def _settled(self) -> None:
-        """Wait for the application, but not for ever: the whole group waits for this member."""
+        """Wait for the application, with a time limit: the whole group waits for this member."""
         patience = self._stack.patience
         try:
             async with asyncio.timeout(patience):
@@ -232,13 +232,13 @@ class _Chunks(AsyncIterator[bytes]):
         self.interrupted = False
 
     def put(self, payload: bytes, last: bool) -> None:
-        """The next chunk has arrived."""
+        """Add the next chunk."""
         self._here.append(payload)
         self._whole = last
         self._changed.set()
 
     def interrupt(self) -> None:
-        """There will be no more of it."""
+        """Interrupt the reader: no more chunks will come."""
         self.interrupted = True
         self._here.clear()
         self._changed.set()

@@ -67,13 +67,13 @@ class Flush:
         self.blocked = "no"  # "calling": START is not answered yet; "yes": it is
         self.flush: Fid | None = None  # the flush that this member takes part in
         self.suspects: set[Address] = set()
-        self.frozen: set[Address] = set()  # left out of a flush: nothing more of their streams
-        self.fetching: tuple[Fetch, ...] = ()  # what RECONCILE told it to get
+        self.frozen: set[Address] = set()  # left out of a flush; their streams have ended
+        self.fetching: tuple[Fetch, ...] = ()  # what RECONCILE asked it to fetch
         # As a requester:
         self.asked: Fid | None = None
         self.participants: tuple[Address, ...] = ()
         self.completed: dict[Address, Digest] = {}
-        self.target: tuple[Fetch, ...] = ()  # what RECONCILE asks of those who lack it
+        self.target: tuple[Fetch, ...] = ()  # what RECONCILE asks members that lack it to fetch
         self.reconciled: set[Address] = set()
         self.suspended = False
         self.attempts = 0
@@ -98,7 +98,7 @@ class Flush:
         }
 
     def begin(self, view: int, members: tuple[Address, ...]) -> None:
-        """Be in a first view from the start: that of a founder, or the one that JOIN_RSP names."""
+        """Begin in a first view: a founder's, or JOIN_RSP's."""
         self.view, self.members = view, members
 
     def handle(self, event: Event) -> list[Effect]:
@@ -107,11 +107,11 @@ class Flush:
 
     @property
     def open(self) -> bool:
-        """Whether multicasts pass."""
+        """Whether the latch is open."""
         return not self.latch
 
     def waiting(self) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+        """Return whom this member waits for, and for what."""
         if self.asked is not None and not self.suspended:
             if len(self.completed) < len(self.participants):
                 words = "to answer START_FLUSH: its block() may not have returned"
@@ -129,12 +129,12 @@ class Flush:
     # ------------------------------------------------------------------ a participant
 
     def _receive_start(self, event: ev.ReceiveStart) -> list[Effect]:
-        """START_FLUSH: who is left out is gone, and nothing more of its stream is taken."""
+        """START_FLUSH: members that are left out are gone, and their streams are frozen."""
         sender, fid, participants = event
         if sender in self.suspects or self.me not in participants:
             return []
         if self.repairs.from_members and sender not in self.members:
-            return []  # a late one, of somebody who has crashed and is out of the view
+            return []  # a late one, of a member that has crashed and is out of the view
         effects: list[Effect] = []
         gone = [m for m in self.members if m not in participants]
         self.suspects.update(gone)
@@ -163,14 +163,14 @@ class Flush:
         return [ev.Control(flush.requester, body)]
 
     def _receive_reconcile(self, event: ev.ReceiveReconcile) -> list[Effect]:
-        """RECONCILE: get what others have of the old view."""
+        """RECONCILE: fetch what others have of the old view."""
         if self.blocked != "yes" or not self._current(event.fid, self.flush):
             return []
         self.fetching = event.fetches
         return [ev.FetchStreams(event.fetches)]
 
     def _reconciled(self, _event: ev.Reconciled) -> list[Effect]:
-        """All that was to be fetched is here."""
+        """All that was to be fetched has arrived."""
         if not self.fetching or self.flush is None:
             raise NotEnabled("Reconciled", {"fetching[n] # {}": ()})
         self.fetching = ()
@@ -184,7 +184,7 @@ class Flush:
         return [ev.Unblock()]
 
     def _open_latch(self, _event: ev.OpenLatch) -> list[Effect]:
-        """The policy: go on without STOP_FLUSH, and say so."""
+        """The policy: open the latch without STOP_FLUSH, and report it."""
         if not self.open_latch or self.blocked != "yes":
             held = {"OpenLatch": self.open_latch, 'blocked[n] = "yes"': self.blocked}
             raise NotEnabled("OpenLatch", held)
@@ -201,7 +201,7 @@ class Flush:
     # ------------------------------------------------------------------ the requester
 
     def _suspend(self, event: ev.Suspend) -> list[Effect]:
-        """The layer above wants a flush: START_FLUSH to all participants, myself included."""
+        """The layer above wants a flush: START_FLUSH to all participants, this member included."""
         if self.asked is not None:
             raise NotEnabled("Suspend", {"asked[n] = NoFlush": self.asked})
         if self.me not in event.participants:
@@ -225,7 +225,7 @@ class Flush:
         return self._compare()
 
     def _compare(self) -> list[Effect]:
-        """All digests are in: who lacks something gets RECONCILE."""
+        """All digests are in: RECONCILE goes to members that lack something."""
         if len(self.completed) < len(self.participants):
             return []
         self.target = (
@@ -277,7 +277,7 @@ class Flush:
     # ------------------------------------------------------------------ anybody
 
     def _suspect(self, event: ev.Suspect) -> list[Effect]:
-        """A member is gone. If its answer is wanted: from the beginning, without it."""
+        """A member is gone. If its answer is missing, the flush begins again without it."""
         member = event.member
         self.suspects.add(member)
         if self.asked is None or member not in self.participants:
@@ -295,7 +295,7 @@ class Flush:
         return self._finish() if counted or self.target else self._compare()
 
     def _install_view(self, event: ev.InstallView) -> list[Effect]:
-        """The next view: who is not in it is no longer of interest."""
+        """The next view: forget processes that are not in it."""
         if event.view != self.view + 1 or self.me not in event.members:
             raise NotEnabled("InstallView", {"v = view[n] + 1": event.view})
         self.view, self.members = event
@@ -304,13 +304,13 @@ class Flush:
         return []
 
     def _multicast(self, _event: ev.Multicast) -> list[Effect]:
-        """A multicast passes the latch, if that is open."""
+        """A multicast passes the open latch."""
         if self.latch:
             raise NotEnabled("Multicast", {"~latch[n]": self.latch})
         return []
 
     def _receive_multicast(self, event: ev.ReceiveMulticast) -> list[Effect]:
-        """A multicast is taken, unless its stream is frozen and nobody was told to fetch it."""
+        """A multicast is taken, unless its stream is frozen and it is not to be fetched."""
         sender, position = event
         wanted = next((f.at for f in self.fetching if f.sender == sender), 0)
         if sender not in self.members or (sender in self.frozen and position > wanted):
@@ -318,17 +318,17 @@ class Flush:
         return []
 
     def _pass_latch(self, _event: ev.PassLatch) -> list[Effect]:
-        """Here a multicast that passes is numbered in the same step."""
+        """Never enabled: here a multicast is numbered in the step in which it passes."""
         raise NotEnabled("PassLatch", {"~NumberAtLatch": False})
 
     def _receive_flush_ok(self, _event: ev.ReceiveFlushOk) -> list[Effect]:
-        """The changed design's; this is the first one."""
+        """Never enabled: FLUSH_OK belongs to the changed design."""
         raise NotEnabled("ReceiveFlushOk", {'Design = "changed"': "first"})
 
     # ------------------------------------------------------------------ their parts
 
     def _current(self, fid: Fid, mine: Fid | None) -> bool:
-        """Whether a message is of the flush that is under way here, and not of an earlier one."""
+        """Return whether a message belongs to the flush under way here, not to an earlier one."""
         return fid == mine or not self.repairs.flush_ids
 
     def _expected(self, fid: Fid, sender: Address) -> bool:

@@ -11,7 +11,7 @@ from raincheck.impl.wire.headers import Fetch
 def fetches_of(
     participants: Sequence[Address], completed: Mapping[Address, Digest]
 ) -> tuple[Fetch, ...]:
-    """For each stream of which not all have the same: the most, and who has it.
+    """Return, for each stream on which digests differ, the highest seqno and its holder.
 
     The holder is the sender itself if it takes part, else the first participant in order. Who does
     not read a stream (its view has no such member) lacks nothing of it.
@@ -30,6 +30,6 @@ def fetches_of(
 
 
 def lacks(digest: Digest, fetches: Sequence[Fetch]) -> bool:
-    """Whether a member with that digest has to fetch some of these."""
+    """Return whether a member with that digest has to fetch any of these."""
     ends = dict(digest.entries)
     return any(ends.get(sender, at) < at for sender, at, _ in fetches)

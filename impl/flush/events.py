@@ -24,13 +24,13 @@ from raincheck.impl.wire.headers import (
 )
 
 Piggyback: TypeAlias = tuple[PlacedView, ...]
-"""What the membership adds to an answer; FLUSH hands it on and does not look at it."""
+"""What the membership adds to an answer; opaque to FLUSH."""
 
 # ------------------------------------------------------------------ events
 
 
 class Suspend(NamedTuple):
-    """The layer above wants these members to be flushed; who is left out is taken for gone."""
+    """The layer above wants these members to be flushed; others are taken for gone."""
 
     participants: tuple[Address, ...]
 
@@ -46,7 +46,7 @@ class ReceiveStart(NamedTuple):
 class BlockOk(NamedTuple):
     """The answer to `Block` and to `TakeDigest`: how much of each member's stream is here.
 
-    The own stream counts as far as it was sent, the others as far as they have arrived.
+    Of its own stream all that it has sent counts, of others all that has arrived.
     """
 
     digest: Digest
@@ -117,11 +117,11 @@ class ReceiveMulticast(NamedTuple):
 
 
 class PassLatch(NamedTuple):
-    """A multicast wants to pass the latch now and be numbered later: never here."""
+    """A multicast wants to pass the latch now and be numbered later; never enabled here."""
 
 
 class ReceiveFlushOk(NamedTuple):
-    """FLUSH_OK of the changed design arrives: never here."""
+    """FLUSH_OK of the changed design arrives; never enabled here."""
 
     sender: Address
     fid: Fid

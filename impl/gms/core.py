@@ -95,7 +95,7 @@ class Gms(Leader):
     # ------------------------------------------------------------------ following a leader
 
     def _receive_prepare(self, event: ReceivePrepare) -> list[Effect]:
-        """PREPARE: from now on only this leader's views are taken, and who is left out is gone."""
+        """PREPARE: only this leader's views are taken from now on; members left out are gone."""
         sender, counter, participants = event
         if self.status == "joining":
             if not self.repairs.readmit:
@@ -120,7 +120,7 @@ class Gms(Leader):
         self._guard("ReceiveNewView", "Running(n)", self.running, self.status)
         assert self.view is not None
         if self.repairs.flush and (sender != self.promised or sender in self.gone):
-            return []  # of an earlier change
+            return []  # of an earlier view change
         number, mine = view.id.counter, self.view.id.counter
         ack = SendViewAck(sender, number)
         if number <= mine:
@@ -133,7 +133,7 @@ class Gms(Leader):
         return [*self._install(view), ack]
 
     def _receive_install(self, event: ReceiveInstall) -> list[Effect]:
-        """INSTALL: all survivors hold the view. That it is installed is acknowledged too."""
+        """INSTALL: all survivors hold the view: install it, and acknowledge that."""
         sender, number = event
         self._guard("ReceiveInstall", "Running(n)", self.running, self.status)
         if sender != self.promised:
@@ -154,7 +154,7 @@ class Gms(Leader):
         return self._install(view)
 
     def _receive_not_joined(self, event: ReceiveNotJoined) -> list[Effect]:
-        """NOT_JOINED: its leader died before it could answer. It is admitted again."""
+        """NOT_JOINED: the joiner's leader crashed before JOIN_RSP; admit the joiner again."""
         sender, counter = event
         self._guard("ReceiveNotJoined", "Running(n)", self.running, self.status)
         if sender in self.members and self.view is not None and self.view.id.counter == counter:
@@ -165,7 +165,7 @@ class Gms(Leader):
     # ------------------------------------------------------------------ getting out
 
     def _leave(self, _event: Leave) -> list[Effect]:
-        """This member has stopped, and says so."""
+        """This member has stopped: LEAVE to the others."""
         self._guard("Leave", "Running(n)", self.running, self.status)
         self._guard("Leave", 'phase[n] = "idle"', self.phase == "idle", self.phase)
         others = [m for m in self.members if m != self.me]
@@ -173,7 +173,7 @@ class Gms(Leader):
         return [SendLeave(m) for m in others]
 
     def _receive_alive(self, event: ReceiveAlive) -> list[Effect]:
-        """Somebody who is not in the view lives: tell it of the view."""
+        """A process that is not in the view is alive: EXCLUDED tells it of the view."""
         self._guard("ReceiveAlive", "Running(n)", self.running, self.status)
         assert self.view is not None
         if event.sender in self.members:
@@ -181,7 +181,7 @@ class Gms(Leader):
         return [SendExcluded(event.sender, self.view)]
 
     def _receive_excluded(self, event: ReceiveExcluded) -> list[Effect]:
-        """EXCLUDED: somebody's view is without this member; it is out, if that view prevails."""
+        """EXCLUDED: a view lacks this member, which is out if that view prevails."""
         sender, theirs = event
         self._guard("ReceiveExcluded", "Running(n)", self.running, self.status)
         assert self.view is not None

@@ -62,11 +62,11 @@ class Trust(NamedTuple):
 
 
 class RequestTransfer(NamedTuple):
-    """The state transfer wants the group flushed; it is the turn of it at `Finish`."""
+    """The state transfer wants the group flushed; it takes place before `Finish`."""
 
 
 class BeginChange(NamedTuple):
-    """It is this member's turn to lead, and there is something to do."""
+    """This member begins to lead a view change or a flush."""
 
 
 class ReceivePrepare(NamedTuple):
@@ -168,13 +168,13 @@ Event: TypeAlias = (
 
 
 class Suspend(NamedTuple):
-    """To FLUSH: flush these members, myself included."""
+    """To FLUSH: flush these members, this one included."""
 
     participants: tuple[Address, ...]
 
 
 class Prepared(NamedTuple):
-    """To FLUSH: take part in that leader's flush, and say this with the answer."""
+    """To FLUSH: take part in that leader's flush, with these views in the answer."""
 
     leader: Address
     view: View
@@ -227,7 +227,7 @@ class SendNotJoined(NamedTuple):
 
 
 class SendLeave(NamedTuple):
-    """Send LEAVE, until somebody has heard it."""
+    """Send LEAVE until a member has received it."""
 
     to: Address
 

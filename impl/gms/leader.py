@@ -29,12 +29,12 @@ from .views import next_view, replaced, unfinished
 
 
 class Leader(Local):
-    """A member's handlers of requests, and of the changes that it leads."""
+    """The handlers of requests, and of the view changes that this member leads."""
 
     # ------------------------------------------------------------------ requests
 
     def _receive_join(self, event: ReceiveJoin) -> list[Effect]:
-        """JOIN arrives at the leader; retried, it changes nothing more."""
+        """JOIN arrives at the leader; a repeated one changes nothing."""
         joiner = event.joiner
         self._guard("ReceiveJoin", "Running(n)", self.running, self.status)
         self._guard("ReceiveJoin", "Leader(n) = n", self.leader == self.me, self.leader)
@@ -42,7 +42,7 @@ class Leader(Local):
             return []
         for member in replaced(self.members, [joiner]):
             self._is_gone(member)
-        # A member that asks has not had its JOIN_RSP yet; it says so when it is flushed.
+        # A member that asks has not had its JOIN_RSP yet; it answers NOT_JOINED when flushed.
         present = joiner in self.members and joiner not in self.gone
         if not present or not self.repairs.idempotent_join:
             self._queue(joiner)
@@ -56,7 +56,7 @@ class Leader(Local):
         return []
 
     def _suspect(self, event: Suspect) -> list[Effect]:
-        """A member is taken for crashed. While this one leads a change that is final."""
+        """A member is suspected; finally so while this one leads a change."""
         member = event.member
         known = member in self.members and member != self.me
         self._guard("Suspect", "Running(n)", self.running, self.status)
@@ -75,7 +75,7 @@ class Leader(Local):
         return []
 
     def _request_transfer(self, _event: RequestTransfer) -> list[Effect]:
-        """A state transfer wants its turn in the queue."""
+        """A state transfer needs the group flushed."""
         self._guard("RequestTransfer", "Running(n)", self.running, self.status)
         self.transfer = True
         return []
@@ -83,7 +83,7 @@ class Leader(Local):
     # ------------------------------------------------------------------ leading a change
 
     def _begin_change(self, _event: BeginChange) -> list[Effect]:
-        """The first member that is not gone begins: who seems to have crashed is gone now."""
+        """The first member that is not gone begins; suspected members are gone from now on."""
         self._guard("BeginChange", "Running(n)", self.running, self.status)
         self._guard("BeginChange", 'phase[n] = "idle"', self.phase == "idle", self.phase)
         self._guard("BeginChange", "Leader(n) = n", self.leader == self.me, self.leader)
@@ -97,7 +97,7 @@ class Leader(Local):
         return [Suspend(tuple(m for m in self.members if m not in self.gone))]
 
     def _suspended(self, event: Suspended) -> list[Effect]:
-        """All survivors are suspended: propose again what not all have, or decide the next."""
+        """All survivors are suspended: propose a view again that not all have, or the next one."""
         self._guard("Suspended", 'phase[n] = "flushing"', self.phase == "flushing", self.phase)
         answers = [a for a in event.answers if a.member != self.me and a.member not in self.gone]
         self.phase = "installing"
@@ -108,7 +108,7 @@ class Leader(Local):
             return self._propose([a.member for a in answers if a.member in again.members])
         new = next_view(self.repairs, self.me, self.view, self.held, self.gone, self.joining)
         if new is None:
-            self.phase = "finishing"  # nothing to install: it was for the state transfer
+            self.phase = "finishing"  # nothing to install: the flush is for the state transfer
             return []
         self.proposal = new
         return self._propose(m for m in new.members if m not in new.joiners)
@@ -155,12 +155,12 @@ class Leader(Local):
         if when == "held":
             effects += [SendInstall(m, view.id.counter) for m in stay]
             self.waiting = set(stay) if self.repairs.view_acks else set()
-        if view.id.coordinator == self.me:  # who leads a change for a dead leader cannot
+        if view.id.coordinator == self.me:  # a leader that completes another one's change cannot
             effects += [SendJoinRsp(joiner, view) for joiner in view.joiners]
         return effects
 
     def _finish(self, _event: Finish) -> list[Effect]:
-        """The view is installed by all, the state transferred: the group goes on."""
+        """All have installed the view, and the state is transferred: the group resumes."""
         self._guard("Finish", "Running(n)", self.running, self.status)
         self._guard("Finish", 'phase[n] = "finishing"', self.phase == "finishing", self.phase)
         self._guard("Finish", "waiting[n] = {}", not self.waiting, sorted(self.waiting))

@@ -25,7 +25,7 @@ class Local:
         self.held: tuple[View, ...] = ()  # decided by a leader, and not installed here yet
         self.promised: Address | None = None  # the leader whose flush this member takes part in
         self.declined = 0  # as a joiner: takes no JOIN_RSP up to this view any more
-        self.suspects: set[Address] = set()  # taken for crashed, until they are heard again
+        self.suspects: set[Address] = set()  # taken for crashed until they are heard again
         self.gone: set[Address] = set()  # for good: left, replaced, or left out by a leader
         # As a leader:
         self.joining: set[Address] = set()  # who asks to be admitted
@@ -35,7 +35,7 @@ class Local:
         self.waiting: set[Address] = set()  # who does not hold it, then who has not installed it
 
     def begin(self, view: View) -> None:
-        """Be a member of a first view from the start."""
+        """Begin as a member of a first view."""
         self.status = "member"
         self.view = view
 
@@ -43,7 +43,7 @@ class Local:
 
     @property
     def running(self) -> bool:
-        """Whether it takes part in the protocol."""
+        """Whether this process takes part in the protocol."""
         return self.status == "member"
 
     @property
@@ -53,13 +53,13 @@ class Local:
 
     @property
     def leader(self) -> Address | None:
-        """Who leads the next change, as far as this member knows."""
+        """The leader of the next change, as far as this member knows."""
         out = self.suspects | self.gone
         return next((member for member in self.members if member not in out), None)
 
     @property
     def wanted(self) -> bool:
-        """Whether there is something to be changed."""
+        """Whether a view change or a flush is needed."""
         out = self.suspects | self.gone
         return bool(self.joining or self.transfer) or not out.isdisjoint(self.members)
 
@@ -74,9 +74,9 @@ class Local:
         return self.running and self.phase == "installing" and not self.waiting
 
     def unknown_to(self, counter: int) -> tuple[Address, ...]:
-        """The members that a leader in view number `counter` cannot know, and does not leave out.
+        """Return the joiners of a view that a leader in view number `counter` has not installed.
 
-        Whoever has joined with a view that it has not installed yet.
+        Such a leader does not know them, so they are not left out by its flush.
         """
         view = self.view
         return view.joiners if view is not None and counter < view.id.counter else ()
@@ -87,7 +87,7 @@ class Local:
         return self.running and self.phase == "finishing" and not self.waiting
 
     def refuses(self, joiner: Address) -> Address | None:
-        """The member because of which a process cannot be admitted: a later life of its node."""
+        """Return the member that bars a joiner: a later incarnation of its node, if any."""
         later = [
             m for m in self.members if m.node == joiner.node and m.incarnation > joiner.incarnation
         ]
@@ -96,10 +96,10 @@ class Local:
     # ------------------------------------------------------------------ parts of handlers
 
     def _install(self, view: View) -> list[Effect]:
-        """Be in the view; what was known of those who are not in it any more is forgotten."""
+        """Install the view, and forget what was known of former members."""
         self.view = view
         stay = set(view.members) - set(view.joiners)
-        self.gone &= stay  # a joiner may have been in the view before, and never have learnt it
+        self.gone &= stay  # a joiner may be readmitted without having learnt of its first admission
         self.suspects &= stay
         self.joining -= set(view.members)
         if self.repairs.pending == "updated":
@@ -109,7 +109,7 @@ class Local:
         return [Install(view)]
 
     def _queue(self, joiner: Address) -> None:
-        """Of each node the latest life is admitted."""
+        """Queue a joiner; of each node the latest incarnation is admitted."""
         same = {a for a in self.joining if a.node == joiner.node}
         if all(a.incarnation <= joiner.incarnation for a in same):
             self.joining = self.joining - same | {joiner}

@@ -27,7 +27,7 @@ class Repairs:
 def unfinished(
     repairs: Repairs, view: View, held: Sequence[View], answers: Iterable[Answer]
 ) -> View | None:
-    """Return the latest view that anybody has, unless all survivors have installed it."""
+    """Return the latest view that any survivor has, unless all have installed it."""
     if not repairs.takeover or not repairs.flush:
         return None
     known = [*held, *(v for a in answers for v in (a.view, *a.held))]
@@ -37,13 +37,13 @@ def unfinished(
 
 
 def _seniority(view: View, proposed: View) -> int:
-    """Of two views of one number, which only a wrong suspicion makes, the later leader's counts."""
+    """Order views; of two with one number, due to a wrong suspicion, the later leader's wins."""
     leader = proposed.id.coordinator
     return view.members.index(leader) if leader in view.members else len(view.members)
 
 
 def replaced(members: Iterable[Address], joining: Iterable[Address]) -> set[Address]:
-    """Return the members of whose node a later life asks to be admitted."""
+    """Return the members that a later incarnation of their node asks to replace."""
     latest = {joiner.node: joiner.incarnation for joiner in joining}
     return {m for m in members if m.incarnation < latest.get(m.node, 0)}
 
@@ -56,7 +56,7 @@ def next_view(
     gone: Set[Address],
     joining: Iterable[Address],
 ) -> View | None:
-    """Return V2 = M - S - L + J, or None if that is no other view."""
+    """Return V2 = M - S - L + J, or None if that is the present view."""
     base = held[-1] if repairs.pending in ("updated", "list") and held else view
     stay = tuple(m for m in base.members if m not in gone)
     new = sorted(joining)

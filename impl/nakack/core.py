@@ -77,9 +77,9 @@ class Nakack:
         self.members: tuple[Address, ...] = ()
         self.others: tuple[Address, ...] = ()
         self.sent = 0
-        self.acked: dict[Address, int] = {}  # how far each other member has delivered my stream
-        self.lowest = 0  # of these; all that is sent where there is nobody else
-        self.owed: set[Address] = set()  # whom an acknowledgement is owed
+        self.acked: dict[Address, int] = {}  # how far each other member has delivered this stream
+        self.lowest = 0  # the lowest of `acked`; `sent` if there is nobody else
+        self.owed: set[Address] = set()  # members that are owed an acknowledgement
         self.stream: dict[Address, Stream] = {}
         self.departed: dict[Address, Stream] = {}  # kept until all are in this view
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
@@ -119,7 +119,7 @@ class Nakack:
 
     @property
     def open(self) -> bool:
-        """Whether `Multicast` is enabled: not too many under way, nor kept."""
+        """Whether `Multicast` is enabled: the windows have room."""
         own = self.stream.get(self.me)
         return (
             own is not None
@@ -132,7 +132,7 @@ class Nakack:
         return tuple([member for member, at in self.acked.items() if at < self.sent])
 
     def next(self, source: Address) -> Held | None:
-        """What `Deliver` would pass up of that stream."""
+        """Return what `Deliver` would pass up of that stream."""
         stream = self.stream.get(source)
         return None if stream is None else stream.next(self._newest)
 
@@ -154,14 +154,14 @@ class Nakack:
         return [Data(self.others, self.me, seqno, self.view, event.raw)]
 
     def _announce(self, _event: Announce) -> list[Effect]:
-        """A multicast has not been acknowledged by all: say how far the stream goes."""
+        """Announce how far the stream goes: not all have acknowledged it."""
         lagging = self.lagging()
         text = "\\E m \\in DOMAIN acked[n] : acked[n][m] < sent[n]"
         self._guard("Announce", text, bool(lagging), self.sent)
         return [self._alive(lagging, asking=True)] if self.repairs.announcing else []
 
     def _beat(self, event: Beat) -> list[Effect]:
-        """The failure detection gives a sign of life."""
+        """Return a sign of life for the failure detection."""
         return [self._alive(event.to)]
 
     def _alive(self, to: tuple[Address, ...], *, asking: bool = False) -> Effect:
@@ -189,7 +189,7 @@ class Nakack:
         return []
 
     def _receive_alive(self, event: ReceiveAlive) -> list[Effect]:
-        """A sign of life: something may be missing, or an acknowledgement be wanted; and one."""
+        """A sign of life arrives: it announces a stream, and acknowledges this member's."""
         sender, highest, asking, delivered = event
         stream = self.stream.get(sender)
         if stream is None or sender == self.me:
@@ -214,7 +214,7 @@ class Nakack:
         return [Nak(to, source, gaps)]
 
     def _receive_nak(self, event: ReceiveNak) -> list[Effect]:
-        """Somebody asks for multicasts: send again what is kept of them (N2)."""
+        """A NAK arrives: retransmit the multicasts that are kept (N2)."""
         sender, source, missing = event
         stream = self.stream.get(source) or self.departed.get(source)
         if stream is None:
@@ -248,7 +248,7 @@ class Nakack:
     # ------------------------------------------------------------------ what the layers around say
 
     def _heard_of(self, event: HeardOf) -> list[Effect]:
-        """STABLE: somebody has received more of a stream than is here (N3)."""
+        """STABLE: another member has received more of a stream (N3)."""
         holder, source, at = event
         stream = self._other("HeardOf", source)
         self._other("HeardOf", holder)
@@ -260,9 +260,9 @@ class Nakack:
         return []
 
     def _purge(self, event: Purge) -> list[Effect]:
-        """STABLE: all members have delivered so much, forget it (N4).
+        """STABLE: all members have delivered so much: forget it (N4).
 
-        All have said so in this view: nobody needs the streams of those who are gone any more.
+        All have voted in this view, so nobody needs the streams of departed members any more.
         """
         source, at = event
         text = "(\\E k \\in DOMAIN stream[n][s].held : k <= at) \\/ DOMAIN departed[n] # {}"
@@ -272,7 +272,7 @@ class Nakack:
         return []
 
     def _freeze(self, event: Freeze) -> list[Effect]:
-        """The membership: a member is gone; take no more of its stream."""
+        """The membership: a member is gone; accept no more of its stream."""
         stream = self._other("Freeze", event.source)
         self._guard("Freeze", "~stream[n][s].frozen", not stream.frozen, True)
         stream.frozen = True
@@ -332,16 +332,16 @@ class Nakack:
         self.lowest = min(self.acked.values(), default=self.sent)
 
     def _hear(self, stream: Stream, at: int) -> None:
-        """The stream goes up to `at`, as somebody says."""
+        """Note that the stream goes up to `at`."""
         if not self._ends(stream):
             stream.heard = max(stream.heard, min(at, stream.delivered + 2 * self.window))
 
     def _ends(self, stream: Stream) -> bool:
-        """Whether nothing beyond what was heard of is taken any more."""
+        """Return whether nothing beyond `heard` is accepted any more."""
         return stream.frozen and self.repairs.freezing != "all"
 
     def _other(self, action: str, who: Address) -> Stream:
-        """The stream of another member of the view."""
+        """Return the stream of another member of the view."""
         stream = self.stream.get(who)
         if stream is None or who == self.me:
             raise NotEnabled(action, {"s \\in Others(n)": who})

@@ -166,7 +166,7 @@ class Nak(NamedTuple):
 
 
 class Alive(NamedTuple):
-    """Tell how far this member's stream goes, and how far it has delivered everybody's.
+    """Announce this member's stream, and acknowledge how far it has delivered the others'.
 
     `asking`: this member waits for an acknowledgement.
     """
@@ -187,7 +187,7 @@ class Delivered(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """Count a datagram of which nothing becomes."""
+    """Count a dropped datagram."""
 
     reason: str
 

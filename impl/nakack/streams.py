@@ -10,7 +10,7 @@ from raincheck.impl.messages import Address
 
 from .events import Gaps
 
-_MAX_GAPS = 32  # in one NAK; the rest is asked for by the next one
+_MAX_GAPS = 32  # the most gaps in one NAK; the next one asks for the rest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Repairs:
 
 
 class Held(NamedTuple):
-    """A multicast that waits: the view that it was sent in, what is in it, and its datagram."""
+    """A buffered multicast: the view that it was sent in, its content, and its datagram."""
 
     view: int
     content: Any
@@ -50,18 +50,18 @@ class Stream:
 
     def __init__(self, at: int = 0) -> None:
         """Begin behind bundle `at`."""
-        self.purged = at  # stable, and forgotten here
-        self.delivered = at  # passed up here
-        self.arrived = at  # here without a gap
+        self.purged = at  # stable up to here, and not kept
+        self.delivered = at  # passed up to here
+        self.arrived = at  # received up to here without a gap
         self.heard = at  # the highest number heard of
-        self.frozen = False  # nothing beyond `heard` is taken any more
-        self.holder: Address | None = None  # who has more of it than is here
+        self.frozen = False  # nothing beyond `heard` is accepted any more
+        self.holder: Address | None = None  # a member that has more of it
         self.buffer: dict[int, Held] = {}  # not delivered yet
-        # Delivered, in order, and not purged: the view and the datagram, which is all it takes.
+        # Delivered, in order, and not purged: view and datagram.
         self.retained: dict[int, tuple[int, bytes]] = {}
 
     def accept(self, seqno: int, held: Held) -> None:
-        """Keep a bundle that has not arrived before."""
+        """Buffer a bundle that has not arrived before."""
         buffer = self.buffer
         buffer[seqno] = held
         self.heard = max(self.heard, seqno)
@@ -69,7 +69,7 @@ class Stream:
             self.arrived += 1
 
     def next(self, view: int) -> Held | None:
-        """The next bundle, unless it belongs to a view that is not installed."""
+        """Return the next bundle, unless it belongs to a view that is not installed."""
         held = self.buffer.get(self.delivered + 1)
         return held if held is not None and held.view <= view else None
 
@@ -80,7 +80,7 @@ class Stream:
         self.retained[self.delivered] = view, raw
 
     def kept(self, wanted: Gaps, most: int) -> Iterator[tuple[int, int, bytes]]:
-        """Those bundles that are kept here, so many at most: number, view, datagram."""
+        """Return those of the bundles that are kept, so many at most: number, view, datagram."""
         for low, high in wanted:
             for seqno in range(low, min(high, low + most) + 1):
                 held = self.buffer.get(seqno) or self.retained.get(seqno)
@@ -89,15 +89,15 @@ class Stream:
                     yield seqno, held[0], held[-1]
 
     def covers(self, stable: int) -> bool:
-        """Whether something up to there is kept."""
+        """Return whether any bundle up to there is kept."""
         return next(iter(self.retained), stable + 1) <= stable or any(
             seqno <= stable for seqno in self.buffer
         )
 
     def purge(self, stable: int, *, undelivered: bool = False) -> None:
-        """Forget what is stable.
+        """Forget stable bundles.
 
-        What is not delivered here is kept, whatever is said: nobody else may have it any more.
+        A bundle that is not delivered here is kept in any case: nobody else may have it any more.
         """
         if undelivered:
             for seqno in [seqno for seqno in self.buffer if seqno <= stable]:
@@ -108,13 +108,13 @@ class Stream:
             self.retained.pop(self.purged, None)
 
     def freeze(self) -> None:
-        """It ends at its first gap."""
+        """End the stream at its first gap."""
         self.heard = self.arrived
         for seqno in [s for s in self.buffer if s > self.arrived]:
             del self.buffer[seqno]
 
     def gaps(self) -> Gaps:
-        """What is missing up to the highest number heard of."""
+        """Return what is missing up to the highest number heard of."""
         gaps: list[tuple[int, int]] = []
         previous = self.arrived
         for seqno in sorted(s for s in self.buffer if s > previous):

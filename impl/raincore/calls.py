@@ -18,7 +18,7 @@ from .local import RingState
 
 
 class Calling(RingState):
-    """What a member does when it starves, and with the 911 of others."""
+    """A member's handlers of starvation, and of 911s."""
 
     # ------------------------------------------------------------------ starving
 
@@ -30,26 +30,26 @@ class Calling(RingState):
         return self._starve()
 
     def _starving_timeout(self, _event: ev.StarvingTimeout) -> list[Effect]:
-        """Event 8: once more; a joiner asks its next contact."""
+        """Event 8: call again; a joiner asks its next contact."""
         self._guard("StarvingTimeout", token_state="starving")
         self._next_contact()
         return self._ask()
 
     def _starve(self, *, claim: bool = False) -> list[Effect]:
-        """Whoever starves is in chaos, and calls 911."""
+        """Starve: enter chaos, and call 911."""
         self.token_state = "starving"
         self._to_chaos()
         return self._ask(claim=claim)
 
     def _ask(self, *, claim: bool = False) -> list[Effect]:
-        """Begin a new attempt; what comes of an earlier one counts no more."""
+        """Begin a new attempt; answers to earlier ones do not count any more."""
         self.attempt += 1
         self.phase = "ask"
         self.wanted = ZERO
         return self._claim() if claim else [self._call(), ev.Timer("starving")]
 
     def _claim(self) -> list[Effect]:
-        """Ask for promises to take no token of an epoch before a new one."""
+        """Ask for promises not to take a token of an epoch before a new one."""
         n = 1 + max(self.heard, self.promised.n, self.last_token.epoch.n)
         if n > LIMIT:
             return [ev.Timer("starving")]
@@ -58,7 +58,7 @@ class Calling(RingState):
         return [self._call(frozenset({self.me})), ev.Timer("starving")]
 
     def _call(self, granted: frozenset[Address] = frozenset()) -> Call911:
-        """The 911 of this attempt: round the ring, or of a joiner to its first contact."""
+        """Return the 911 of this attempt: round the ring, or from a joiner to its first contact."""
         nodelist, to = self.asked(), self._contact()
         copy = self.last_token
         return Call911(
@@ -75,11 +75,11 @@ class Calling(RingState):
         )
 
     def asked(self) -> Nodelist:
-        """The ring that a 911 goes round: all that may be needed; as written, the last view."""
+        """Whom a 911 goes round: all whose promises may be needed; as written, the last view."""
         nodelist = self._electorate(self.last_token)
         if not self.repairs.promises:
             nodelist = last_view(self.global_view) or nodelist
-        # A leaver has taken itself off.
+        # A leaver is not on the list any more.
         return nodelist if self.me in nodelist or not nodelist else (self.me, *nodelist)
 
     def _contact(self) -> Address:
@@ -92,7 +92,7 @@ class Calling(RingState):
     # ------------------------------------------------------------------ 911
 
     def _receive911(self, event: ev.Receive911) -> list[Effect]:
-        """Event 3: an answer to the own 911; or a member starves; or somebody wants to join."""
+        """Event 3: the answer to this member's 911, a starving member's 911, or a joiner's."""
         self._guard("Receive911")
         call = event.call
         if not sound(call):
@@ -115,7 +115,7 @@ class Calling(RingState):
         return [call._replace(to=after(call.nodelist, self.me, call.orig), current=self.me)]
 
     def _of_member(self, call: Call911) -> bool:
-        """Whether the originator is in the ring already, as far as this member knows."""
+        """Return whether the originator is in the ring, as far as this member knows."""
         if not self.repairs.promises:
             return call.orig in (last_view(self.global_view) or self.last_token.nodelist)
         copy = self.last_token
@@ -123,7 +123,7 @@ class Calling(RingState):
         return call.orig in copy.nodelist or later
 
     def _vetoes(self, call: Call911) -> bool:
-        """Whether the token is here, or a newer copy of it, or a promise that is in the way."""
+        """Return whether this member vetoes: it has the token, a newer copy, or made a promise."""
         number = self.last_token.number
         return (
             (self.repairs.holder_vetoes and self.token_state == "eating")
@@ -133,25 +133,25 @@ class Calling(RingState):
         )
 
     def _answered(self, call: Call911) -> list[Effect]:
-        """The own 911 is back: all let it pass, or somebody did not."""
+        """Handle this member's 911 when it is back, unopposed or vetoed."""
         if self.token_state != "starving":
             return []
         if call.status != "yes":
             self.heard = max(self.heard, call.promised.n)
             return []
         if not self.last_token.nodelist:
-            return []  # a joiner has no token to make anew
+            return []  # a joiner cannot regenerate the token
         fresh = (call.attempt, call.phase) == (self.attempt, self.phase)
         if self.repairs.fresh_attempts and not fresh:
             return []
         if self.repairs.promises and call.phase == "ask":
             return self._claim()
         if self.repairs.promises and self.promised != self.wanted:
-            return []  # it has granted a later claim since
+            return []  # this member has granted a later claim since
         return self._regenerate(call.granted)
 
     def _regenerate(self, granted: frozenset[Address]) -> list[Effect]:
-        """Make the token anew from the copy, for those who promised, if they are enough."""
+        """Regenerate the token from the copy, if enough members have promised."""
         token = self.last_token
         nodelist = token.nodelist
         if not self._decides(granted if self.repairs.promises else nodelist):
@@ -168,7 +168,7 @@ class Calling(RingState):
         return self._eat(token)
 
     def _decides(self, members: Collection[Address]) -> bool:
-        """Whether these may decide what becomes of the ring."""
+        """Return whether these members may decide for the ring."""
         return not self.repairs.majority or quorum(members, self.last_token)
 
     def _undelivered911(self, event: ev.Undelivered911) -> list[Effect]:

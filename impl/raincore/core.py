@@ -82,20 +82,20 @@ class Raincore(Calling):
         )
 
     def _recover(self, _event: ev.Recover) -> list[Effect]:
-        """It comes back with its state, and asks to be taken in again (Fig. 14)."""
+        """Come back with the kept state, and ask to be admitted again (Fig. 14)."""
         self._guard("Recover", up="down")
         self.up = "up"
         self.leaving = False
         return self._starve()
 
     def _leave(self, _event: ev.Leave) -> list[Effect]:
-        """From now on it waits for the token in order to take itself off the list."""
+        """Begin to leave: with the next token the member takes itself off the list."""
         self._guard("Leave", leaving=False)
         self.leaving = True
         return []
 
     def _token_delivered(self, _event: ev.TokenDelivered) -> list[Effect]:
-        """The others have the token of whose list a leaver took itself off: it is gone."""
+        """The others have the token without this leaver on its list: it is gone."""
         self._guard("TokenDelivered", token_state="hungry")
         if self.me in self.last_token.nodelist:
             raise NotEnabled("TokenDelivered", {"n is off its list": self.last_token.nodelist})
@@ -103,7 +103,7 @@ class Raincore(Calling):
         return []
 
     def _multicast(self, _event: ev.Multicast) -> list[Effect]:
-        """One more message for the next token."""
+        """Queue one more message for the next token."""
         self._guard("Multicast", leaving=False)
         self.outbox += 1
         return []
@@ -111,7 +111,7 @@ class Raincore(Calling):
     # ------------------------------------------------------------------ the token
 
     def _receive_token(self, event: ev.ReceiveToken) -> list[Effect]:
-        """Event 2: a token that is newer than all that was here is taken, any other dropped."""
+        """Event 2: accept a token that is newer than all before, drop any other."""
         self._guard("ReceiveToken")
         token, copy = event.token, self.last_token
         if not sound(token) or not self._acceptable(token):
@@ -125,7 +125,7 @@ class Raincore(Calling):
         return [*committed, *self._read_mail(), *eats]
 
     def _acceptable(self, token: Token) -> bool:
-        """Whether it is for this member, and newer than what is here and was promised."""
+        """Return whether the token is for this member, and newer than its copy and its promise."""
         promises, copy = self.repairs.promises, self.last_token
         return (
             self.me in token.nodelist
@@ -143,13 +143,13 @@ class Raincore(Calling):
         leaves = self.leaving and self._decides({*shorter, self.me})
         joins = new and not leaves and self._decides({*longer, self.me})
         if leaves or joins or not new:
-            self.new_nodes = ()  # whom a leaver leaves behind will ask again
+            self.new_nodes = ()  # joiners that a leaver does not admit will ask again
         delivered = self._post_mail()
         if not joins and not (shorter if leaves else nodelist):
-            self.up = "left"  # there is nobody to go on with
+            self.up = "left"  # nobody else is on the list
             return delivered
         if leaves:
-            self._propose(shorter, frozenset())  # a list that this member does not hold
+            self._propose(shorter, frozenset())  # a list that this member does not hold any more
             return [*delivered, *self._pass_to(after(nodelist, self.me, shorter[0]))]
         if joins:
             self._propose(longer, frozenset({self.me}))
@@ -159,13 +159,13 @@ class Raincore(Calling):
         return [*delivered, *self._pass_to(after(nodelist, self.me, nodelist[0]))]
 
     def _propose(self, nodelist: Nodelist, seen: frozenset[Address]) -> None:
-        """Change the list while eating: that has a number of its own."""
+        """Change the list while eating: the changed token gets a number of its own."""
         token = self.last_token
         self._change(token._replace(seq=token.seq + 1), nodelist)
         self.last_token = self.last_token._replace(seen=seen)
 
     def _alone(self) -> list[Effect]:
-        """There is nobody to pass the token to: its rounds are this member's own."""
+        """Go the token's rounds alone: there is nobody to pass it to."""
         if not self.repairs.failure_claims:
             return []
         effects, token = self._round(self.last_token, same=True)
@@ -195,7 +195,7 @@ class Raincore(Calling):
         return self._pass_to(after(token.nodelist, token.to, self.me))
 
     def _alone_as_written(self) -> list[Effect]:
-        """The last one left commits its list at once."""
+        """Commit the list of the only member left at once."""
         token = self.last_token
         at = token.global_view_number
         if self.repairs.bound_index:

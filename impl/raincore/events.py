@@ -25,7 +25,7 @@ NOBODY: Final = Address("", 0)
 
 
 class Epoch(NamedTuple):
-    """Whose token it is: the n-th, claimed by that member. Compared in this order."""
+    """The epoch of a token: its number, and the member that claimed it. Compared in this order."""
 
     n: Count
     by: Address
@@ -82,7 +82,7 @@ class Token(NamedTuple):
 
     @property
     def number(self) -> Number:
-        """Its epoch and sequence number."""
+        """The token's epoch and sequence number."""
         return self.epoch, self.seq
 
 

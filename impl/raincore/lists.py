@@ -120,7 +120,7 @@ def acked(token: Token, who: Address, ordinal: int) -> Token:
 
 
 def sound(message: Token | Call911) -> bool:
-    """Whether nobody is on the list twice, no mail is above the top, and one can count on."""
+    """Return whether nobody is on the list twice, and mail and numbers are within bounds."""
     if len(set(message.nodelist)) != len(message.nodelist):
         return False
     epochs: tuple[Epoch, ...] = (message.epoch,)

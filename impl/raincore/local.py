@@ -57,7 +57,7 @@ class RingState:
 
     @property
     def locked(self) -> bool:
-        """Whether this member has the ring's lock: it eats, and its view is not in chaos."""
+        """Whether this member has the ring's lock: it eats, and its view state is not chaos."""
         return self.up == "up" and self.token_state == "eating" and self.view_state != "chaos"
 
     def _guard(self, action: str, **wanted: object) -> None:
@@ -79,7 +79,7 @@ class RingState:
         self.reserved = 0
 
     def _round(self, token: Token, *, same: bool) -> tuple[list[Effect], Token]:
-        """One more round with the token: the view state (Fig. 9), and what is committed by it."""
+        """Take the token for one more round: update the view state (Fig. 9), commit if due."""
         bound = self.repairs.bound_index
         everybody = token.seen.issuperset(token.nodelist)
         effects = self._fill(token)
@@ -88,7 +88,7 @@ class RingState:
             if not same:
                 self.view_state = "chaos"
         elif self.view_state == "chaos":
-            # A ring may have gone on without who starved: the token has to come round once more.
+            # The ring may have gone on without a starving member: one more round is needed.
             sure = everybody and self.token_state != "starving"
             if same and (sure or not self.repairs.seen_by_all):
                 self.view_state = "reserve"
@@ -105,13 +105,13 @@ class RingState:
         return effects + self._fill(token), token
 
     def _settled(self, token: Token) -> Token:
-        """The token on which its list is settled; what was so before is remembered there."""
+        """Return the token with its list settled; it remembers the settled list before."""
         settled = Settled(token.global_view_number, token.nodelist)
         before = token.before if settled == token.settled else token.settled
         return self._kept(token._replace(settled=settled, before=before, pending=()))
 
     def _electorate(self, token: Token) -> Nodelist:
-        """Whose promises may count: behind the list, all others of the lists that may be settled.
+        """Return whose promises may count: the list, then others on lists that may be settled.
 
         A majority may need one that was left out of the list.
         """
@@ -120,7 +120,7 @@ class RingState:
         return merged(token.nodelist, token.settled.nodelist, *token.pending)
 
     def _kept(self, token: Token) -> Token:
-        """The token on which only those keep a place in the mail that may still come back."""
+        """Return the token with mail places only for members that may still come back."""
         electorate = self._electorate(token)
         return token._replace(acks=tuple(ack for ack in token.acks if ack[0] in electorate))
 
@@ -135,7 +135,7 @@ class RingState:
     # ------------------------------------------------------------------ the token
 
     def _eat(self, token: Token) -> list[Effect]:
-        """Hold a token that has just come, or that was made here."""
+        """Hold a token that has just arrived, or was made here."""
         self._hold(token)
         self.token_state = "eating"
         self.promised = max(self.promised, token.epoch)
@@ -144,7 +144,7 @@ class RingState:
         return [ev.Eats(token.epoch, token.seq), ev.Timer("eating")]
 
     def _hold(self, token: Token) -> None:
-        """This is the token now."""
+        """Keep this as the token."""
         self.last_token = token
         self.global_view_number = max(self.global_view_number, token.global_view_number)
 
@@ -165,7 +165,7 @@ class RingState:
         self._hold(self._proposed(token, nodelist))
 
     def _proposed(self, token: Token, nodelist: Nodelist) -> Token:
-        """The token with that list, at the next index."""
+        """Return the token with that list, at the next index."""
         number, pending = token.global_view_number, token.pending
         if self.repairs.bound_index:
             number, pending = number + 1, (*pending, nodelist)
@@ -192,7 +192,7 @@ class RingState:
         """Deliver what is new here; what all have had leaves the token."""
         token = self.last_token
         if not any(member == self.me for member, _ in token.acks):
-            self.last_ordinal = token.top  # a newcomer reads what is said from now on
+            self.last_ordinal = token.top  # a newcomer reads messages from now on
         new = [each for each in token.mail if each.ordinal > self.last_ordinal]
         if new:
             self.last_ordinal = new[-1].ordinal
@@ -200,7 +200,7 @@ class RingState:
         return [ev.Deliver(each.origin, each.k) for each in new]
 
     def _post_mail(self) -> list[Effect]:
-        """What waits is put on the token, and delivered here at once."""
+        """Put waiting messages on the token, and deliver them here at once."""
         if not self.outbox:
             return []
         self.last_token = posted(self.last_token, self.me, self.said, self.outbox)

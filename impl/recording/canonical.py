@@ -10,7 +10,7 @@ _ATOMS = frozenset({int, str, bool, float, type(None)})
 
 
 _names: dict[Any, tuple[str, ...] | None] = {}
-"""The fields of each type that was asked for; None of a type that is no record."""
+"""A cache of the fields of types; None for a type that is no record."""
 
 
 def is_record(kind: Any) -> bool:

@@ -23,7 +23,7 @@ DATAGRAM = "datagram"
 
 
 class Parcel(NamedTuple):
-    """A network message: its name, its other end, what is in it, and what carries it.
+    """A network message: its name, its other end, its content, and its channel.
 
     `channel` is "datagram", or names a FIFO channel between two processes.
     """
@@ -35,49 +35,49 @@ class Parcel(NamedTuple):
 
 
 class Described(Protocol):
-    """What a recorder must know of a protocol; the names are the specification's."""
+    """The description of a protocol for its recorder; the names are the specification's."""
 
     @property
     def protocol(self) -> str:
         """The protocol's name."""
 
     def variables(self, core: Any) -> Record:
-        """The core's state."""
+        """Return the core's state."""
 
     def parts(self, core: Any, event: Any) -> Record | None:
-        """What the event has changed, where records do not have each variable whole."""
+        """Return what the event has changed, where records do not have whole variables."""
 
     def given(self, core: Any) -> Record:
-        """What of it may change between two events, since others have a say in it."""
+        """Return the variables that others may change between two events."""
 
     def args(self, event: Any) -> Record:
-        """The event's fields."""
+        """Return the event's fields."""
 
     def sent(self, effect: Any) -> Iterable[Parcel]:
-        """The network messages that the effect is, one for each receiver."""
+        """Yield the effect's network messages, one for each receiver."""
 
-    def told(self, effect: Any) -> Iterable[tuple[str, Any]]:
-        """What the effect tells the layer above, where records have that: names and fields."""
+    def indications(self, effect: Any) -> Iterable[tuple[str, Any]]:
+        """Yield the effect's indications to the layer above, where records have them (`told`)."""
 
     def arrived(self, event: Any) -> Parcel | None:
-        """The network message that the event consumes."""
+        """Return the network message that the event consumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByName:
-    """The description of a core whose names are the specification's, but for a few."""
+    """The description of a core that has the specification's names, with a few exceptions."""
 
     protocol: str
     names: tuple[str, ...]
     """The core's attributes that are variables of the specification."""
     channels: Mapping[str, str]
-    """For each network message, by the specification's name: what carries it."""
+    """The channel of each network message, by the specification's name."""
     arrivals: Mapping[str, str] = field(default_factory=dict)
-    """By which event a message arrives, where it is not "Receive" and the message's name."""
+    """The events by which messages arrive, if not named "Receive" and the message's name."""
     renamed: Mapping[str, str] = field(default_factory=dict)
-    """What the specification calls an effect, or the body of a message."""
+    """The specification's names of effects and messages' bodies, where they differ."""
     extra: frozenset[str] = frozenset()
-    """Fields that the specification does not have."""
+    """Fields that the specification lacks."""
 
     def variables(self, core: Any) -> Record:
         """The attributes."""
@@ -110,7 +110,7 @@ class ByName:
         for each in [to] if isinstance(to, str | Address) else to:
             yield Parcel(name, _address(each), content, self.channels[name])
 
-    def told(self, _effect: Any) -> Iterable[tuple[str, Any]]:
+    def indications(self, _effect: Any) -> Iterable[tuple[str, Any]]:
         """Nothing."""
         return ()
 
@@ -148,7 +148,7 @@ class Recorder:
         real: bool = False,
         clock: Callable[[], float] | None = None,
     ) -> None:
-        """With a clock each record says when it was, which nothing depends on.
+        """With a clock each record has its time, for information only.
 
         `real`: the records are those of the protocol's `Binding.real`.
         """
@@ -168,7 +168,7 @@ class Recorder:
         self._received: dict[tuple[str, Address], int] = {}
 
     def begin(self, core: Any) -> None:
-        """Before the first event: write the header, with the state that the core begins in."""
+        """Write the header, with the core's initial state, before the first event."""
         if self._before is not None:
             return
         self._before = self._described.variables(core)
@@ -185,7 +185,7 @@ class Recorder:
         )
 
     def look(self, core: Any) -> None:
-        """Before an event: see what others have changed since the last one."""
+        """Before an event, note what others have changed since the last one."""
         known = self._before or {}
         given = self._described.given(core)
         news = {name: value for name, value in given.items() if value != known[name]}
@@ -193,7 +193,7 @@ class Recorder:
         self._before = known | news
 
     def resume(self, index: int, state: Record) -> None:
-        """Go on behind that record, in that state, with the file of an earlier process."""
+        """Continue the file of an earlier process, after that record and in that state."""
         self._index, self._before = index, state
 
     def handled(self, core: Any, event: Any, effects: Iterable[Any]) -> None:
@@ -211,7 +211,7 @@ class Recorder:
             "sent": [self._named(parcel) for parcel in sent],
             "changed": self._changed(core, event),
         }
-        if told := [each for effect in effects for each in described.told(effect)]:
+        if told := [each for effect in effects for each in described.indications(effect)]:
             record["told"] = told
         if self._given:
             record["given"], self._given = self._given, {}
@@ -228,11 +228,11 @@ class Recorder:
         return {name: after[name] for name in after if after[name] != before.get(name)}
 
     def refused(self, event: Any) -> None:
-        """Count a message that the core refused: the next one is not the next of its channel."""
+        """Count a message that the core refused, as it has taken a number in its channel."""
         self._consumed(event)
 
     def footer(self, core: Any) -> None:
-        """Say that no event is missing at the end, even where there was none at all."""
+        """Write the footer: no event is missing at the end, even if there was none."""
         self.begin(core)
         self._write({"kind": "footer", **self._who, "index": self._index})
 
@@ -255,7 +255,7 @@ class Recorder:
         self, parcel: Parcel, ends: tuple[Any, ...], counts: dict[tuple[str, Address], int]
     ) -> list[Any]:
         if parcel.channel == DATAGRAM:
-            # What is short of its contents is enough for people: checks compare the contents.
+            # The short fields are for people: checks compare the contents.
             short = (each for each in parcel.content.values() if not isinstance(each, list))
             return [parcel.message, *ends, *short]
         key = (parcel.channel, parcel.other)
@@ -282,5 +282,5 @@ def attach(core: Any, recorder: Recorder) -> None:
 
 
 def detach(core: Any) -> None:
-    """Leave the core as it was."""
+    """Remove the recorder from the core."""
     vars(core).pop("handle", None)

@@ -88,12 +88,12 @@ class Tracer:
         )
 
     def footer(self) -> None:
-        """Say that no event is missing at the end."""
+        """Write the footer: no event is missing at the end."""
         common = {k: v for k, v in self._common.items() if k != "protocol"}
         self._write({"kind": "footer", **common, "index": self._index})
 
     def before(self, sequencer: Sequencer) -> None:
-        """Remember the state that the first event meets; the next ones meet what that leaves."""
+        """Remember the state before the first event; `after` keeps it up to date."""
         if not self._before:
             self._before = variables(sequencer)
 

@@ -15,23 +15,23 @@ from raincheck.impl.messages import Address, Name, Payloads
 from raincheck.impl.raincore.events import LIMIT, NOBODY, Message
 
 MAX_NAMED = 1024
-"""Members that one message can name."""
+"""The most members that one message can name."""
 LETTER_OVERHEAD = 48
-"""More than a batch needs on a token beside its payload area."""
+"""Bytes on a token that suffice for a batch beside its payload area."""
 
 Number: TypeAlias = Annotated[int, Meta(ge=0, le=LIMIT)]
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=LIMIT)]
 Place: TypeAlias = Annotated[int, Meta(ge=0, lt=MAX_NAMED)]
 Places: TypeAlias = Annotated[tuple[Place, ...], Meta(max_length=MAX_NAMED)]
 Maybe: TypeAlias = Annotated[int, Meta(ge=0, le=MAX_NAMED)]
-"""A place plus one, or 0: nobody."""
+"""A place in the roster plus one, or 0 for nobody."""
 Host: TypeAlias = Annotated[str, Meta(max_length=64)]
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
 WireEpoch: TypeAlias = tuple[Number, Maybe]
 
 
 class Named(NamedTuple):
-    """A member in a roster; its port is 0 where nobody knows the place."""
+    """A member in a roster; its port is 0 where its endpoint is not known."""
 
     node: Name
     incarnation: Number
@@ -92,12 +92,12 @@ class Letter(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Bytes that it takes of the token."""
+        """Bytes that the batch takes of the token."""
         return self.payloads.size + LETTER_OVERHEAD
 
 
 Letters: TypeAlias = Mapping[tuple[Address, int], Letter]
-"""Batches by their origin and its count k."""
+"""Batches by their origin and the number k that it gave them."""
 
 
 class Reserve(NamedTuple):
@@ -112,7 +112,7 @@ NO_RESERVE = Reserve()
 
 
 class Body(NamedTuple):
-    """A message that arrived, and what rides beside it."""
+    """A message that arrived, and its attachments."""
 
     message: Message
     roster: tuple[Named, ...] = ()

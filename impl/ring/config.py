@@ -18,12 +18,12 @@ class RingConfig:
     """Name of the ring; datagrams of other rings are counted and dropped."""
 
     eating: float = 0.02
-    """A token with nothing to do rests so long at each member; one with mail goes on at once."""
+    """Time that an idle token rests at each member; one with mail goes on at once."""
     hungry: float = 2.0
     """A member that has not had the token for so long, and for the rests of the others, suspects
     that it is lost."""
     starving: float = 1.0
-    """A 911 that is not answered for so long is begun anew; doubles, with jitter, to eightfold."""
+    """Time after which an unanswered 911 is repeated; doubles, with jitter, up to eightfold."""
 
     retransmit_after: float = 0.05
     """First retransmission when nothing is acknowledged, and later where round trips are measured
@@ -31,18 +31,18 @@ class RingConfig:
     retransmit_max: float = 0.2
     """The longest pause between retransmissions."""
     give_up: float = 0.8
-    """A message that is not acknowledged for so long has failed, and its sender is told."""
+    """A message that is not acknowledged within this time is reported as undelivered."""
     give_up_again: float = 0.2
-    """The same for a member that has failed and has not been heard of since."""
+    """The same for a member that has failed and has not been heard since."""
     hello: float = 0.1
-    """Between two questions of a joiner to those who may be members."""
+    """Time between two questions of a joiner to possible members."""
 
     max_members: int = 64
-    """The most members of a ring; who would be one more is not let in."""
+    """The most members of a ring; further ones are not admitted."""
     max_datagram: int = 60_000
-    """The most bytes of one datagram; all mail of a round shares it with the token."""
+    """The most bytes of one datagram, which the token shares with all mail of a round."""
     send_buffer: int = 1 << 20
-    """Bytes of messages that `multicast` takes ahead of the token."""
+    """Bytes of messages that `multicast` accepts before the token comes."""
 
     @property
     def mail(self) -> int:
@@ -51,11 +51,11 @@ class RingConfig:
 
     @property
     def max_message(self) -> int:
-        """The most bytes of one message: every member finds room for one in the end."""
+        """The most bytes of one message: the token has room for one of each member in turn."""
         return self.mail // 2 - 64
 
     def __post_init__(self) -> None:
-        """Reject what cannot work."""
+        """Reject settings that cannot work."""
         for name in (
             "eating",
             "hungry",

@@ -25,12 +25,12 @@ from .reports import Committed, Delivered, PassedOn, RingReport
 from .transport_manager import TransportManager
 from .wire import RaincoreCodec
 
-_FULL = HEADROOM // 2  # bytes of a token without its mail; who would make it longer has to wait
+_FULL = HEADROOM // 2  # bytes of a token without its mail; joiners wait for room
 _DOUBLED = 3  # times that the starving timer doubles
 
 
 class RingEngine:
-    """The core of one life of one member, and what it needs."""
+    """The core of one life of one member, with its codec, mailbox and timers."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class RingEngine:
         seed: int | None = None,
         repairs: Repairs | None = None,
     ) -> None:
-        """It comes back with `state`, or founds the ring with `founders`, or asks `contacts`.
+        """Come back with `state`, found the ring with `founders`, or ask `contacts`.
 
         Raises ConfigError for a state that cannot be used.
         """
@@ -77,19 +77,19 @@ class RingEngine:
         self._random = Random(zlib.crc32(str(me).encode()) if seed is None else seed)
         self._looped: deque[Message] = deque()
         self._reports: list[RingReport] = []
-        self._roster: tuple[Named, ...] = ()  # the one learned last
-        self._timer = ""  # which one runs
+        self._roster: tuple[Named, ...] = ()  # the last one learnt
+        self._timer = ""  # the running timer
         self._due = NEVER
         self._hello_due = NEVER
-        self._starved = 0  # 911s since the token was here
+        self._starved = 0  # 911s sent since the token was here
         self._has_token = False
-        self._told = ("chaos", True)  # view state, and whether it starves
+        self._told = ("chaos", True)  # view state, and whether it is starving
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )
         self._wants = self._holds = self._leaves = self._stopped = False
-        self._kept = False  # the token stays for the application
-        self._lost = False  # ... but the ring has gone on with another one
+        self._kept = False  # the token is kept for the application
+        self._lost = False  # ... but the ring has regenerated it
         self._changed = True
 
     def _arrived(self, body: Body, now: float) -> None:
@@ -116,7 +116,7 @@ class RingEngine:
             self._handle(arrival(message), now)
 
     def _foreign(self, message: Message) -> bool:
-        """Whether the sender is neither of the ring nor somebody who asks to be let in."""
+        """Whether the sender is neither in the ring nor a joiner."""
         who, core = message.current, self.core
         if who in core.last_token.nodelist:
             return False
@@ -125,11 +125,11 @@ class RingEngine:
         lists = (
             message.settled.nodelist,
             *message.pending,
-        )  # a leaver is off its last token's list
+        )  # a leaver is not on its last token's list
         return not any(who in each for each in lists)
 
     def _lets_in(self, call: Call911) -> bool:
-        """Whether a 911 is of a member, or of somebody for whom there is room."""
+        """Whether a 911 is from a member, or from a joiner for whom there is room."""
         core = self.core
         if call.orig in core.last_token.nodelist or call.orig in core.new_nodes:
             return True
@@ -205,7 +205,7 @@ class RingEngine:
         body = self._codec.encode(message, self._mailbox.letters, self._mailbox.reserve)
         try:
             self.manager.send(to, message, body, now)
-        except ValueError as problem:  # more members died unsettled than admission left room for
+        except ValueError as problem:  # more members died unsettled than admission allows for
             self._stop(f"its token cannot be sent any more: {problem}")
 
     def _place(self, member: Address) -> Endpoint | None:
@@ -227,7 +227,7 @@ class RingEngine:
         self._due = now + pause
 
     def _rests(self) -> bool:
-        """Whether the token has nothing to do here, and nothing to carry on.
+        """Whether the token has nothing to do here, and nothing to carry.
 
         Joining and leaving wait for the rest: without a majority they would wait in a busy loop.
         """
@@ -240,18 +240,18 @@ class RingEngine:
         return not token.mail and not more and self.core.view_state == "agreement"
 
     def _hurry(self, now: float) -> None:
-        """A token that rests here has something to do now."""
+        """Let a token that rests here go on: it has something to do now."""
         if self._timer == "eating":
             self._due = min(self._due, now)
 
     def _kept_here(self) -> bool:
-        """Whether the token stays until the application lets it go."""
+        """Whether the token stays until the application releases it."""
         core = self.core
         wanted = self._holds or (self._wants and core.locked)
         return wanted and core.token_state == "eating" and not self._lost
 
     def _fire(self, now: float) -> None:
-        """The core's timer is due."""
+        """Handle the core's timer."""
         core = self.core
         self._due = NEVER
         if self._timer == "eating":

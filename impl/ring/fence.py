@@ -11,11 +11,11 @@ from raincheck.impl.messages import Address
 
 
 class TokenLost(RaincheckError):
-    """The ring went on without this member while it held the lock."""
+    """The token was lost while this member held the lock."""
 
 
 class FenceKey(NamedTuple):
-    """A fence as plain values, which compare as the fences do; for a storage service, say.
+    """A fence as plain values that compare like fences, for example for a storage service.
 
     Greater means later: whoever guards a resource keeps the greatest key it has seen, and refuses
     what comes with a smaller one.
@@ -23,15 +23,15 @@ class FenceKey(NamedTuple):
 
     epoch: int
     by: Address
-    """Who began the epoch; between two of one number the greater address counts more."""
+    """The member that began the epoch; of two with one number the greater address wins."""
     number: int
     turn: int
-    """Which of the locks that one visit of the token has served."""
+    """The number of the lock among those that one visit of the token serves."""
 
 
 @total_ordering
 class Fence:
-    """What `async with ring.token() as fence` gives."""
+    """The fence that `async with ring.token() as fence` gives."""
 
     __slots__ = ("key", "lost")
 
@@ -42,7 +42,7 @@ class Fence:
 
     @property
     def epoch(self) -> tuple[int, Address]:
-        """Which token it is: a new epoch begins whenever a lost one is made anew."""
+        """The token's epoch: it grows whenever a lost token is regenerated."""
         return self.key.epoch, self.key.by
 
     @property
@@ -51,7 +51,7 @@ class Fence:
         return self.key.number
 
     def check(self) -> None:
-        """Raise TokenLost if it is known to be lost; say so before each act that must be alone.
+        """Raise TokenLost if the token is known to be lost; call it before each exclusive act.
 
         A partition can hide the loss: what must never be done twice has to compare fences.
         """

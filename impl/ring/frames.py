@@ -24,7 +24,7 @@ from raincheck.impl.messages import Address
 VERSION = 1
 MAGIC = b"RN"
 WINDOW = 63
-"""Messages of one sender that are remembered, so that none is taken twice."""
+"""How many message numbers of one sender are remembered to detect duplicates."""
 Mask: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << WINDOW) - 1)]
 """Which of the last `WINDOW` numbers have arrived; bit 0 is the highest one."""
 REASONS = (
@@ -43,7 +43,7 @@ MESSAGE, ACK, GONE, HELLO, HERE = range(1, 6)
 PREFIX = struct.Struct(">2sBBIIQQH")
 _MAX_NUMBER = 1 << 60
 _MAX_MASK = (1 << WINDOW) - 1
-_CACHED = 1024  # envelopes that need not be read twice
+_CACHED = 1024  # cached envelopes
 
 
 class Frame(NamedTuple):
@@ -56,7 +56,7 @@ class Frame(NamedTuple):
     mask: int
     datagram: bytes
     body: int
-    """Where the body begins in the datagram."""
+    """The offset of the body in the datagram."""
 
 
 class Frames:

@@ -61,17 +61,17 @@ class _Core(Struct, frozen=True, array_like=True, forbid_unknown_fields=True):
 
 
 class Keeper:
-    """Writes down the state of one member, and reads it."""
+    """Encodes the state of one member that must survive a restart, and decodes it."""
 
     def __init__(self, me: Address, codec: RaincoreCodec) -> None:
         self._me = me
         self._codec = codec
         self._encode = msgspec.msgpack.Encoder().encode
-        self._views: tuple[Nodelist, ...] = ()  # the history that was encoded last
+        self._views: tuple[Nodelist, ...] = ()  # the last encoded history
         self._encoded = Raw(self._encode(()))
 
     def state(self, core: Raincore, mailbox: Mailbox, manager: Kept) -> bytes:
-        """Return all that must not be forgotten."""
+        """Return the encoded state."""
         if core.global_view is not self._views:
             self._views = core.global_view
             self._encoded = Raw(self._encode(core.global_view))

@@ -27,7 +27,7 @@ _LENGTH = 4  # bytes beside each payload
 
 
 class Mailbox:
-    """What one member has to say, and the batches on the token as it was here last."""
+    """The messages of one member that wait for the token, and the batches on the last token."""
 
     def __init__(self, me: Address, config: RingConfig) -> None:
         self.me = me
@@ -35,7 +35,7 @@ class Mailbox:
         self.letters: dict[tuple[Address, int], Letter] = {}
         self.reserve = NO_RESERVE
         self.first = 1
-        """The own number of the next message that goes onto a token."""
+        """The number of this member's next message that goes onto a token."""
         self._queue: deque[bytes] = deque()
         self._bytes = 0
 
@@ -63,7 +63,7 @@ class Mailbox:
         self._bytes += size + _LENGTH
 
     def pack(self, k: int, nodelist: Collection[Address]) -> bool:
-        """Make batch k of what waits and has room on the token; whether there is one."""
+        """Make batch k of the waiting messages that fit on the token; return whether any do."""
         reserve = self.reserve
         if reserve.member == self.me or reserve.member not in nodelist:
             self.reserve = reserve = NO_RESERVE
@@ -91,11 +91,11 @@ class Mailbox:
         return True
 
     def take(self, letters: Letters) -> None:
-        """A token has come, or may have: these are its batches."""
+        """Take the batches of a token that has arrived."""
         self.letters.update(letters)
 
     def keep(self, mail: Iterable[Mail]) -> None:
-        """Forget what is not on the token any more."""
+        """Forget the batches that are not on the token any more."""
         if self.letters:
             letters = self.letters
             keys = [(each.origin, each.k) for each in mail]

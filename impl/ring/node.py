@@ -44,14 +44,14 @@ class RingNode(RingEngine):
         self._settle(now)
 
     def receive(self, datagrams: Iterable[tuple[bytes, Endpoint]], now: float) -> None:
-        """Datagrams have arrived."""
+        """Handle datagrams."""
         receive = self.manager.receive
         for data, source in datagrams:
             receive(data, source, now)
         self._settle(now)
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due; harmless when nothing is."""
+        """Handle the timers that are due; no effect if none is."""
         if self._hello_due <= now:
             if self.core.up == "new":
                 self._look_for_members(now)
@@ -72,7 +72,7 @@ class RingNode(RingEngine):
         self._hurry(now)
 
     def want_token(self, now: float) -> None:
-        """Keep the token as soon as it may be locked, until `release`; see `granted`."""
+        """Keep the token once it can be locked, until `release`; see `granted`."""
         self._wants = True
         self._settle(now)
 
@@ -88,7 +88,7 @@ class RingNode(RingEngine):
         self._settle(now)
 
     def leave(self, now: float) -> None:
-        """Leave the ring, once all that was multicast is on the token; `Left` tells when."""
+        """Leave the ring once all that was multicast is on the token; then `Left` is reported."""
         if not self._leaves and self.core.up == "up":
             self._leaves = True
             self._wants = self._holds = False
@@ -100,24 +100,24 @@ class RingNode(RingEngine):
     # ------------------------------------------------------------------ what comes of them
 
     def kept_state(self) -> bytes | None:
-        """Return what is to be written down before anything is sent; None: nothing new."""
+        """Return the state to be saved before anything is sent; None if it has not changed."""
         if self.core.up == "new" or not (self._changed or self.manager.peers.changed):
             return None
         self._changed = self.manager.peers.changed = False
         return self._keeper.state(self.core, self._mailbox, self.manager.kept())
 
     def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
-        """Return what is to be sent, once."""
+        """Return the datagrams to be sent, once."""
         return self.manager.poll_datagrams()
 
     def poll_reports(self) -> list[RingReport]:
-        """Return what the application is to be told, once."""
+        """Return the reports for the application, once."""
         self._reports += self.manager.poll_dropped()
         reports, self._reports = self._reports, []
         return reports
 
     def deadline(self) -> float | None:
-        """When `handle_timer` wants to be called; None: never."""
+        """Return when `handle_timer` is to be called; None for never."""
         due = min(self.manager.deadline(), self._hello_due)
         if not self._kept_here():
             due = min(due, self._due)
@@ -127,7 +127,7 @@ class RingNode(RingEngine):
 
     @property
     def granted(self) -> tuple[Epoch, int] | None:
-        """The number of the token that is locked for the application; None: it is not."""
+        """The number of the token that is locked for the application; None if none is."""
         core = self.core
         locked = self._wants and core.locked and not self._lost
         return core.last_token.number if locked else None
@@ -139,7 +139,7 @@ class RingNode(RingEngine):
 
     @property
     def pending(self) -> int:
-        """How many messages wait for the token."""
+        """The number of messages that wait for the token."""
         return self._mailbox.waiting
 
     @property
@@ -163,7 +163,7 @@ class RingNode(RingEngine):
         return self.core.token_state
 
     def missing(self, now: float) -> dict[str, str]:  # noqa: ARG002 (the shells' face)
-        """Whom this member waits for, each with what it waits for."""
+        """Return whom this member waits for, and for what."""
         return waits_of(self)
 
     @property
@@ -174,7 +174,7 @@ class RingNode(RingEngine):
     # ------------------------------------------------------------------ inside
 
     def _settle(self, now: float) -> None:
-        """Handle all that has happened, and what is due; a token at most once."""
+        """Handle all notices and due timers; a token at most once."""
         self._drain(now)
         if self._due <= now and not self._kept_here():
             self._fire(now)
@@ -210,7 +210,7 @@ class RingNode(RingEngine):
     # ------------------------------------------------------------------ joining
 
     def _look_for_members(self, now: float) -> None:
-        """Ask those who may be members, until some have answered; then ask them to let it in."""
+        """Ask possible members until some have answered; then ask those to admit this one."""
         if self.found:
             self._hello_due = NEVER
             self._handle(ev.Initialise("joiner", (), tuple(self.found)), now)
@@ -219,7 +219,7 @@ class RingNode(RingEngine):
             self._say_hello()
 
     def _ask_for_news(self, now: float) -> None:
-        """While the token is kept here nothing is sent: do the others have another one?"""
+        """While the token is kept here, ask the others whether they have a newer one."""
         self._hello_due = now + self.config.give_up
         for member in self.core.last_token.nodelist:
             place = self.manager.peers.endpoint_of(member)
@@ -227,7 +227,7 @@ class RingNode(RingEngine):
                 self.manager.hello(place)
 
     def _replaced(self, notice: Replaced) -> None:
-        """Two processes with one name: the later one has it."""
+        """Handle a name conflict: of two processes with one name the later one keeps it."""
         if self.core.up == "up":
             self._stop(f"another process has taken its name, as {notice.by}")
 
@@ -249,5 +249,5 @@ class RingNode(RingEngine):
         elif not core.last_token.nodelist and all(
             map(self.manager.peers.has_failed, core.contacts)
         ):
-            # All who had answered have gone. No event of the core's: it does not look for members.
+            # All that had answered are gone. The core does not look for members: no event.
             core.contacts = (member,)

@@ -11,18 +11,18 @@ from raincheck.impl.stack.reports import Dropped, Left
 
 
 class PassedOn(NamedTuple):
-    """It holds the token no more. While the application had the lock: it has lost it."""
+    """The member holds the token no more; a lock that the application had is lost."""
 
 
 class Committed(NamedTuple):
-    """These members are the view at that index of the history."""
+    """The member commits a view of these members at that index of the history."""
 
     at: int
     members: Nodelist
 
 
 class StateChanged(NamedTuple):
-    """The view state has changed, or it starves, or starves no more (Fig. 11).
+    """The view state has changed, or the member begins or ceases to starve (Fig. 11).
 
     That it eats and is hungry by turns is told by `Eats` and `PassedOn`.
     """
@@ -32,7 +32,7 @@ class StateChanged(NamedTuple):
 
 
 class Delivered(NamedTuple):
-    """A batch of one member's multicasts is next in the order of all.
+    """The next batch of multicasts in the total order.
 
     `first` is the sender's own number of the first message; `view`, the last view committed here.
     """
@@ -54,7 +54,7 @@ class NameTaken(NamedTuple):
 RingReport: TypeAlias = (
     Eats | PassedOn | StateChanged | Committed | Delivered | NameTaken | Left | Dropped
 )
-"""What `RingNode.poll_reports` returns, in the order in which it happened."""
+"""What `RingNode.poll_reports` returns, in order."""
 
 
 class TooLargeForToken(MessageTooLarge):

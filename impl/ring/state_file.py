@@ -19,24 +19,24 @@ import msgspec
 from raincheck.impl.errors import ConfigError, RaincheckError
 from raincheck.impl.messages import Address
 
-_PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of what follows
+_PREFIX = struct.Struct(">4sBII")  # magic, version, CRC-32 and length of the content
 _MAGIC = b"RNGS"
 _VERSION = 1
 
 
 class StateNotKept(RaincheckError):
-    """The state file cannot be written: the member stops, for it might forget a promise."""
+    """The state file cannot be written: the member stops, as it could break a promise later."""
 
 
 class Kept(NamedTuple):
-    """What the file holds."""
+    """The content of the file."""
 
     ring: str
     address: Address
     state: bytes
-    """The node's own record of itself."""
+    """The node's encoded state."""
     left: bool = False
-    """The member has left the ring in good order: that life is over."""
+    """Whether the member has left the ring: that life is over."""
 
 
 class StateFile:
@@ -68,7 +68,7 @@ class StateFile:
             ) from None
 
     def load(self, ring: str, name: str | None) -> Kept | None:
-        """Return what was kept, or None if there is no file yet.
+        """Return the content, or None if there is no file yet.
 
         Raises ConfigError when it is damaged, or another ring's or another member's.
         """
@@ -98,7 +98,7 @@ class StateFile:
         return kept
 
     def save(self, kept: Kept) -> None:
-        """Replace what is in the file; the old content stays whole until the new one is.
+        """Replace the content atomically.
 
         Raises StateNotKept.
         """
@@ -125,7 +125,7 @@ class StateFile:
                 os.close(folder)
 
     def close(self) -> None:
-        """Let go of the lock; the file stays."""
+        """Unlock the file; it stays."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1

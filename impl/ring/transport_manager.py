@@ -40,18 +40,18 @@ from .transport_peers import (
 )
 
 MAX_UNDER_WAY = 32
-"""Messages to one peer that wait for an acknowledgement; the oldest one fails if there are more."""
-_TRIES = 3  # at least, before a message is given up: a process that slept has not tried
+"""The most unacknowledged messages to one peer; the oldest one fails if there are more."""
+_TRIES = 3  # transmissions at least before a message fails: a process that slept has not tried
 _REPORT_PAUSE = 10.0  # seconds between two reports of datagrams dropped for one reason
 
 M = TypeVar("M")
 B = TypeVar("B")
 Decode: TypeAlias = Callable[[Address, Address, bytes, int], B]
-"""Reads the body of a message from one to another, from there on; or raises WireError."""
+"""Decodes a message's body, given source, receiver and offset; raises WireError."""
 
 
 class TransportManager(Generic[M, B]):
-    """All messages from and to one member: those sent are an `M`, those that arrive a `B`."""
+    """All messages from and to one member: it sends an `M`, and receives a `B`."""
 
     def __init__(
         self,
@@ -64,35 +64,35 @@ class TransportManager(Generic[M, B]):
         self.config = config
         self.counters: Counter[str] = Counter()
         self.answers_hello = False
-        """Whether this is a member, whom joiners may ask."""
+        """Whether this is a member that joiners may ask."""
         self.epoch = 0
-        """Told with HERE: of which epoch the token was that was here last."""
+        """The epoch of the last token that was here, which HERE carries."""
         self.closed = False
-        """Takes no new message any more; what came before is still acknowledged."""
+        """Whether new messages are refused; duplicates of earlier ones are still acknowledged."""
         self._decode = decode
         self._frames = Frames(config.ring, config.max_datagram)
         self.peers: Peers[M] = Peers(config, self._ended)
-        self._busy: dict[str, Peer[M]] = {}  # those with messages under way
+        self._busy: dict[str, Peer[M]] = {}  # peers with messages under way
         self._outgoing: list[tuple[bytes, Endpoint]] = []
         self._notices: list[Notice[M, B]] = []
         self._ended_before: deque[tuple[float, Undelivered[M]]] = deque()
-        """What was sent to a life that was over, and when that is told."""
+        """Messages sent to a life that was over, and when their failure is reported."""
         self._dropped: list[Dropped] = []
         self._pace = Pace(_REPORT_PAUSE)
         if kept is not None:
             self.peers.restore(kept)
 
     def kept(self) -> Kept:
-        """What a restart of this same life needs, so that no message is taken twice."""
+        """Return what a restart of this life needs to detect duplicates."""
         return self.peers.kept()
 
     # ------------------------------------------------------------------ sending
 
     def send(self, to: Address, message: M, body: bytes, now: float) -> None:
-        """Send a message, whose body is encoded already."""
+        """Send a message with an encoded body."""
         peer = self.peers.latest(to)
         if to != peer.address:
-            # Told a moment later: whoever asks the next one, and has no other, would ask for ever.
+            # Reported a moment later: a member alone that asks the next one would loop for ever.
             self.counters["to_old_life"] += 1
             told = now + self.config.retransmit_after
             self._ended_before.append((told, Undelivered(to, message)))
@@ -110,7 +110,7 @@ class TransportManager(Generic[M, B]):
         self._transmit(frame, peer)
 
     def hello(self, endpoint: Endpoint) -> None:
-        """Ask who is there, and whether it is a member."""
+        """Send HELLO to an endpoint: who is there, and is it a member?"""
         self._outgoing.append((self._frames.make(HELLO, self.me, None), endpoint))
 
     def _transmit(self, frame: bytes, peer: Peer[M]) -> None:
@@ -120,7 +120,7 @@ class TransportManager(Generic[M, B]):
             self._outgoing.append((frame, peer.endpoint))
 
     def _ended(self, peer: Peer[M]) -> None:
-        """That life is over: nothing under way to it can arrive."""
+        """Fail all that is under way to a life that is over."""
         for number in list(peer.under_way):
             self._give_up(peer, number)
         self._busy.pop(peer.address.node, None)
@@ -133,7 +133,7 @@ class TransportManager(Generic[M, B]):
     # ------------------------------------------------------------------ receiving
 
     def receive(self, datagram: bytes, source: Endpoint, now: float) -> None:
-        """Take a datagram; what comes of it is in `poll_notices` and `poll_datagrams`."""
+        """Handle a datagram; see `poll_notices` and `poll_datagrams` for the outcome."""
         try:
             self._take(self._frames.read(datagram), source, now)
         except WireError as problem:
@@ -155,10 +155,10 @@ class TransportManager(Generic[M, B]):
             if kind == ACK:
                 self._acked(peer, frame, now)
         else:
-            self.counters["stale"] += 1  # of no peer, or of an old life
+            self.counters["stale"] += 1  # of an unknown peer, or of an old life
 
     def _greeted(self, frame: Frame, endpoint: Endpoint) -> None:
-        """HELLO or HERE. Who has this member's own name is told, and told of, all the same."""
+        """Handle HELLO or HERE, also of another process with this member's name."""
         sender = frame.source
         if frame.kind == HELLO:
             if self.answers_hello and sender != self.me:
@@ -167,7 +167,7 @@ class TransportManager(Generic[M, B]):
         elif sender != self.me:
             if sender.node != self.me.node:
                 peer = self.peers.latest(sender)
-                if peer.address == sender:  # else it is of an old life: the latest is elsewhere
+                if peer.address == sender:  # otherwise it is of an old life
                     self.peers.heard(peer, endpoint)
             self._notices.append(Found(sender, endpoint, frame.number))
 
@@ -182,7 +182,7 @@ class TransportManager(Generic[M, B]):
         peer = self.peers.get(sender)
         has = False if peer is None else peer.has(number)
         if has is None:
-            # Whether it was taken is forgotten: not again, and its sender must not believe it was.
+            # Too old to know whether it is a duplicate: neither take nor acknowledge it.
             self.counters["beyond_window"] += 1
             return
         if has:
@@ -191,7 +191,7 @@ class TransportManager(Generic[M, B]):
             self.counters["closed"] += 1
             return
         else:
-            # Nothing is kept of who sends what cannot be read.
+            # Nothing is remembered of the sender of an unreadable message.
             message = self._decode(sender, self.me, frame.datagram, frame.body)
             self.peers.latest(sender).take(number)
             self.peers.changed = True
@@ -238,7 +238,7 @@ class TransportManager(Generic[M, B]):
             self.drop("not_for_me", endpoint, f"from {frame.source} to {to}", now)
 
     def drop(self, reason: str, source: Endpoint, detail: str, now: float) -> None:
-        """Count a datagram, or a message, that is not taken, and name who sent it."""
+        """Count a dropped datagram or message, and report its sender."""
         self.counters[reason] += 1
         times = self._pace.count(reason, now)
         if times:
@@ -247,12 +247,12 @@ class TransportManager(Generic[M, B]):
     # ------------------------------------------------------------------ time and results
 
     def deadline(self) -> float:
-        """When `tick` wants to be called, or NEVER."""
+        """Return when `tick` is to be called, or NEVER."""
         told = self._ended_before[0][0] if self._ended_before else NEVER
         return min([told, *(peer.timer.due for peer in self._busy.values())])
 
     def tick(self, now: float) -> None:
-        """Send again, or give up, what is due; harmless when nothing is."""
+        """Retransmit or give up what is due; no effect if nothing is."""
         while self._ended_before and self._ended_before[0][0] <= now:
             self._notices.append(self._ended_before.popleft()[1])
         for node, peer in list(self._busy.items()):
@@ -275,7 +275,7 @@ class TransportManager(Generic[M, B]):
                 del self._busy[node]
 
     def under_way(self) -> list[tuple[Address, M]]:
-        """What is not acknowledged yet."""
+        """Return the unacknowledged messages."""
         return [
             *((notice.to, notice.message) for _, notice in self._ended_before),
             *(
@@ -286,16 +286,16 @@ class TransportManager(Generic[M, B]):
         ]
 
     def poll_notices(self) -> list[Notice[M, B]]:
-        """Return what has happened, once."""
+        """Return the notices, once."""
         notices, self._notices = self._notices, []
         return notices
 
     def poll_datagrams(self) -> list[tuple[bytes, Endpoint]]:
-        """Return what is to be sent, once."""
+        """Return the datagrams to be sent, once."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing
 
     def poll_dropped(self) -> list[Dropped]:
-        """Return what was dropped and is worth a word, once."""
+        """Return the reports of dropped datagrams, once."""
         dropped, self._dropped = self._dropped, []
         return dropped

@@ -12,7 +12,7 @@ from .config import RingConfig
 from .frames import WINDOW, Mask
 
 MAX_PEERS = 1024
-"""Peers that are remembered, the latest ones."""
+"""The most peers that are remembered; the earliest are forgotten."""
 _MASK = (1 << WINDOW) - 1
 
 M = TypeVar("M")
@@ -55,15 +55,15 @@ class Replaced(NamedTuple):
 
 
 Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Replaced
-"""What the Transport Manager tells its user, in the order in which it happened."""
+"""The Transport Manager's notices to its user, in order."""
 
 
 class Kept(NamedTuple):
-    """What the same life must find again after a restart, so that no message is taken twice."""
+    """What the same life needs after a restart to detect duplicates."""
 
     floor: Count = 0
     peers: tuple[tuple[Address, Endpoint | None, Count, Count, Mask], ...] = ()
-    """Of each peer: where it is, the last number sent to it, the highest received, and the mask."""
+    """Of each peer: its endpoint, the last number sent, the highest received, and the mask."""
 
 
 class Sent(Generic[M]):
@@ -99,19 +99,19 @@ class Peer(Generic[M]):
         self.timer = timer
         self.sent = 0  # the number of the last message to it
         self.under_way: dict[int, Sent[M]] = {}
-        self.failed = False  # given up, and not heard of since
+        self.failed = False  # a message was given up, and the peer not heard since
         self.highest = 0  # the highest number that arrived from it
         self.mask = 0  # bit i: number highest - i has arrived
 
     def has(self, number: int) -> bool | None:
-        """Whether that message has arrived; None: it is too long ago to tell."""
+        """Return whether that message has arrived; None if it is too old to tell."""
         behind = self.highest - number
         if behind >= WINDOW:
             return None
         return behind >= 0 and bool(self.mask >> behind & 1)
 
     def take(self, number: int) -> None:
-        """That message has arrived."""
+        """Note that that message has arrived."""
         behind = self.highest - number
         if behind < 0:
             self.mask = (self.mask << min(-behind, WINDOW) | 1) & _MASK
@@ -121,14 +121,14 @@ class Peer(Generic[M]):
 
 
 class Peers(Generic[M]):
-    """All peers by their names: of each the latest life."""
+    """All peers by name, each with its latest life."""
 
     def __init__(self, config: RingConfig, ended: Callable[[Peer[M]], None]) -> None:
         """`ended` is called with a life that is over."""
         self.by_name: dict[str, Peer[M]] = {}
-        """The one heard of last stands last."""
+        """In the order in which they were last heard."""
         self.places = 0
-        """Grows whenever it is known anew where a peer is."""
+        """Grows whenever a peer's endpoint changes."""
         self.changed = False
         """Whether `kept` has changed since this was set to False."""
         self._config = config
@@ -144,12 +144,12 @@ class Peers(Generic[M]):
         return peer if peer is not None and peer.address == address else None
 
     def endpoint_of(self, address: Address) -> Endpoint | None:
-        """Return where a member is found, None if that is not known (any more)."""
+        """Return a member's endpoint, None if it is not known (any more)."""
         peer = self.get(address)
         return peer.endpoint if peer is not None else None
 
     def has_failed(self, address: Address) -> bool:
-        """Whether a message to it was given up, nothing heard of it since; or that life is over."""
+        """Return whether a message to it failed and it is silent since, or its life is over."""
         known = self.by_name.get(address.node)
         if known is None or known.address == address:
             return known is not None and known.failed
@@ -176,19 +176,19 @@ class Peers(Generic[M]):
         return peer
 
     def learn(self, address: Address, endpoint: Endpoint) -> None:
-        """Another member says where this one is found; what itself says counts more."""
+        """Learn a peer's endpoint from another member; its own datagrams take precedence."""
         peer = self.latest(address)
         if peer.address == address and peer.endpoint is None:
             self.place(peer, endpoint)
 
     def place(self, peer: Peer[M], endpoint: Endpoint) -> None:
-        """That peer is there."""
+        """Set a peer's endpoint."""
         if peer.endpoint != endpoint:
             peer.endpoint = endpoint
             self.places += 1
 
     def heard(self, peer: Peer[M], endpoint: Endpoint) -> None:
-        """The peer has sent something from there."""
+        """Note a datagram of the peer from that endpoint."""
         peer.failed = False
         self.place(peer, endpoint)
         node = peer.address.node
@@ -196,12 +196,12 @@ class Peers(Generic[M]):
             self.by_name[node] = self.by_name.pop(node)
 
     def kept(self) -> Kept:
-        """What a restart of this same life needs."""
+        """Return what a restart of this life needs."""
         known = [(p.address, p.endpoint, p.sent, p.highest, p.mask) for p in self.by_name.values()]
         return Kept(self._floor, tuple(known))
 
     def restore(self, kept: Kept) -> None:
-        """Know the peers again."""
+        """Restore the peers."""
         self._floor = kept.floor
         for address, endpoint, sent, highest, mask in kept.peers:
             peer = self.latest(address)

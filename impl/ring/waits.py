@@ -8,7 +8,7 @@ from .engine import RingEngine
 
 
 def waits_of(engine: RingEngine) -> dict[str, str]:
-    """Return whom this member waits for, each with what it waits for."""
+    """Return whom this member waits for, and for what."""
     core, manager = engine.core, engine.manager
     token = core.last_token
     others = [member for member in token.nodelist if member != core.me]

@@ -57,7 +57,7 @@ class _Roster(NamedTuple):
 
 
 class RaincoreCodec:
-    """Makes and reads bodies. `place` knows where members are; then `version` has changed."""
+    """Encodes and decodes bodies. `place` returns endpoints, which may change with `version`."""
 
     def __init__(
         self, place: Callable[[Address], Endpoint | None], version: Callable[[], int]
@@ -75,7 +75,7 @@ class RaincoreCodec:
         self._nodelist: Nodelist = ()
         self._at_version = -1
         self.token_size = 0
-        """Bytes of the last token that was made, without its mail."""
+        """Bytes of the last encoded token without its mail."""
 
     # ------------------------------------------------------------------ encoding
 
@@ -90,7 +90,7 @@ class RaincoreCodec:
     def _encode_token(self, token: Token, letters: Letters, reserve: Reserve) -> bytes:
         carried = [letters[mail.origin, mail.k] for mail in token.mail]
         try:
-            # Seldom do others than those of the last token appear.
+            # Members that were not on the last token are rare.
             if token.nodelist != self._nodelist or self._at_version != self._version():
                 raise KeyError
             fields = self._encode(self._fields(token, carried, reserve, self._made, self._at))
@@ -120,7 +120,7 @@ class RaincoreCodec:
         roster: Raw,
         at: Mapping[Address, int],
     ) -> TokenBody:
-        """Return the token with places for members; raises KeyError for who has none."""
+        """Return the token with roster places for members; raises KeyError for an unknown one."""
         place = at.__getitem__
         nodelist = tuple(map(place, token.nodelist))
         settled, before = token.settled.nodelist, token.before.nodelist
@@ -170,7 +170,7 @@ class RaincoreCodec:
         )
 
     def _roster(self, *groups: Iterable[Address]) -> tuple[Raw, dict[Address, int]]:
-        """Return the roster of all these, and each one's place in it; nobody's place is -1."""
+        """Return the roster of all these, and each one's place in it; -1 is nobody's."""
         members = dict.fromkeys(each for each in chain(*groups) if each != NOBODY)
         at = {member: place for place, member in enumerate(members)}
         at[NOBODY] = -1
@@ -181,7 +181,7 @@ class RaincoreCodec:
     # ------------------------------------------------------------------ decoding
 
     def decode(self, source: Address, to: Address, datagram: bytes, start: int) -> Body:
-        """Read the body of a frame from `source` to `to`; raises WireError if that is not one."""
+        """Decode the body of a frame from `source` to `to`; raises WireError if it is malformed."""
         try:
             begin = start + _SIZE.size
             if begin > len(datagram):

@@ -59,13 +59,13 @@ class Repairs:
 
 
 class Recorder(Protocol):
-    """Who wants to know of each handled event (`tracing.Tracer`)."""
+    """An observer of each handled event, such as `recording.sequencer.Tracer`."""
 
     def before(self, sequencer: Sequencer) -> None:
-        """An event is about to be handled."""
+        """Called before an event is handled."""
 
     def after(self, sequencer: Sequencer, event: Event, effects: list[Effect]) -> None:
-        """It was handled."""
+        """Called after it was handled."""
 
 
 class Sequencer:
@@ -88,8 +88,8 @@ class Sequencer:
         self.position: dict[Address, int] = {}
         self.multicasts = 0  # messages in this member's own stream
         self.forwards: dict[Address, int] = {}  # messages sent in each FORWARD channel
-        self.clock = 0  # Lamport's: it grows with every event, and travels in every message
-        self.pending_bytes = 0  # of forward_table
+        self.clock = 0  # Lamport's clock, which every message carries
+        self.pending_bytes = 0  # payload bytes in forward_table
         self.recorder: Recorder | None = None
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             Send: self._send,
@@ -120,12 +120,12 @@ class Sequencer:
 
     @property
     def running(self) -> bool:
-        """Whether it takes part in the protocol."""
+        """Whether the member takes part in the protocol."""
         return self.status in ("member", "leaving")
 
     @property
     def is_coordinator(self) -> bool:
-        """Whether it is the first of its view."""
+        """Whether the member is the first one of its view."""
         return bool(self.members) and self.members[0] == self.me
 
     @property
@@ -163,7 +163,7 @@ class Sequencer:
             self.early.append(forward)
             return []
         if self.repairs.view_tag and forward.view < self.view:
-            return []  # its sender resends it when it installs my view
+            return []  # its sender resends it in this view
         if not self.is_coordinator:
             return []
         return [self._multicast(forward.messages, forward.payloads)]
@@ -191,7 +191,7 @@ class Sequencer:
         if last <= known:
             return []
         self.received_table[sender] = last
-        if first <= known:  # the first of them were delivered before
+        if first <= known:  # the first ones were delivered before
             fresh = Run(sender, known + 1, last - known)
             return [Deliver(fresh, self.view, data.payloads.part(known + 1 - first, fresh.size))]
         return [Deliver(run, self.view, data.payloads)]
@@ -284,7 +284,7 @@ class Sequencer:
         return Multicast(Data(run, self.view, payloads, before + 1, self.clock))
 
     def _is_next(self, run: Run, known: int) -> bool:
-        """R6: "needs to be 1 higher"; what that means for an unknown sender is the join policy."""
+        """R6: "needs to be 1 higher"; for an unknown sender the join policy decides."""
         return run.first <= known + 1 or (
             self.repairs.join_policy == "any" and run.sender not in self.received_table
         )

@@ -19,34 +19,34 @@ if TYPE_CHECKING:
 
 
 class Application:
-    """What a node's application does. `padding`: bytes of state beside the checksum."""
+    """A node's application. `padding`: bytes of state beside the checksum."""
 
     def __init__(self, padding: int = 0) -> None:
         self.checksum = 0
         self.applied = 0
         self.padding = padding
         self.blocked = False
-        """Between block() and unblock()."""
+        """Whether block() was called and unblock() not yet."""
         self.blocks = 0
         """How often block() was called."""
         self.transferred: bool | None = None
         """Whether the state has arrived; None if it was not asked for."""
         self.block_takes: Callable[[], float | None] = lambda: 0.0
-        """Seconds that block() takes now; None: it does not return."""
+        """Draws the seconds that block() takes; None if it does not return."""
         self.garbage = False
-        """Gives a state that nobody can use."""
+        """Whether it gives a state that nobody can use."""
         self._given: dict[Address, list[bytes]] = {}
         self._taken: list[bytes] = []
 
     def apply(self, batch: Batch) -> None:
-        """A run of messages is delivered."""
+        """Apply a run of delivered messages."""
         sender = batch.sender.node.encode()
         for seqno in range(batch.first, batch.first + batch.count):
             self.checksum = zlib.crc32(b"%s %d" % (sender, seqno), self.checksum)
         self.applied += batch.count
 
     def state(self) -> bytes:
-        """The state as it is transferred."""
+        """Return the state in chunks, as it is transferred."""
         if self.garbage:
             return b"garbage"
         return b"%d %d " % (self.checksum, self.applied) + bytes(self.padding)
@@ -54,7 +54,7 @@ class Application:
     def handle(
         self, stack: Stack, indication: GetState | EndState | Begun | HandUp | Failed, now: float
     ) -> None:
-        """State transfer wants something."""
+        """Handle a report of state transfer."""
         layer = stack.state
         match indication:
             case GetState(requester, _):
@@ -74,7 +74,7 @@ class Application:
                 self.transferred = False
 
     def give(self, stack: Stack, now: float) -> bool:
-        """Hand on what the requesters have room for; whether there was anything."""
+        """Send the chunks for which requesters have credit; return whether there were any."""
         layer, any_given = stack.state, False
         for requester, chunks in list(self._given.items()):
             while chunks and layer.room(requester):

@@ -69,11 +69,11 @@ class Simulator(Network, VirtualTime):
         self.layers = layers
         self._kinds = kinds
         self.with_state = with_state
-        """Applications have a state, and joiners ask for it."""
+        """Whether applications have a state, and joiners ask for it."""
         self.blocking = False
-        """Applications have a block()."""
+        """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
-        """Makes the application of each life of a node."""
+        """The factory of the application of each life of a node."""
         self._tracer = tracer
         self._on_batch = on_batch
         self._record = record
@@ -201,7 +201,7 @@ class Simulator(Network, VirtualTime):
     # ------------------------------------------------------------------ time
 
     def advance(self, duration: float) -> None:
-        """`run`; the word for it in manual mode, where only timers and `at` happen."""
+        """The same as `run`, for manual mode, where only timers and `at` take effect."""
         self.run(duration)
 
     def _timer_fired(self, name: str) -> None:
@@ -217,7 +217,7 @@ class Simulator(Network, VirtualTime):
     # ------------------------------------------------------------------ what comes of it
 
     def _settle(self, node: Node) -> None:
-        """What a shell does after any input."""
+        """Do what a shell does after any input."""
         stack = node.stack
         while True:
             for out in stack.poll_datagrams():

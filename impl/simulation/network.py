@@ -9,7 +9,7 @@ from .parts import Link
 
 
 class Network:
-    """Links that lose, double, and delay; and partitions."""
+    """Links that lose, duplicate and delay datagrams; and partitions."""
 
     def __init__(self, link: Link, random: Random) -> None:
         self.link = link
@@ -18,7 +18,7 @@ class Network:
         self._parts: list[set[str]] = []
 
     def partition(self, *parts: Iterable[str]) -> None:
-        """Let no datagram pass between these parts; who is in none is alone."""
+        """Let no datagram pass between these parts; a node in none of them is alone."""
         self._parts = [set(part) for part in parts]
 
     def heal(self) -> None:
@@ -32,7 +32,7 @@ class Network:
         return not any(one in part and other in part for part in self._parts)
 
     def delays(self, source: str, to: str) -> list[float]:
-        """After how long a datagram arrives: once, twice, or never."""
+        """Draw the delays with which a datagram arrives: once, twice, or never."""
         link, random = self.links.get((source, to), self.link), self._random
         if random.random() < link.loss or self.apart(source, to):
             return []

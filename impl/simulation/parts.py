@@ -14,7 +14,7 @@ from .application import Application
 
 
 class Link(NamedTuple):
-    """What the network does to datagrams from one node to another. Probabilities, seconds."""
+    """The faults of the network from one node to another, as probabilities and seconds."""
 
     loss: float = 0.0
     duplicate: float = 0.0
@@ -31,7 +31,7 @@ class Flight(NamedTuple):
 
 @dataclass(slots=True)
 class Node:
-    """One node: its present life, and what came of it."""
+    """One node: its present life, and a record of what it reported."""
 
     name: str
     endpoint: Endpoint

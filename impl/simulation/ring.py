@@ -58,7 +58,7 @@ class RingSimulator(Network, VirtualTime):
         self.datagrams = 0
         self.bytes = 0
         self.locked: list[Locked] = []
-        """Every lock that an application had and has not any more."""
+        """All locks that have ended."""
         self.on_event: Callable[[str, Raincore, Event], None] = lambda _name, _core, _event: None
         """Called after each event that a core has handled."""
         self.on_report: Callable[[str, RingReport], None] = lambda _name, _report: None
@@ -88,7 +88,7 @@ class RingSimulator(Network, VirtualTime):
             self._settle(self[name])
 
     def join(self, *names: str, contacts: Sequence[str] = ()) -> None:
-        """Let new members ask these, or all that there are."""
+        """Let new members ask these, or all present ones."""
         asked = [self[name].endpoint for name in contacts or list(self.members)]
         for name in names:
             self._begin(name, Address(name, 0), contacts=asked)
@@ -101,7 +101,7 @@ class RingSimulator(Network, VirtualTime):
         self._unlocked(self[name])
 
     def recover(self, name: str) -> None:
-        """The same life comes back with all that it had written down, if that is anything."""
+        """Bring the same life back with its kept state, if there is any."""
         member = self[name]
         if member.kept is None:
             self.forget(name)
@@ -110,7 +110,7 @@ class RingSimulator(Network, VirtualTime):
         self._settle(self[name])
 
     def forget(self, name: str, contacts: Sequence[str] = ()) -> None:
-        """The name comes back as another life, which knows only whom it may ask."""
+        """Bring the name back as another life, which knows only its contacts."""
         others = contacts or [each for each in self.members if each != name]
         address = self[name].node.address
         self._begin(
@@ -132,7 +132,7 @@ class RingSimulator(Network, VirtualTime):
         self._settle(member)
 
     def lock(self, name: str, seconds: float) -> None:
-        """The member's application wants the lock, and keeps it for so long."""
+        """Let the member's application take the lock, and keep it for so long."""
         member = self[name]
         member.locks.append(seconds)
         self._settle(member)
@@ -223,7 +223,7 @@ class RingSimulator(Network, VirtualTime):
     # ------------------------------------------------------------------ what comes of it
 
     def _settle(self, member: Member) -> None:
-        """What a shell does after any input."""
+        """Do what a shell does after any input."""
         if not member.up:
             return
         node = member.node

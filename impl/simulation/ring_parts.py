@@ -25,7 +25,7 @@ class Locked(NamedTuple):
 
 @dataclass(slots=True)
 class Life:
-    """What a member was told between two losses of its state."""
+    """The reports of a member between two losses of its state."""
 
     address: Address
     delivered: list[tuple[Address, int]] = field(default_factory=list)
@@ -47,13 +47,13 @@ class Member:
     up: bool = True
     left: str | None = None
     kept: bytes | None = None
-    """What it has written down."""
+    """The state that it has saved."""
     lives: list[Life] = field(default_factory=list)
     dropped: list[Dropped] = field(default_factory=list)
     taken: list[NameTaken] = field(default_factory=list)
     backlog: list[bytes] = field(default_factory=list)
     locks: list[float] = field(default_factory=list)
-    """How long its application wants the lock, once for each."""
+    """For each lock that its application wants: how long it keeps it."""
 
     @property
     def core(self) -> Raincore:
@@ -62,5 +62,5 @@ class Member:
 
     @property
     def delivered(self) -> list[tuple[Address, int]]:
-        """What its present life was told."""
+        """What its present life has delivered."""
         return self.life.delivered

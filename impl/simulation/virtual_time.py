@@ -9,7 +9,7 @@ from itertools import count
 
 
 class VirtualTime(ABC):
-    """The clock of a simulation; events of one time happen in the order in which they were set."""
+    """The clock of a simulation; events of the same time run in the order of scheduling."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -19,22 +19,22 @@ class VirtualTime(ABC):
 
     @abstractmethod
     def _timer_fired(self, name: str) -> None:
-        """The timer of that node is due."""
+        """Handle the timer of that node."""
 
     @abstractmethod
     def _missing(self) -> Mapping[str, object]:
-        """Whom each node waits for."""
+        """Return whom each node waits for."""
 
     def at(self, time: float, what: Callable[[], None]) -> None:
-        """Do something at that time."""
+        """Schedule an action at that time."""
         heapq.heappush(self._events, (time, next(self._order), what))
 
     def after(self, delay: float, what: Callable[[], None]) -> None:
-        """Do something after so long."""
+        """Schedule an action after that delay."""
         self.at(self.now + delay, what)
 
     def run(self, duration: float) -> None:
-        """Let so much time pass."""
+        """Let that much time pass."""
         self._run(self.now + duration, lambda: False)
 
     def run_until(self, done: Callable[[], bool], timeout: float = 60.0) -> None:

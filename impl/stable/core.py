@@ -67,12 +67,12 @@ class Stable:
         self.view = 0
         self.members: tuple[Address, ...] = ()
         self.electorate: set[Address] = set()  # whose votes are counted
-        self.heard_from: set[Address] = set()  # those of them still to vote (the seed's name)
+        self.heard_from: set[Address] = set()  # members that have still to vote (the seed's name)
         self.vector: dict[Address, int] = {}  # the lowest of the votes counted
-        self.heard: dict[Address, int] = {}  # the highest received of them: "stability" only
-        self.latest: dict[Address, int] = {}  # what others' latest votes added up to
+        self.heard: dict[Address, int] = {}  # the highest received of the votes: "stability" only
+        self.latest: dict[Address, int] = {}  # the others' latest votes
         self.in_hand: dict[Address, dict[Address, int]] = {}  # merged, but not counted yet
-        self.pending: dict[Address, int] | None = None  # STABILITY, waiting for its moment
+        self.pending: dict[Address, int] | None = None  # STABILITY, waiting for its random delay
         self.suspended = False
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             SendDigest: self._send_digest,
@@ -129,7 +129,7 @@ class Stable:
         digest, heard = _digest(pending), _digest(self.heard)
         effects: list[Effect] = [Stability(to, self.view, digest, heard)]
         self.pending = None
-        if clear:  # else its own copy has to come back from the network first
+        if clear:  # otherwise its own copy comes back from the network first
             self._reset()
             effects.append(Purge(digest))
             if self.repairs.last_message == "stability":
@@ -137,7 +137,7 @@ class Stable:
         return effects
 
     def _receive_stability(self, event: ReceiveStability) -> list[Effect]:
-        """STABILITY: purge, and do without one's own (R4, R5, R7)."""
+        """STABILITY: purge, and send none of one's own (R4, R5, R7)."""
         self._guard("ReceiveStability", "view[n] > 0", self.view > 0, self.view)
         sender, view, digest, received = event
         if self.suspended or not self._is_ours(view, digest, self.members):
@@ -153,7 +153,7 @@ class Stable:
         return effects
 
     def _suspend(self, _event: Suspend) -> list[Effect]:
-        """A digest is promised to joiners: no vote goes beyond it until they vote too."""
+        """Joiners get a digest: no vote goes beyond it until they vote too."""
         self._guard("Suspend", "view[n] > 0", self.view > 0, self.view)
         if self.repairs.suspend_on_join:
             self.suspended = True
@@ -167,7 +167,7 @@ class Stable:
         return []
 
     def _install_view(self, event: InstallView) -> list[Effect]:
-        """Other members, other votes; whoever joins votes too."""
+        """Begin a round among the members of the new view, joiners included."""
         view, members = event
         self._guard("InstallView", "v > view[n]", view > self.view, view)
         self._guard("InstallView", "Address(n) in Members(new)", self.me in members, members)
@@ -182,21 +182,21 @@ class Stable:
     # ------------------------------------------------------------------ their parts
 
     def _reset(self) -> None:
-        """Count anew."""
+        """Begin a new round."""
         self.electorate = set(self.members)
         self.heard_from = set(self.members)
         self.vector, self.heard, self.in_hand = {}, {}, {}
         self.pending = None
 
     def _is_ours(self, view: int, digest: Digest, members: Collection[Address]) -> bool:
-        """Whether a message speaks of this member's view, as far as it is looked at."""
+        """Return whether a message is of this member's view, as far as the repairs check it."""
         check = self.repairs.vote_check
         if check == "view":
             return view == self.view
         return check == "any" or {who for who, _ in digest.entries} == set(members)
 
     def _count(self, sender: Address, view: int, delivered: Digest, received: Digest) -> bool:
-        """Take a digest in; return whether it speaks of this member's view."""
+        """Count a digest; return whether it is of this member's view."""
         repairs = self.repairs
         if not self._is_ours(view, delivered, self.electorate):
             if repairs.foreign == "reset":
@@ -205,7 +205,7 @@ class Stable:
         if repairs.drop_late and sender != self.me:
             total = sum(at for _, at in delivered.entries)
             if total < self.latest.get(sender, 0):
-                return True  # a later one of its votes was counted before: this is an earlier one
+                return True  # an earlier vote of a member whose later one was counted
             self.latest[sender] = total
         _merge(self.vector, delivered, min)
         if repairs.last_message == "stability":

@@ -15,7 +15,7 @@ from raincheck.impl.messages import Address, Digest
 
 
 class SendDigest(NamedTuple):
-    """It is time to tell the others how far this member is; its own vote counts from now on."""
+    """This member's digest is due; its own vote counts from now on."""
 
     delivered: Digest
     received: Digest
@@ -37,7 +37,7 @@ class Vote(NamedTuple):
 
 
 class SendStability(NamedTuple):
-    """The random delay is over, and nobody else was faster."""
+    """The random delay is over, and no other member has sent STABILITY."""
 
 
 class ReceiveStability(NamedTuple):
@@ -50,7 +50,7 @@ class ReceiveStability(NamedTuple):
 
 
 class Suspend(NamedTuple):
-    """A view change begins: from here to the next view what others deliver is promised anew."""
+    """A view change begins: votes are suspended until the next view."""
 
 
 class Resume(NamedTuple):

@@ -10,16 +10,16 @@ _MAX_JOINING = 256
 
 
 class Admission:
-    """The leader's door."""
+    """The leader's side of a JOIN."""
 
     def __init__(self, core: Gms, endpoints: dict[Address, Endpoint]) -> None:
         self._core = core
         self._endpoints = endpoints
         self.wants_state: set[Address] = set()
-        """Who wants the group's state, once it is admitted."""
+        """Joiners that want the group's state once they are admitted."""
 
     def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
-        """Why a process cannot be admitted, or nothing."""
+        """Return why a process cannot be admitted; "" if it can."""
         core = self._core
         later = core.refuses(joiner)
         if later is not None:
@@ -34,16 +34,16 @@ class Admission:
         return ""
 
     def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
-        """A process asks that is not refused."""
+        """Queue a joiner that is not refused."""
         if len(self._core.joining) >= _MAX_JOINING:
-            return  # it will ask again
+            return  # the joiner repeats its request
         self._endpoints[joiner] = endpoint
         if state:
             self.wants_state.add(joiner)
         self._core.handle(ReceiveJoin(joiner))
 
     def admitted(self, view: View) -> tuple[Address, ...]:
-        """The joiners of the view that asked for the state, where this member has admitted them."""
+        """Return those joiners of the view that want the state, if this member admitted them."""
         mine = view.id.coordinator == self._core.me
         wanting = tuple(m for m in view.joiners if mine and m in self.wants_state)
         self.wants_state &= self._core.joining

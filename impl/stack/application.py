@@ -23,7 +23,7 @@ from .timers import NEVER
 
 
 class Application(Layer):
-    """The layer above all others."""
+    """The topmost layer."""
 
     statuses = ("joining", "member", "leaving", "stopped")
 
@@ -36,7 +36,7 @@ class Application(Layer):
         self._until = NEVER
 
     def up(self, event: Any, now: float) -> None:
-        """Report deliveries and views; nobody needs the rest."""
+        """Report deliveries and views; ignore other events."""
         del now
         match event:
             case Deliver(messages, view, payloads):
@@ -50,7 +50,7 @@ class Application(Layer):
         self.leaving = self.stirred = True
 
     def step(self, now: float) -> bool:
-        """Go on leaving, once no layer has anything else to do."""
+        """Take the next step of leaving, once no layer below has a step to take."""
         membership = self.membership
         self.stirred = self.leaving
         if not self.leaving or membership.excluded:

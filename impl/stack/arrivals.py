@@ -35,14 +35,14 @@ from raincheck.impl.wire.headers import (
 from .group import Group
 from .reports import Dropped, Pace
 
-_STRANGERS = 512  # connections of processes that are not members
+_STRANGERS = 512  # the most connections of processes that are not members
 _FOR_STRANGERS = (JoinReq, JoinHint, JoinRefused)
 
 Batch = Iterable[tuple[bytes, Endpoint]]
 
 
 class Arrivals:
-    """The way in."""
+    """The entrance of all datagrams to a stack."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -83,7 +83,7 @@ class Arrivals:
         return times
 
     def report_strangers(self, now: float) -> None:
-        """Report who has sent what only members may send."""
+        """Report non-members that sent what only members may send."""
         for source, what in self._ground.strangers:
             endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
             self.drop("not_a_member", endpoint, f"{source} sent {what}", now)
@@ -121,19 +121,19 @@ class Arrivals:
             self._handlers[type(header)](header, endpoint, now)
 
     def _may_come(self, header: Header, endpoint: Endpoint, now: float) -> bool:
-        """Whether a datagram may come from a place that is not its source's."""
+        """Whether a datagram may come from an endpoint that is not its source's."""
         source, places = header.source, self._outbox.endpoints
         if source == self._me or source not in self._membership.members:
             return True
         if isinstance(header, _FOR_STRANGERS) or source not in places:
             return True
         if isinstance(header, DataHeader) and endpoint in places.values():
-            return True  # handed on by who has it
+            return True  # retransmitted by a member that has it
         self.drop("forged", endpoint, f"{type(header).__name__} in the name of {source}", now)
         return False
 
     def _stranger(self, header: Header, endpoint: Endpoint, now: float) -> bool:
-        """Whether only members may send this, and its source is none; then it is reported."""
+        """Whether the source is no member; then the datagram is dropped and reported."""
         if self._membership.knows(header.source):
             return False
         detail = f"{header.source} sent {type(header).__name__}"
@@ -175,7 +175,7 @@ class Arrivals:
             self._group.take(question, None, b"", now)
 
     def _on_members(self, header: Header, endpoint: Endpoint, now: float) -> None:
-        """Only members send this."""
+        """Pass on a datagram that only members may send."""
         if self._membership.running and not self._stranger(header, endpoint, now):
             self._group.take(header, None, b"", now)
 
@@ -206,7 +206,7 @@ class Arrivals:
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
-        """What a joiner has to show that it has asked in this view."""
+        """Return the cookie that proves that a joiner asked in this view."""
         view = self._membership.view
         return crc32(repr((self._secret, joiner, endpoint, view and view.id)).encode()) + 1
 

@@ -10,14 +10,14 @@ from raincheck.impl.messages import Payloads
 
 
 class SendBuffer:
-    """Payloads in order. Adding one is an append; a bundle of any size is cut by bisection."""
+    """A queue of payloads. Adding one is an append; a bundle of any size is cut by bisection."""
 
     __slots__ = ("_ends", "_limit", "_payloads", "_start")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._payloads: list[bytes] = []
-        self._ends = [0]  # how many bytes the payloads take up to each one, lengths included
+        self._ends = [0]  # running total of the payloads' bytes, length fields included
         self._start = 0
 
     def __len__(self) -> int:
@@ -25,7 +25,7 @@ class SendBuffer:
 
     @property
     def size(self) -> int:
-        """Bytes that wait, lengths included."""
+        """Bytes in the buffer, length fields included."""
         return self._ends[-1] - self._ends[self._start]
 
     @property
@@ -40,7 +40,7 @@ class SendBuffer:
 
     def extend(self, payloads: Sequence[bytes], lengths: Sequence[int]) -> int:
         """Add as many of the first payloads as there is room for; return how many."""
-        # The limit may be passed by the last one taken: there is always room for one.
+        # The last payload taken may exceed the limit, so there is always room for one.
         end = self._ends[-1]
         each = lengths[0] + 4 if lengths else 0
         if lengths and lengths.count(lengths[0]) == len(lengths):

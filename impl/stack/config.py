@@ -22,74 +22,75 @@ class StackConfig:
     discovery: bool = False
     """Ask by broadcast too (the transport must be able to)."""
     join_timeout: float = 1.0
-    """A process whom no member answers for so long founds the group."""
+    """A process that no member answers within this time founds the group."""
     join_interval: float = 0.1
-    """Between two requests to join."""
+    """Time between two requests to join."""
 
     max_bundle: int = 60_000
     """The most bytes of one datagram. A message must fit; messages are never fragmented."""
     send_buffer: int = 1 << 20
-    """Bytes of messages that `send` takes ahead of what has left."""
+    """Bytes of messages that `send` accepts before they are transmitted."""
     credit: int = 2 << 20
-    """Bytes of own messages under way, sent and not yet delivered to oneself."""
+    """Bytes of this member's messages that it has sent and not yet delivered itself."""
     credit_messages: int = 65_536
     """The same, in messages."""
     unicast_window: int = 64
-    """Datagrams to one member not yet acknowledged; as many are kept for reordering."""
+    """Unacknowledged datagrams to one member; a receiver buffers as many out of order."""
     unicast_window_bytes: int = 2 << 20
     """The same, in bytes."""
     multicast_window: int = 128
-    """Datagrams multicast and not yet acknowledged by all members."""
+    """Multicast datagrams that not all members have acknowledged."""
     multicast_window_bytes: int = 4 << 20
     """The same, in bytes."""
     retain_window: int = 512
-    """Datagrams multicast and not yet stable; each member keeps as many, to send them again."""
+    """Multicast datagrams that are not stable; each member keeps as many for retransmission."""
     retain_bytes: int = 16 << 20
     """The same, in bytes."""
 
     state_window: int = 16
-    """Chunks of a state under way that its receiver has not taken; each is about a bundle."""
+    """Chunks of a state that its receiver has not taken yet; each is about a bundle."""
     state_timeout: float = 10.0
-    """A provider of the state that sends nothing for so long, though it could, is given up."""
+    """A state provider that has credit and sends nothing within this time is given up."""
 
     flush_timeout: float = 10.0
-    """A member that lets a view change or a state transfer wait for so long, because its block()
-    does not return or it cannot get what it lacks, is taken for gone: reported, and excluded."""
+    """A member that delays a view change or a state transfer for so long, because its block()
+    does not return or it cannot fetch what it lacks, is reported and excluded."""
     open_latch_after: float | None = None
-    """A member that has been blocked for so long goes on without leave. None: never. It trades
-    virtual synchrony for progress (members may differ in what they deliver), and is reported."""
+    """A member that has been blocked for so long opens its latch by itself, and this is
+    reported. None: never. It trades virtual synchrony for progress
+    (members may deliver different messages)."""
 
     ack_delay: float = 0.005
-    """An acknowledgement waits at most so long for company."""
+    """The longest delay of an acknowledgement, so that it covers several datagrams."""
     retransmit_after: float = 0.05
-    """First retransmission when nothing is heard, and later where round trips are measured to be
-    longer; doubles each time, up to `retransmit_max`."""
+    """Delay of the first retransmission, longer where measured round trips are; it doubles with
+    each retransmission, up to `retransmit_max`."""
     retransmit_max: float = 0.5
     """The longest pause between retransmissions."""
     nak_delay: float = 0.002
-    """A gap must last so long before it is asked for; then again with back-off."""
+    """Age of a gap when it is first asked for; further requests back off."""
 
     stable_period: float = 0.5
-    """Between two digests of what was delivered, if nothing asks for one sooner."""
+    """Time between two digests, unless one is due sooner."""
     stable_bytes: int = 2 << 20
-    """A digest goes out after so many bytes, too, and after an eighth of `retain_window`."""
+    """A digest is also due after so many delivered bytes, or an eighth of `retain_window`."""
     stable_delay: float = 0.01
-    """Who knows what is stable says so after a random time of at most so long."""
+    """The longest random delay before a member multicasts STABILITY."""
 
     heartbeat: float = 0.1
-    """Between two signs of life to each member."""
+    """Time between two heartbeats to each member."""
     suspect_after: float = 1.0
     """A member that is silent for so long is asked whether it is alive."""
     verify_after: float = 0.2
-    """A silent member that does not answer for so long either is taken for crashed."""
+    """A silent member that does not answer the question within this time is suspected."""
 
     @property
     def fingerprint(self) -> str:
-        """What all members' stacks must have in common: the protocols, and what they agree on."""
+        """What must be equal in all members' stacks: the protocols and the bundle size."""
         return f"{PROTOCOLS} max_bundle={self.max_bundle}"
 
     def __post_init__(self) -> None:
-        """Reject what cannot work."""
+        """Reject settings that cannot work."""
         if not 2048 <= self.max_bundle <= 1 << 20:
             raise ConfigError(
                 f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "

@@ -8,28 +8,28 @@ from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.wire.headers import PlacedView
 
 UNKNOWN: Endpoint = ("unknown", 0)
-"""What stands for one's own place in a view that one sends: the receiver knows it."""
+"""Stands for the sender's own endpoint in a view that it sends: the receiver knows it."""
 
 
 class Places:
-    """The endpoints that an outbox sends to."""
+    """The endpoints of members, by address."""
 
     def __init__(self, endpoints: dict[Address, Endpoint]) -> None:
         self._endpoints = endpoints
 
     def of(self, view: View) -> PlacedView:
-        """Add where the members of a view are found."""
+        """Return the view with the endpoints of its members."""
         known = self._endpoints
         return PlacedView(view, tuple(known.get(m, UNKNOWN) for m in view.members))
 
     def learn(self, views: Iterable[PlacedView]) -> None:
-        """Learn where the members of these views are found, as far as that was not known."""
+        """Learn the endpoints of these views' members that were not known."""
         for view, endpoints in views:
             for member, endpoint in zip(view.members, endpoints, strict=True):
                 if endpoint[1]:
                     self._endpoints.setdefault(member, endpoint)
 
     def forget(self, members: Iterable[Address]) -> None:
-        """These are out of the view."""
+        """Forget members that are out of the view."""
         for member in members:
             self._endpoints.pop(member, None)

@@ -1,15 +1,15 @@
-"""FAILURE DETECTION: who seems to have crashed; by heartbeats, and by asking before it counts.
+"""FAILURE DETECTION: suspicion of members that are silent and do not answer a question.
 
-Each member sends the others a sign of life, again and again. Whoever has been silent for
-`suspect_after` is asked directly (`AreYouAlive`), several times; only if that is not answered
-within `verify_after` either is it suspected. A suspected member that is heard again is trusted
-again. What counts as heard is any datagram from the member's own place.
+Each member sends the others heartbeats. A member that has been silent for `suspect_after` is asked
+directly (`AreYouAlive`), several times, and suspected if it does not answer within `verify_after`.
+A suspected member that is heard again is trusted again. Any datagram from a member's endpoint
+counts as heard.
 
-A process that was asleep (its timer came far too late: a suspended machine, a clock that jumped)
-has not read what the others sent meanwhile, and begins to wait anew instead of suspecting them.
+A process whose timer fires far too late (a suspended machine, a clock that jumped) has not read
+what the others sent meanwhile, and starts its timers anew instead of suspecting them.
 
-Members that were taken out of the view because they were suspected are sent a sign of life now and
-then: if they are alive, they are told that they are out, or tell it (see `Gms`).
+Members that were excluded on suspicion are sent a sign of life now and then: if they are alive,
+one of the two sides learns that it is excluded (see `Gms`).
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .passing import Found, Install, Joined
 from .timers import NEVER
 
 _FORMER = 64
-"""At most so many former members are told of the view."""
+"""The most former members that are sent signs of life."""
 _SELDOM = 10
-"""Former members are told at every tenth heartbeat."""
+"""Former members are sent every tenth heartbeat."""
 
 
 class FailureDetection(Layer):
-    """Watches the members of the view, and tells GMS whom to suspect."""
+    """Monitors the members of the view, and reports suspicions to GMS."""
 
     name = "failure_detection"
     precedence = 4
@@ -40,10 +40,10 @@ class FailureDetection(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self.found: list[Suspect | Trust] = []
-        """What is new, in order; it goes up in the next step."""
+        """New suspicions and their ends, in order; the next step passes them up."""
         self.suspected: set[Address] = set()
         self._heard: dict[Address, float] = {}
-        self._asked: dict[Address, float] = {}  # silent members, and since when they are asked
+        self._asked: dict[Address, float] = {}  # silent members, and since when
         self._former: dict[Address, Endpoint] = {}
         self._heartbeat_at = NEVER
         self._ask_at = NEVER
@@ -55,30 +55,30 @@ class FailureDetection(Layer):
 
     @property
     def others(self) -> list[Address]:
-        """Who is watched."""
+        """The monitored members."""
         return list(self._heard)
 
     def up(self, event: Any, now: float) -> None:
-        """Views come this way, before GMS forgets where those are found who are out."""
+        """Monitor the members of a new view, before GMS forgets the endpoints of former ones."""
         if isinstance(event, Found | Joined | Install):
             view = (event.rsp if isinstance(event, Joined) else event).placed.view
             self.watch(view.members, view.joiners, now)
         self.above.up(event, now)
 
     def step(self, now: float) -> bool:
-        """Pass up what was found."""
+        """Pass suspicions and their ends up."""
         self.stirred = False
         for found in self.take():
             self.above.up(found, now)
         return False
 
     def watch(self, members: Sequence[Address], joiners: Sequence[Address], now: float) -> None:
-        """A view is installed; call this before the places of those who are out are forgotten."""
-        for member in self.suspected - set(members):
+        """Monitor these members; call this before the endpoints of former ones are forgotten."""
+        for member in sorted(self.suspected - set(members)):
             endpoint = self.outbox.endpoints.get(member)
             if endpoint is not None and len(self._former) < _FORMER:
                 self._former[member] = endpoint
-        # Another life of its node has taken a former member's place.
+        # A former member whose node has another incarnation in the view is not looked for.
         nodes = {member.node for member in members}
         self._former = {m: e for m, e in self._former.items() if m.node not in nodes}
         others = [member for member in members if member != self.me]
@@ -91,7 +91,7 @@ class FailureDetection(Layer):
             self._heartbeat_at = now
 
     def heard(self, member: Address, now: float) -> None:
-        """A datagram of that member has arrived."""
+        """Note that a datagram of that member has arrived."""
         if member not in self._heard:
             return
         self._heard[member] = now
@@ -101,12 +101,12 @@ class FailureDetection(Layer):
             self._find(Trust(member))
 
     def asked(self, question: AreYouAlive) -> None:
-        """Somebody wants a sign of life."""
+        """Answer a question with a sign of life."""
         if question.to == self.me:
             self.outbox.send_header(self.alive((question.source,)), question.source)
 
     def was_member(self, member: Address, endpoint: Endpoint) -> bool:
-        """Whether that is somebody who was taken out because it was suspected, at its own place."""
+        """Whether that is a member that was excluded on suspicion, at its endpoint."""
         return self._former.get(member) == endpoint
 
     def _find(self, found: Suspect | Trust) -> None:
@@ -114,12 +114,12 @@ class FailureDetection(Layer):
         self.stirred = True
 
     def take(self) -> list[Suspect | Trust]:
-        """Return what was found, once."""
+        """Return the new suspicions and their ends, once."""
         found, self.found = self.found, []
         return found
 
     def silence(self, now: float) -> dict[Address, float]:
-        """The members that have missed a few signs of life, and for how long they are silent."""
+        """Return the members that have missed a few heartbeats, and how long they are silent."""
         limit = min(3 * self.config.heartbeat, self.config.suspect_after)
         return {m: now - at for m, at in self._heard.items() if now - at >= limit}
 
@@ -132,7 +132,7 @@ class FailureDetection(Layer):
         return min(self._heartbeat_at, self._ask_at)
 
     def handle_timer(self, now: float) -> None:
-        """Give a sign of life, look for those who give none, and ask them."""
+        """Send a heartbeat if one is due, and ask or suspect silent members."""
         if now < self.deadline():
             return
         if now - self.deadline() >= self.config.suspect_after / 2:
@@ -142,7 +142,7 @@ class FailureDetection(Layer):
         self._look(now)
 
     def _overslept(self, now: float) -> None:
-        """What others sent meanwhile has still to be read."""
+        """Start all timers anew: what others sent meanwhile has still to be read."""
         self.counters["overslept"] += 1
         self._heard = dict.fromkeys(self._heard, now)
         self._asked.clear()
@@ -157,7 +157,7 @@ class FailureDetection(Layer):
                 self.outbox.send_to(self.alive((member,)), endpoint)
 
     def _look(self, now: float) -> None:
-        """Ask who is silent; suspect who has not answered."""
+        """Ask silent members; suspect those that do not answer."""
         for member, at in self._heard.items():
             if now - at < self.config.suspect_after or member in self.suspected:
                 continue

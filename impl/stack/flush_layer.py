@@ -59,7 +59,7 @@ class FlushLayer(Layer):
         self.asks = False
         """Whether the application has a block() to be called."""
         self._quiet = True
-        self._returned = False  # block() has, and the answer is still to be given
+        self._returned = False  # block() has returned, and BlockOk is still to be handed in
         self._phase: tuple[object, ...] = ()  # what the requester waits for
         self._patience_at = NEVER
         self._part: Fid | None = None  # the flush that keeps this member blocked
@@ -68,7 +68,7 @@ class FlushLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """What GMS wants, views, and the messages of FLUSH."""
+        """Handle GMS's requests, views, and FLUSH's messages."""
         match event:
             case Mail(source, body) if isinstance(body, FlushBody):
                 self._do(arrival(source, body), now)
@@ -91,7 +91,7 @@ class FlushLayer(Layer):
                 self.above.up(event, now)
 
     def latch_open(self) -> bool:
-        """Whether this member may say something new."""
+        """Whether this member may send new messages."""
         return self.core.open
 
     def may_multicast(self) -> bool:
@@ -99,7 +99,7 @@ class FlushLayer(Layer):
         return self.core.open and self.below.may_multicast()
 
     def multicast(self, data: Data, now: float) -> None:
-        """A multicast passes; raises NotEnabled while the latch is closed."""
+        """Pass a multicast down; raises NotEnabled while the latch is closed."""
         self._do(Multicast(), now)
         self.below.multicast(data, now)
 
@@ -115,7 +115,7 @@ class FlushLayer(Layer):
         return self.quiet
 
     def block_ok(self, now: float) -> None:
-        """block() has returned; harmless when nobody has called it."""
+        """Note that block() has returned; no effect if it was not called."""
         if self.core.blocked == "calling":
             self._returned = True
             self._answer_in_turn(now)
@@ -134,7 +134,7 @@ class FlushLayer(Layer):
 
     def handle_timer(self, now: float) -> None:
         if self._patience_at <= now:
-            # Only who does not answer START_FLUSH or RECONCILE is waited for here.
+            # This timer covers only members that owe an answer to START_FLUSH or RECONCILE.
             late = {m: what for m, what in self.core.waiting().items() if m != self.me}
             self.counters["flush_unanswered"] += len(late)
             self.below.down(Unanswered(late), now)
@@ -154,7 +154,7 @@ class FlushLayer(Layer):
             self.below.down(Quiet(self._quiet), now)
 
     def _arm(self, now: float) -> None:
-        """Be patient anew with each attempt, and with each half of it."""
+        """Restart the timers when the flush enters another phase."""
         core, config = self.core, self.config
         phase = (core.asked, core.suspended, len(core.completed) == len(core.participants))
         if phase != self._phase:
@@ -168,7 +168,7 @@ class FlushLayer(Layer):
             self._open_at = now + after if part is not None and after is not None else NEVER
 
     def _answer_in_turn(self, now: float) -> None:
-        """The latch closes and the digest is taken: one step, and the requester's is the last."""
+        """Close the latch and take the digest, in one step; the requester is the last to do so."""
         core = self.core
         if not self._returned or core.blocked != "calling":
             return
@@ -186,7 +186,7 @@ class FlushLayer(Layer):
         while todo:
             effect = todo.popleft()
             if isinstance(effect, Control):
-                if effect.to == self.me:  # such a message arrives at once
+                if effect.to == self.me:  # messages to oneself arrive at once
                     todo.extend(self.core.handle(arrival(self.me, effect.body)))
                 else:
                     self.below.send(effect.to, CONTROL, effect.body, now)

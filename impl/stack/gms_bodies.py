@@ -33,13 +33,13 @@ from raincheck.impl.wire.headers import (
 )
 
 Place: TypeAlias = Callable[[View], PlacedView]
-"""Adds where the members of a view are found."""
+"""Adds the members' endpoints to a view."""
 Message: TypeAlias = SendNewView | SendViewAck | SendInstall | SendNotJoined
 Arrival: TypeAlias = ReceiveNewView | ReceiveViewAck | ReceiveInstall | ReceiveNotJoined
 
 
 def body_of(message: Message, place: Place, wants_state: bool = False) -> GmsBody:
-    """Return what UNICAST is to carry to `message.to`."""
+    """Return the body that UNICAST carries to `message.to`."""
     if isinstance(message, SendNewView):
         return NewViewBody(place(message.view))
     if isinstance(message, SendViewAck):
@@ -58,19 +58,19 @@ _ARRIVALS: dict[type[Any], Callable[[Address, Any], Arrival]] = {
 
 
 def arrival(source: Address, body: GmsBody) -> Arrival:
-    """Return the event that a message of GMS is at its receiver; learn a view's places first."""
+    """Return the event of a message's arrival; the caller has learnt its view's endpoints."""
     return _ARRIVALS[type(body)](source, body)
 
 
 def piggyback(prepared: Prepared, place: Place) -> Piggyback:
-    """Return what goes with FLUSH_COMPLETED: the installed view, then those that are held."""
+    """Return FLUSH_COMPLETED's piggyback: the installed view, then the held ones."""
     return tuple(place(view) for view in (prepared.view, *prepared.held))
 
 
 def answers_of(answers: Iterable[tuple[Address, Piggyback]], me: Address) -> tuple[Answer, ...]:
-    """Return what the participants of a flush have said, without the leader's own answer.
+    """Return the views that the participants of a flush reported, without the leader's own.
 
-    An answer without a view is none: such a participant is taken to have the leader's.
+    A participant that reported no view is taken to have the leader's.
     """
     return tuple(
         Answer(member, placed[0].view, tuple(each.view for each in placed[1:]))

@@ -78,7 +78,7 @@ from .reports import Suspected as SuspectedReport
 
 
 class GmsLayer(Layer):
-    """One member's part in the membership."""
+    """One member's part in the membership protocol."""
 
     name = "gms"
     core: Gms
@@ -89,22 +89,22 @@ class GmsLayer(Layer):
         self.core = Gms(ground.me, repairs=ground.repairs.gms)
         self.admission = Admission(self.core, self.outbox.endpoints)
         self.wants_state = False
-        """This process asks for the group's state as it joins."""
-        self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION
-        self._welcomes: dict[Address, JoinRspBody] = {}  # made when the view was installed
+        """Whether this process asks for the group's state as it joins."""
+        self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION, for the next step
+        self._welcomes: dict[Address, JoinRspBody] = {}  # made with the installed view
         self._places = ground.places
-        self._told: set[Address] = set()  # who is gone, and the layers above know it
+        self._announced: set[Address] = set()  # members that the layers above know to be gone
         self._proposed: tuple[Address, NewViewBody] | None = None
         self._suspended: Done | None = None
         self._unanswered: dict[Address, str] = {}
-        self._wanted = False  # somebody wants the state
+        self._wanted = False  # a member wants the state
         self._transferring = False
         self._transferred = False
 
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """Views, and the messages of members."""
+        """Handle views, suspicions, and the messages of UNICAST's lane CONTROL."""
         match event:
             case Mail(source, body):
                 self._mail(source, body, event, now)
@@ -123,7 +123,7 @@ class GmsLayer(Layer):
         self.above.up(event, now)
 
     def down(self, event: Any, now: float) -> None:
-        """What FLUSH and the others above have to say."""
+        """Handle the events of the layers above."""
         match event:
             case Done():
                 self._suspended = event
@@ -150,7 +150,7 @@ class GmsLayer(Layer):
             self._join(source, body, now)
         elif isinstance(body, StartFlush):
             if membership.running and not membership.knows(source):
-                self._stranger(source, body)  # who was a member is told that it is none
+                self._stranger(source, body)  # a former member is answered EXCLUDED
             joining = membership.status == "joining" and self.me in body.participants
             if membership.running or joining:
                 self.start_flush(source, body, now)
@@ -176,18 +176,18 @@ class GmsLayer(Layer):
             self.below.down(Joined(source, rsp, self.wants_state), now)
 
     def leaving(self, member: Address, now: float) -> None:
-        """LEAVE: a member has stopped."""
+        """Handle LEAVE: a member has stopped."""
         self._do(ReceiveLeave(member), now)
 
     # ------------------------------------------------------------------ what arrives
 
     def start_flush(self, source: Address, body: StartFlush, now: float) -> None:
-        """START_FLUSH: GMS sees it first, and FLUSH only if GMS takes part."""
+        """Handle START_FLUSH, and pass it up to FLUSH only if GMS takes part."""
         event = ReceivePrepare(source, body.fid.view, body.participants)
         effects = self._handle(event)
         self._carry_out(effects, now)
         if any(isinstance(effect, Prepared) for effect in effects):
-            # FLUSH must not take those for left out whom a leader that is behind cannot know.
+            # A leader in an earlier view does not know all members; they are not gone for FLUSH.
             everybody = (*body.participants, *self.core.unknown_to(body.fid.view))
             self.above.up(Mail(source, StartFlush(body.fid, everybody)), now)
         elif not effects:
@@ -195,32 +195,32 @@ class GmsLayer(Layer):
         self._tell(now)
 
     def handle(self, source: Address, body: GmsBody, now: float) -> None:
-        """A message of GMS."""
+        """Handle a message of GMS."""
         if isinstance(body, NewViewBody):
-            self._proposed = source, body  # once the old view is delivered to its end
+            self._proposed = source, body  # handled once the old view is delivered to its end
             self.stirred = True
         else:
             self._do(arrival(source, body), now)
 
     def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
-        """JOIN arrives, at the leader, and is not refused."""
+        """Handle a JOIN at the leader that is not refused."""
         self.admission.request(joiner, endpoint, state)
         self.stirred = True
 
     def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
-        """A sign of life of somebody who is not in the view."""
+        """Handle a sign of life of a process that is not in the view."""
         for effect in self._handle(ReceiveAlive(source)):
             if isinstance(effect, SendExcluded):
                 self.outbox.send_to(Excluded(self.me, source, effect.view), endpoint)
 
     def out(self, source: Address, view: View, now: float) -> None:
-        """EXCLUDED."""
+        """Handle EXCLUDED."""
         self._do(ReceiveExcluded(source, view), now)
 
     # ------------------------------------------------------------------ views
 
     def _install(self, placed: PlacedView) -> None:
-        """Learn where the members are found, and forget who is out."""
+        """Learn the members' endpoints, and forget those of former members."""
         membership, view = self.membership, placed.view
         self._places.forget(set(membership.members) - set(view.members) - {self.me})
         self._places.learn([placed])
@@ -260,9 +260,9 @@ class GmsLayer(Layer):
         return core.may_finish and self._finish(now)
 
     def _settled(self) -> bool:
-        """Whether nothing that belongs to the old view is still to be delivered here."""
+        """Whether all multicasts of the old view are delivered here."""
         settled = not self.ground.holding or not self.deliverable()
-        self.stirred = self.stirred or not settled  # it is asked again
+        self.stirred = self.stirred or not settled  # check again in the next step
         return settled
 
     def _suspicions(self, now: float) -> None:
@@ -280,7 +280,7 @@ class GmsLayer(Layer):
                 self._do(Suspect(member), now)
 
     def _finish(self, now: float) -> bool:
-        """Transfer the state if anybody wants it, then let the group go on."""
+        """Transfer the state if a member wants it, then let the group resume."""
         if not self._transferring and self._wanted:
             self._transferring = True
             self.above.up(Transfer(), now)
@@ -329,21 +329,22 @@ class GmsLayer(Layer):
                     f"excluded from the group: {effect.sender} decided {effect.prevails}"
                 )
             else:
-                assert isinstance(effect, Prepared | SendLeave)  # of FLUSH, and of `goodbye`
+                # FLUSH sends the answer, and `application.py` Leaving.
+                assert isinstance(effect, Prepared | SendLeave)
 
     def _tell(self, now: float) -> None:
-        """Who is newly taken for gone is not waited for any more."""
+        """Tell the layers above of members that are newly taken for gone."""
         core = self.core
-        for member in sorted(core.gone - self._told):
-            self._told.add(member)
+        for member in sorted(core.gone - self._announced):
+            self._announced.add(member)
             self.above.up(flush.Suspect(member), now)
-        self._told &= core.gone
+        self._announced &= core.gone
 
     # ------------------------------------------------------------------ to look at
 
     @property
     def drained(self) -> bool:
-        """Whether no view change is under way, as far as this member knows."""
+        """Whether this member knows of no view change under way."""
         core = self.core
         return core.phase == "idle" and not core.held and self._proposed is None
 

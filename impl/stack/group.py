@@ -1,9 +1,8 @@
-"""One member's layers as one thing, for what comes from the network, from time and from above.
+"""The layers of one member as a whole: the list of them, and the loop that runs them.
 
-The layers are put on top of each other in the order of a list, from the bottom to the top. Whatever
-happens is handed to one of them, or to all in that order; then steps are taken, from the bottom to
-the top, until none is possible any more: what has arrived is passed up, then the view change that
-this member leads or follows goes on, then what waits to be multicast is.
+A datagram is handed to the layer that takes it, a timer to all layers. Then steps are taken, from
+the bottom to the top, until none is possible: what has arrived is passed up, then a view change
+goes on, then waiting messages are multicast.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .state_transfer_layer import StateTransferLayer
 from .unicast_layer import UnicastLayer
 
 STATUSES = ("joining", "member", "leaving", "stopped", "left")
-"""What becomes of a process, in this order."""
+"""The statuses of a process, in the order in which it goes through them."""
 
 L = TypeVar("L", bound=Layer)
 Kinds: TypeAlias = Sequence[Callable[[Ground], Layer]]
@@ -44,11 +43,11 @@ LAYERS: Kinds = (
     SequencerLayer,
     StateTransferLayer,
 )
-"""A stack, from the bottom to the top."""
+"""The layers of a stack, from the bottom to the top; the application's is added on top."""
 
 
 class Group:
-    """One member's protocols."""
+    """The layers of one member."""
 
     def __init__(self, ground: Ground, kinds: Kinds = LAYERS) -> None:
         self.ground = ground
@@ -71,7 +70,7 @@ class Group:
         self.state = self.find(StateTransferLayer)
 
     def _having(self, method: str) -> dict[str, list[Layer]]:
-        """The layers that do something there, for each status of this process."""
+        """Return the layers that implement a method, for each status of this process."""
         having = [
             layer
             for layer in [*self.layers, self.application]
@@ -92,7 +91,7 @@ class Group:
         self._floor.down(Found(PlacedView(view, tuple(endpoints))), now)
 
     def take(self, header: Header, payloads: Payloads | None, raw: bytes, now: float) -> None:
-        """Hand a datagram to the layer whose it is."""
+        """Hand a datagram to the layer that takes its header."""
         handler = self._takes.get(type(header))
         if handler is None:
             self.ground.outbox.counters["of_no_layer"] += 1
@@ -102,17 +101,17 @@ class Group:
     # ------------------------------------------------------------------ one step after another
 
     def advance(self, now: float) -> bool:
-        """Take what steps are possible; whether there may be more of them."""
+        """Take one layer's steps; return whether more may be possible."""
         for layer in self._stepping[self.membership.status]:
             if layer.stirred and layer.step(now):
                 return True
         return False
 
     def settle(self, now: float) -> None:
-        """No more steps are possible: acknowledge, and report what there is to report.
+        """Acknowledge and report, once no more steps are possible.
 
-        Nothing is sent again here: the answer may be waiting in the socket. The timer comes after
-        all that has arrived.
+        Retransmissions are left to the timer, which fires after all that has arrived is handled:
+        the answer may be waiting in the socket.
         """
         if not self.membership.over:
             for layer in self._acknowledging[self.membership.status]:
@@ -122,13 +121,13 @@ class Group:
                 self.ground.reports += layer.poll()
 
     def deadline(self) -> float:
-        """When something is due."""
+        """Return when the next timer is due."""
         if self.membership.over:
             return self.application.deadline()
         return min([layer.deadline() for layer in self._timed[self.membership.status]])
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due."""
+        """Let the layers handle their timers if one is due."""
         if self.deadline() > now:
             return
         if self.membership.over:
@@ -144,11 +143,11 @@ class Group:
 
     @property
     def pending(self) -> int:
-        """Messages of the application that are under way."""
+        """The number of the application's messages that are under way."""
         return sum(layer.pending for layer in self.layers)
 
     def missing(self, now: float) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+        """Return whom this member waits for, and for what."""
         found: dict[Address, str] = {}
         if self.membership.running:
             for layer in sorted(self.layers, key=lambda layer: layer.precedence):
@@ -156,5 +155,5 @@ class Group:
         return found
 
     def buffered(self) -> int:
-        """Datagrams kept in all layers."""
+        """Return how many datagrams all layers keep."""
         return sum(layer.buffered() for layer in self.layers)

@@ -35,18 +35,18 @@ class Joining(Layer):
         self._found_at = NEVER
         self._cookie = 0
         self.alone = False
-        """Nobody has answered: found a group."""
+        """Whether nobody has answered, so that this process founds a group."""
         self.wants_state = False
-        """Ask for the group's state too."""
+        """Whether the request asks for the group's state too."""
 
     def up(self, event: Any, now: float) -> None:
-        """With its first view the process is in a group."""
+        """Stop asking once the process has a first view."""
         if isinstance(event, Found | Joined | Install):
             self.stop()
         self.above.up(event, now)
 
     def step(self, now: float) -> bool:
-        """Found a group of one's own if nobody has answered."""
+        """Found a group if nobody has answered."""
         if not self.alone:
             return False
         alone = View(ViewId(1, self.me), (self.me,))
@@ -60,21 +60,21 @@ class Joining(Layer):
         self.alone = not self._hosts and not self.config.discovery
 
     def stop(self) -> None:
-        """The process is in a group, or has given up."""
+        """Stop asking."""
         self._request_at = self._found_at = NEVER
         self.alone = False
 
     def handle_request(self, other: Address, endpoint: Endpoint, now: float) -> None:
-        """Somebody else is joining too."""
+        """Handle the request of another process that is joining."""
         if other == self.me:
             return
         self._learn(endpoint)
         if other < self.me:
-            # Time enough for it to found a group and to answer.
+            # Wait long enough for it to found a group and to answer.
             self._found_at = now + 2 * self.config.join_timeout
 
     def handle_hint(self, hint: JoinHint, now: float) -> None:
-        """There is a group: keep asking. Port 0 says that the sender will see to it."""
+        """Handle a hint: there is a group, so keep asking. Port 0: its sender leads the group."""
         self._found_at = max(self._found_at, now + 4 * self.config.join_timeout)
         if not hint.port and hint.cookie != self._cookie:
             self._cookie = hint.cookie
@@ -89,7 +89,7 @@ class Joining(Layer):
 
     @property
     def hosts(self) -> list[Endpoint]:
-        """Who is asked."""
+        """The endpoints that are asked."""
         return list(self._hosts)
 
     def deadline(self) -> float:
@@ -106,6 +106,6 @@ class Joining(Layer):
                 self.outbox.send_to(request, endpoint)
             if self.config.discovery:
                 self.outbox.broadcast(request)
-            # Those who start together should not stay in step.
+            # Processes that start together should not stay in step.
             pause = self.config.join_interval * self._random.uniform(0.75, 1.25)
             self._request_at = now + pause

@@ -1,13 +1,13 @@
 """The interface that all layers of a stack have.
 
-A stack is a list of layers, from the bottom to the top. Each one knows what stands below and above
-it only by this interface: what a layer has no business with it passes on. Events go up by `up` and
-down by `down`; what layers below can tell or do at once is asked by a method with a name, which is
-passed down until somebody answers. So another protocol can stand in the place of one, and a new one
-between two. `passing.py` says what there is to pass.
+A stack is a list of layers, from the bottom to the top. A layer knows its neighbours only by this
+interface, and passes on what does not concern it. Events go up by `up` and down by `down`
+(`passing.py` lists them); what a layer asks of those below it is a method of its own, which is
+passed down to the layer that implements it. So a protocol can be replaced by another one, and a new
+one put between two.
 
-Law of every layer: it is called with what happened and the time, changes its own state, and leaves
-what is to be sent in the outbox. It owns no clock, no socket, and no randomness but its seed's.
+Every layer is called with an input and the time, changes its own state, and leaves datagrams in the
+outbox. It has no clock, no socket, and no randomness but its seed's.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Takes: TypeAlias = Mapping[type[Any], Callable[[Any, Any, bytes, float], None]]
 
 
 class Ground:
-    """What all layers of one member stand on."""
+    """What all layers of one member share."""
 
     def __init__(
         self,
@@ -58,45 +58,45 @@ class Ground:
         self.config = config
         self.outbox = outbox
         self.seed = seed
-        """Layers that draw lots make their own generator, with this or a number near it."""
+        """Layers that need randomness make their own generator from this seed."""
         self.repairs = repairs or LayerRepairs()
         self.sequencer_repairs = sequencer
         self.tracer = tracer
         self.membership = Membership(me)
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)
-        """What the application wants to be sent."""
+        """The application's messages that no layer has taken yet."""
         self.holding: set[str] = set()
-        """Who wants nothing to be delivered now."""
+        """The names of those for whom deliveries are held up."""
         self.reports: list[Report] = []
-        """For the application."""
+        """Reports for the application, in order."""
         self.strangers: list[tuple[Address, str]] = []
-        """Who sent what only members may send; the stack takes them to report them."""
+        """Non-members that sent what only members may send, to be reported by the stack."""
         self.drained: Callable[[], bool] = lambda: True
-        """Whether no layer has anything under way; the group says it."""
+        """Whether no layer has anything under way; set by the group."""
 
     def out(self, reason: str) -> None:
-        """This process is out of the group for good; without a reason if it has left."""
+        """Put this process out of the group for good; `reason` is empty if it has left."""
         if self.membership.status != "left":
             self.membership.become("left")
             self.reports.append(Left(reason))
 
 
 class Layer:
-    """One protocol in a stack; on its own it passes everything on."""
+    """One protocol in a stack; this base class passes everything on."""
 
     name: ClassVar[str] = ""
     precedence: ClassVar[int] = 0
-    """Where several layers wait for one member, the one with the greatest says for what."""
+    """Of the layers that wait for one member, the one with the highest precedence says for what."""
 
     statuses: ClassVar[tuple[str, ...]] = ("member", "leaving")
-    """The statuses of this process in which it takes steps, acknowledges, and its timers fire."""
+    """The statuses of the process in which this layer takes steps and its timers fire."""
 
     core: Any = None
-    """The protocol itself, if it has one."""
+    """The protocol's core, if it has one."""
 
     stirred = True
-    """Whether `step` is to be called: a layer that knows when it has nothing to do clears it."""
+    """Whether `step` is called; a layer that knows when it has nothing to do clears it."""
 
     def __init__(self, ground: Ground) -> None:
         self.ground = ground
@@ -106,27 +106,27 @@ class Layer:
         self.counters = ground.outbox.counters
         self.membership = ground.membership
         self.indications: list[Report] = []
-        """For the application, behind what the present steps deliver."""
+        """Reports that come after all deliveries of the present steps."""
         self.above: Layer
         self.below: Layer
 
     # -------------------------------------------------------------- events
 
     def up(self, event: Any, now: float) -> None:
-        """Something comes from below."""
+        """Handle an event from below, or pass it on."""
         self.above.up(event, now)
 
     def pass_up(self, bundle: Bundle, now: float) -> None:
-        """A multicast comes from below, each sender's in order."""
+        """Handle a multicast from below, or pass it on; each sender's come in order."""
         self.above.pass_up(bundle, now)
 
     def down(self, event: Any, now: float) -> None:
-        """Something comes from above."""
+        """Handle an event from above, or pass it on."""
         self.below.down(event, now)
 
     @property
     def takes(self) -> Takes:
-        """The datagrams that are this layer's, by their headers' types, and what handles them."""
+        """The handlers of this layer's datagrams, by the headers' types."""
         return {}
 
     # -------------------------------------------------------------- asked of those below
@@ -138,11 +138,11 @@ class Layer:
         self.below.send(to, lane, body, now, payloads)
 
     def pull(self, lane: Lane, now: float) -> Taken | None:
-        """Return the next message of a lane that is not passed up by itself."""
+        """Return the next message of a lane that has to be asked for, or None."""
         return self.below.pull(lane, now)
 
     def waiting(self, to: Address, lane: Lane) -> int:
-        """How many messages to a member have not been acknowledged."""
+        """Return how many messages to a member have not been acknowledged."""
         return self.below.waiting(to, lane)
 
     def multicast(self, data: Data, now: float) -> None:
@@ -150,34 +150,34 @@ class Layer:
         self.below.multicast(data, now)
 
     def may_multicast(self) -> bool:
-        """Whether a multicast passes now."""
+        """Whether `multicast` is allowed now."""
         return self.below.may_multicast()
 
     def latch_open(self) -> bool:
-        """Whether this member may say something new."""
+        """Whether this member may send new messages."""
         return self.below.latch_open()
 
     def deliverable(self) -> bool:
-        """Whether a multicast that has arrived could be passed up in this view."""
+        """Whether an arrived multicast can be passed up in this view."""
         return self.below.deliverable()
 
     def digests(self) -> Digests:
-        """How far the streams of all members are here."""
+        """Return how far the streams of all members are delivered and received here."""
         return self.below.digests()
 
     def alive(self, to: Collection[Address]) -> Alive:
-        """A sign of life for these."""
+        """Return a sign of life for these members."""
         return self.below.alive(to)
 
     # -------------------------------------------------------------- steps and time
 
     def step(self, now: float) -> bool:
-        """Take a step that has become possible; whether there may be more of them."""
+        """Take a step that has become possible; return whether more may be possible."""
         del now
         return False
 
     def acknowledge(self, now: float) -> None:
-        """No more steps are possible: send the acknowledgements that are due."""
+        """Send the acknowledgements that are due; called when no more steps are possible."""
 
     def poll(self) -> list[Report]:
         """Return the indications, once."""
@@ -185,11 +185,11 @@ class Layer:
         return found
 
     def deadline(self) -> float:
-        """When `handle_timer` wants to be called, or NEVER."""
+        """Return when `handle_timer` is to be called, or NEVER."""
         return NEVER
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due; harmless when nothing is."""
+        """Do what is due; no effect if nothing is."""
 
     # -------------------------------------------------------------- to look at
 
@@ -200,21 +200,21 @@ class Layer:
 
     @property
     def pending(self) -> int:
-        """Messages of the application that are under way."""
+        """The number of the application's messages that are under way."""
         return 0
 
     def missing(self, now: float) -> Mapping[Address, str]:
-        """Whom this layer waits for, each with what it waits for."""
+        """Return whom this layer waits for, and for what."""
         del now
         return {}
 
     def buffered(self) -> int:
-        """How many datagrams are kept."""
+        """Return how many datagrams this layer keeps."""
         return 0
 
 
 class Floor(Layer):
-    """Below all layers: views turn round here. Whatever else comes so far nobody was there for."""
+    """Below all layers: turns new views round, and ignores other events."""
 
     def down(self, event: Any, now: float) -> None:
         """Turn views round."""
@@ -226,7 +226,7 @@ _ASKED = ("send", "pull", "waiting", "multicast", "may_multicast", "latch_open")
 
 
 def piled(layers: Sequence[Layer]) -> None:
-    """Put each layer on the one before it.
+    """Stack the layers, the first one at the bottom.
 
     What is asked or passed up for each message goes straight to the layer that has something to do
     with it: one that does not define such a method has that of its neighbour as its own.

@@ -8,32 +8,32 @@ from raincheck.impl.messages import Address, View
 
 
 class Membership:
-    """The installed view, those that are about to be, and who is on the way out.
+    """The installed view, the views about to be installed, and the suspected and departed members.
 
-    The stack says what becomes of this process, GMS what it knows of the others.
+    The stack sets this process's status, GMS what is known of the others.
     """
 
     def __init__(self, me: Address) -> None:
         self.me = me
         self.become("joining")
         self.view: View | None = None
-        """The view installed last, kept when this process is out."""
+        """The view installed last; it stays when this process is out."""
         self.held: tuple[View, ...] = ()
-        """Decided by a leader, and not installed here yet."""
+        """Views that a leader has decided, and that are not installed here yet."""
         self.suspected: Set[Address] = frozenset()
-        """Taken for crashed, until they are heard again."""
+        """Members taken for crashed until they are heard again."""
         self.excluded = ""
-        """Why this process is out though it did not leave."""
+        """Why this process was excluded; "" if it was not."""
         self.gone: Set[Address] = frozenset()
-        """For good: left, replaced, or left out by a leader."""
+        """Members that are out for good: left, replaced, or left out by a leader."""
 
     def become(self, status: str) -> None:
-        """Be "joining", "member", "leaving", "stopped" (it says goodbye), or "left"."""
+        """Set the status: "joining", "member", "leaving", "stopped" (says goodbye) or "left"."""
         self.status = status
         self.running = status in ("member", "leaving")
         """Whether this process takes part in the group."""
         self.over = status in ("stopped", "left")
-        """Whether it does not any more."""
+        """Whether this process takes no part in the group any more."""
 
     @property
     def members(self) -> tuple[Address, ...]:
@@ -42,11 +42,11 @@ class Membership:
 
     @property
     def others(self) -> list[Address]:
-        """These, without this process."""
+        """The members without this process."""
         return [member for member in self.members if member != self.me]
 
     def knows(self, who: Address) -> bool:
-        """Whether that is a member of this view, or of one that is about to be installed."""
+        """Whether `who` is a member of this view, or of one that is about to be installed."""
         if self.excluded:
             return False
         return who in self.members or any(who in view.members for view in self.held)

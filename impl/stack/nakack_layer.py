@@ -1,8 +1,8 @@
 """NAKACK as a layer of the stack: its core, with timers, bytes and datagrams.
 
-The core knows no time and no bytes. Here are the timers of what is not acknowledged and of what is
-missing, whose pauses grow while nothing answers; the moment at which an acknowledgement is due; the
-windows in bytes; and whose turn it is to be delivered.
+The core knows no time and no bytes. This layer has the datagrams and the order of deliveries;
+`nakack_sending.py` has the windows in bytes and the timer of announcements, `nakack_reading.py`
+the timers of gaps and acknowledgements.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NakackLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """Views come this way."""
+        """Handle views."""
         match event:
             case Install(placed):
                 self.install_view(placed.view, now)
@@ -88,7 +88,7 @@ class NakackLayer(Layer):
         self.above.up(event, now)
 
     def down(self, event: Any, now: float) -> None:
-        """What the layers above know of the streams."""
+        """Handle what STABLE, FLUSH and the leaving application say of the streams."""
         match event:
             case Stable(digest):
                 self.purge(digest)
@@ -105,7 +105,7 @@ class NakackLayer(Layer):
                 self.below.down(event, now)
 
     def step(self, now: float) -> bool:
-        """Pass up what can be delivered, and that all has been fetched."""
+        """Pass up the bundles that can be delivered, and the end of a fetch."""
         if self._fetches and self.has(self._fetches):
             fetched, self._fetches = Fetched(self._fetches), ()
             self.above.up(fetched, now)
@@ -117,7 +117,7 @@ class NakackLayer(Layer):
     # ------------------------------------------------------------------ sending
 
     def may_multicast(self) -> bool:
-        """Whether another multicast is allowed: not too many under way, nor kept."""
+        """Whether the windows allow another multicast."""
         return self.core.open and self.sending.has_room()
 
     @property
@@ -151,7 +151,7 @@ class NakackLayer(Layer):
     # ------------------------------------------------------------------ receiving
 
     def receive_data(self, header: DataHeader, payloads: Payloads, raw: bytes, now: float) -> None:
-        """A bundle has arrived. Whoever has sent it again does not say so."""
+        """Handle a bundle, from its source or retransmitted by another member."""
         source = header.source
         stream = self.core.stream.get(source)
         arrived = stream.arrived if stream is not None else 0
@@ -161,13 +161,13 @@ class NakackLayer(Layer):
         if stream is None or (dropped and dropped != "beyond_multicast_window"):
             return
         if stream.arrived > arrived:
-            self.reading.stop_asking(source)  # if something is still missing, begin anew
+            self.reading.stop_asking(source)  # `_look` restarts it if something is still missing
         self.reading.look(source, now)
         if not dropped:
             self._ready[source] = None
 
     def receive_alive(self, alive: headers.Alive, now: float) -> None:
-        """An announcement: it may show that something is missing; and an acknowledgement."""
+        """Handle a sign of life: it announces the source's stream, and acknowledges this one's."""
         core, source = self.core, alive.source
         lowest = core.lowest
         delivered = alive.delivered.highest(self.me)
@@ -186,7 +186,7 @@ class NakackLayer(Layer):
                 self.sending.timer.stop()
 
     def receive_nak(self, nak: headers.Nak, now: float) -> None:
-        """Somebody lacks bundles of a stream: send again what is kept of them."""
+        """Handle a NAK: retransmit the bundles that are kept."""
         for effect in self.core.handle(ReceiveNak(nak.source, nak.sender, nak.missing)):
             assert isinstance(effect, Data)
             self.outbox.send(effect.raw, nak.source)
@@ -195,7 +195,7 @@ class NakackLayer(Layer):
             self.sending.timer.start(now)
 
     def heard_of(self, holder: Address, received: Digest, now: float) -> None:
-        """STABLE says that `holder` has received so much: ask for what is missing here."""
+        """Handle STABLE's news of what `holder` has received: ask for what is missing here."""
         for source, at in received.entries:
             known = source in self.reading and holder in self.reading
             if known and at > self.core.stream[source].arrived:
@@ -218,13 +218,13 @@ class NakackLayer(Layer):
         return None
 
     def deliverable(self) -> bool:
-        """Whether something that has arrived could be passed up in this view."""
+        """Whether an arrived bundle can be passed up in this view."""
         return any(self.core.next(source) is not None for source in self.core.stream)
 
     # ------------------------------------------------------------------ what is stable
 
     def digests(self) -> Digests:
-        """How far each member's stream is delivered, and without a gap, here."""
+        """Return how far each stream is delivered here, and received without a gap."""
         streams = sorted(self.core.stream.items())
         return Digests(
             Digest(tuple([(member, stream.delivered) for member, stream in streams])),
@@ -232,7 +232,7 @@ class NakackLayer(Layer):
         )
 
     def purge(self, stable: Digest) -> None:
-        """STABLE says that all members have delivered so much: forget it."""
+        """Forget what all members have delivered, as STABLE says."""
         for source, at in stable.entries:
             if self.core.may_purge(source, at):
                 self.core.handle(Purge(source, at))
@@ -241,12 +241,12 @@ class NakackLayer(Layer):
     # ------------------------------------------------------------------ views
 
     def begin(self, view: View, _now: float) -> None:
-        """Be in a founder's first view."""
+        """Begin in a founder's first view."""
         self.core.begin(view.id.counter, view.members)
         self._read(view)
 
     def install_view(self, view: View, now: float) -> None:
-        """The view is installed: joiners read on where this member's stream stands now."""
+        """Install a view: joiners read this member's stream from where it stands now."""
         core = self.core
         core.handle(InstallView(view.id.counter, view.members, view.joiners))
         self.sending.acknowledged()
@@ -257,7 +257,7 @@ class NakackLayer(Layer):
             self.sending.timer.stop()
 
     def join(self, view: View, digest: Digest, _now: float) -> None:
-        """This member joins: it reads every stream on from the digest."""
+        """Join: read every stream from the digest on."""
         self.core.handle(Join(view.id.counter, view.members, digest))
         self._read(view)
 
@@ -266,7 +266,7 @@ class NakackLayer(Layer):
         self._ready = dict.fromkeys(view.members)
 
     def freeze(self, gone: Iterable[Address]) -> Digest:
-        """Take nothing more of these streams; return how far they and departed ones arrived."""
+        """Freeze these streams; return how far they and the departed ones have arrived."""
         core = self.core
         arrived = {member: stream.arrived for member, stream in core.departed.items()}
         for member in gone:
@@ -280,7 +280,7 @@ class NakackLayer(Layer):
         return Digest(tuple(sorted(arrived.items())))
 
     def fetch(self, wanted: Iterable[headers.Fetch], now: float) -> None:
-        """Ask the holder of a stream for what this member lacks of it."""
+        """Ask the streams' holders for what this member lacks."""
         for sender, at, holder in wanted:
             stream = self.core.stream.get(sender)
             if stream is not None and at > stream.arrived:
@@ -288,14 +288,14 @@ class NakackLayer(Layer):
                 self.reading.look(sender, now)
 
     def has(self, wanted: Iterable[headers.Fetch]) -> bool:
-        """Whether all that was to be fetched has arrived."""
+        """Whether all of that has arrived."""
         streams = self.core.stream
         return all(streams[sender].arrived >= at for sender, at, _ in wanted if sender in streams)
 
     # ------------------------------------------------------------------ time
 
     def alive(self, to: Collection[Address]) -> headers.Alive:
-        """A sign of life, with all that others need to know of this member's streams."""
+        """Return a sign of life, which announces and acknowledges streams."""
         (sign,) = self.core.handle(Beat(tuple(to)))
         assert isinstance(sign, Alive)
         return header_of(self.core, sign)
@@ -305,7 +305,7 @@ class NakackLayer(Layer):
         return dict.fromkeys(self.core.lagging(), "to acknowledge multicasts")
 
     def kept(self) -> Iterator[int]:
-        """The number of bundles kept, for each stream."""
+        """Yield the number of bundles kept, for each stream."""
         for streams in (self.core.stream, self.core.departed):
             yield from (len(s.buffer) + len(s.retained) for s in streams.values())
 
@@ -325,7 +325,7 @@ class NakackLayer(Layer):
         self.reading.acknowledge(now)
 
     def _count(self, effects: list[Effect]) -> str:
-        """Count a datagram of which nothing becomes; say why, or nothing."""
+        """Count a dropped datagram; return the reason, or "" if it was not dropped."""
         if not effects:
             return ""
         (dropped,) = effects

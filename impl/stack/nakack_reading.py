@@ -17,25 +17,25 @@ from .timers import NEVER, Backoff
 
 
 def header_of(core: Nakack, sign: Alive) -> headers.Alive:
-    """Return the datagram that a sign of life is."""
+    """Return the header of a sign of life."""
     return headers.Alive(core.me, core.view, sign.highest, sign.asking, sign.delivered)
 
 
 class Reading:
-    """The time of one stream that is read: when to ask, and when to acknowledge."""
+    """The timers of one stream: when to ask, and when to acknowledge."""
 
     __slots__ = ("ack_at", "asked", "nak", "unacked", "unacked_bytes")
 
     def __init__(self, nak: Backoff) -> None:
         self.nak = nak
-        self.asked = False  # its sender was asked last, not another holder
+        self.asked = False  # whether the last NAK went to the source, not to another holder
         self.ack_at = NEVER
         self.unacked = 0
         self.unacked_bytes = 0
 
 
 class Readings:
-    """All streams that are read."""
+    """The timers of all streams that this member reads."""
 
     def __init__(self, core: Nakack, config: StackConfig, outbox: Outbox) -> None:
         self._core = core
@@ -47,7 +47,7 @@ class Readings:
         return source in self._of
 
     def install(self, view: View) -> None:
-        """Read the streams of the others in the view; those of joiners begin."""
+        """Read the streams of the others in the view; start anew for joiners."""
         known, pauses = self._of, (self._config.nak_delay, self._config.retransmit_max)
         self._of = {
             member: Reading(Backoff(*pauses))
@@ -57,7 +57,7 @@ class Readings:
         }
 
     def look(self, source: Address, now: float) -> None:
-        """Begin to ask for what is missing of a stream, or stop."""
+        """Start to ask for what is missing of a stream, or stop if nothing is."""
         stream = self._core.stream[source]
         if stream.heard > stream.arrived:
             self._of[source].nak.start_if_idle(now)
@@ -65,15 +65,15 @@ class Readings:
             self._of[source].nak.stop()
 
     def stop_asking(self, source: Address) -> None:
-        """Do not ask any more; `look` may begin anew."""
+        """Stop asking; `look` may start again."""
         self._of[source].nak.stop()
 
     def acknowledge_soon(self, source: Address, now: float) -> None:
-        """Somebody asks to be acknowledged."""
+        """Acknowledge a stream as soon as nothing more can be delivered."""
         self._of[source].ack_at = now
 
     def delivered(self, source: Address, size: int) -> None:
-        """A bundle of so many bytes was passed up: it is to be acknowledged."""
+        """Note that a bundle of so many bytes was passed up, and is to be acknowledged."""
         reading = self._of.get(source)
         if reading is not None:
             reading.unacked += 1
@@ -82,20 +82,20 @@ class Readings:
     # ------------------------------------------------------------------ time
 
     def deadline(self) -> float:
-        """When something is due."""
+        """Return when the next timer is due."""
         due = NEVER
         for reading in self._of.values():
             due = min(due, reading.nak.due, reading.ack_at)
         return due
 
     def ask_where_due(self, now: float) -> None:
-        """Ask for what has been missing for long enough."""
+        """Ask for the gaps whose timers are due."""
         for source, reading in self._of.items():
             if reading.nak.due <= now:
                 self.ask(source, now)
 
     def ask(self, source: Address, now: float) -> None:
-        """Ask for what is missing of a stream: its sender, and who has more of it, in turn."""
+        """Ask the source of a stream for its gaps, and another holder, in turn."""
         core, reading = self._core, self._of[source]
         stream, to = core.stream[source], source
         if not stream.gaps():
@@ -111,7 +111,7 @@ class Readings:
         reading.nak.again(now)
 
     def acknowledge(self, now: float) -> None:
-        """All that could be delivered was: send the acknowledgements that are due."""
+        """Send the acknowledgements that are due."""
         config = self._config
         for source, reading in self._of.items():
             if reading.unacked:

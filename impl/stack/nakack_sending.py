@@ -18,7 +18,7 @@ from .timers import Backoff
 
 
 class Bytes:
-    """The sizes of this member's own bundles, from the first that counts to the last one sent."""
+    """The total size of this member's bundles, from the first that counts to the last one sent."""
 
     __slots__ = ("_at", "_sizes", "total")
 
@@ -28,19 +28,19 @@ class Bytes:
         self._sizes: deque[int] = deque()
 
     def add(self, size: int) -> None:
-        """One more was sent."""
+        """Count a bundle that is sent."""
         self.total += size
         self._sizes.append(size)
 
     def forget(self, upto: int) -> None:
-        """Up to there they count no more."""
+        """Count the bundles up to that seqno no more."""
         while self._at < upto:
             self._at += 1
             self.total -= self._sizes.popleft()
 
 
 class Sending:
-    """One member's own stream."""
+    """The windows and the timer of a member's own stream."""
 
     def __init__(self, core: Nakack, config: StackConfig, outbox: Outbox) -> None:
         self._core = core
@@ -49,11 +49,11 @@ class Sending:
         self._under_way = Bytes()
         self._retained = Bytes()
         self.timer = Backoff(config.retransmit_after, config.retransmit_max)
-        """When to announce."""
-        self._announced = 0  # up to where the others have been asked to acknowledge
+        """Due when the stream is to be announced."""
+        self._announced = 0  # up to where `drain` has asked for acknowledgements
 
     def has_room(self) -> bool:
-        """Whether another bundle fits: not too many bytes are under way, nor kept."""
+        """Whether the windows have room for another bundle."""
         config = self._config
         return (
             self._under_way.total + config.max_bundle <= config.multicast_window_bytes
@@ -61,27 +61,27 @@ class Sending:
         )
 
     def sent(self, size: int) -> None:
-        """A bundle of so many bytes was numbered."""
+        """Note that a bundle of so many bytes was sent."""
         self._under_way.add(size)
         self._under_way.forget(self._core.lowest)
         self._retained.add(size)
 
     def acknowledged(self) -> None:
-        """More of the stream may have been delivered by all."""
+        """Note that the others may have acknowledged more of the stream."""
         self._under_way.forget(self._core.lowest)
 
     def purged(self, upto: int) -> None:
-        """Up to there nothing is kept any more."""
+        """Note that nothing is kept up to that seqno."""
         self._retained.forget(upto)
 
     def drain(self, now: float) -> None:
-        """Once this member has multicast its last: ask for acknowledgements, once."""
+        """Ask for the acknowledgements of a leaver's last bundles, once."""
         if self._announced != self._core.sent and self._core.lagging():
             self._announced = self._core.sent
             self.announce(now)
 
     def announce(self, now: float) -> None:
-        """Tell those who have not acknowledged everything how far this member's stream goes."""
+        """Announce how far the stream goes to members that have not acknowledged all of it."""
         effects = self._core.handle(Announce()) if self._core.lagging() else []
         for effect in effects:
             assert isinstance(effect, Alive)

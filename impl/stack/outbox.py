@@ -13,7 +13,7 @@ from .reports import Outgoing
 
 
 class Outbox:
-    """Datagrams to be sent, and the endpoints of those they are for."""
+    """Datagrams to be sent, and the members' endpoints."""
 
     def __init__(self, codec: Codec) -> None:
         self.codec = codec
@@ -38,11 +38,11 @@ class Outbox:
         self._outgoing.append(Outgoing(self.codec.encode(header), (endpoint,)))
 
     def refuse_version(self, endpoint: Endpoint) -> None:
-        """Tell who speaks another version of the wire format which one this is."""
+        """Send the version of this wire format to a process that speaks another one."""
         self._outgoing.append(Outgoing(self.codec.refusal(), (endpoint,)))
 
     def broadcast(self, header: Header) -> None:
-        """Send a datagram to whoever listens."""
+        """Broadcast a datagram."""
         self._outgoing.append(Outgoing(self.codec.encode(header), ()))
 
     def multicast(self, data: bytes, to: Iterable[Address]) -> None:
@@ -53,7 +53,7 @@ class Outbox:
             self._outgoing.append(Outgoing(data, endpoints, multicast=True))
 
     def encode(self, header: Header, payloads: Payloads | None = None) -> bytes:
-        """Return a datagram, to be sent later."""
+        """Encode a datagram, to be sent later."""
         return self.codec.encode(header, payloads)
 
     @property
@@ -62,6 +62,6 @@ class Outbox:
         return bool(self._outgoing)
 
     def drain(self) -> list[Outgoing]:
-        """Return what is to be sent, once."""
+        """Return the datagrams to be sent, once."""
         outgoing, self._outgoing = self._outgoing, []
         return outgoing

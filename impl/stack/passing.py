@@ -36,13 +36,13 @@ from raincheck.impl.wire.headers import (
 
 
 class Found(NamedTuple):
-    """Be in a founder's first view."""
+    """Install a founder's first view."""
 
     placed: PlacedView
 
 
 class Joined(NamedTuple):
-    """JOIN_RSP: be in a first view. `state`: this process asked for the state with the join."""
+    """JOIN_RSP: install a joiner's first view. `state`: it asked for the state with its JOIN."""
 
     source: Address
     rsp: JoinRspBody
@@ -50,27 +50,27 @@ class Joined(NamedTuple):
 
 
 class Install(NamedTuple):
-    """The next view; these of its joiners want the state, if this member led the change."""
+    """Install the next view. `wanting`: the joiners that want the state, at the leader."""
 
     placed: PlacedView
     wanting: tuple[Address, ...] = ()
 
 
 class Mail(NamedTuple):
-    """A message of a member, or of somebody who says so."""
+    """A message of UNICAST, from a member or a process that claims to be one."""
 
     source: Address
     body: Body
 
 
 class Waits(NamedTuple):
-    """Something waits to be taken of that lane."""
+    """A message of that lane waits to be pulled."""
 
     lane: Lane
 
 
 class Bundle(NamedTuple):
-    """A multicast: its header, its contents, and the datagram to send again."""
+    """A multicast: its header, its payloads, and the datagram for retransmission."""
 
     header: DataHeader
     payloads: Payloads
@@ -78,43 +78,43 @@ class Bundle(NamedTuple):
 
 
 class Fetched(NamedTuple):
-    """All of that is here."""
+    """All of these have been fetched."""
 
     fetches: tuple[Fetch, ...]
 
 
 class Quiet(NamedTuple):
-    """This member takes part in no flush, and runs none; or it does."""
+    """Whether this member neither takes part in a flush nor leads one."""
 
     quiet: bool
 
 
 class Unanswered(NamedTuple):
-    """Participants that let a flush wait for too long, and with what."""
+    """Participants that have delayed a flush for too long, and with what."""
 
     members: Mapping[Address, str]
 
 
 class Transfer(NamedTuple):
-    """The group stands still: let those get the state who want it."""
+    """The group is flushed: transfer the state to those that want it."""
 
 
 class Wanted(NamedTuple):
-    """Whether somebody waits for the group to stand still, to get the state."""
+    """Whether a member waits for the group to be flushed, to get the state."""
 
     wanted: bool
 
 
 class Transferred(NamedTuple):
-    """Nobody is waited for any more."""
+    """The state transfers are over."""
 
 
 class Drain(NamedTuple):
-    """This member says no more: do not wait until acknowledgements come by themselves."""
+    """This member has sent its last message: ask for the acknowledgements."""
 
 
 class Digests(NamedTuple):
-    """How far each member's stream is delivered, and received without a gap."""
+    """How far each stream is delivered, and received without a gap."""
 
     delivered: Digest
     received: Digest

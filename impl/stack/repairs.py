@@ -14,7 +14,7 @@ from raincheck.impl.unicast import ends as unicast_ends
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerRepairs:
-    """One set of switches for each layer that has some."""
+    """The repairs of each layer that has some."""
 
     stable: stable.Repairs = field(default_factory=stable.Repairs)
     gms: gms.Repairs = field(default_factory=gms.Repairs)

@@ -35,7 +35,7 @@ class Left(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """Datagrams were dropped, `times` of them for this reason since the last such report."""
+    """`times` datagrams were dropped for this reason since the last such report."""
 
     reason: str
     sender: Endpoint
@@ -44,7 +44,7 @@ class Dropped(NamedTuple):
 
 
 class Suspected(NamedTuple):
-    """A member is taken for gone: it was silent for too long, or `why`."""
+    """A member is suspected: it was silent for too long, or `why`."""
 
     member: Address
     why: str = "silent for too long"
@@ -69,7 +69,7 @@ Report: TypeAlias = (
 
 
 class Pace:
-    """Decides which of many equal incidents are reported: one for each pause, with their number."""
+    """Limits the reports of equal incidents to one for each pause, with their number."""
 
     def __init__(self, pause: float) -> None:
         self._pause = pause
@@ -77,7 +77,7 @@ class Pace:
         self._unreported: Counter[str] = Counter()
 
     def count(self, reason: str, now: float) -> int:
-        """Count an incident; return how many to report now, 0 for none yet."""
+        """Count an incident; return how many to report now, 0 for no report."""
         self._unreported[reason] += 1
         if now - self._last.get(reason, float("-inf")) < self._pause:
             return 0

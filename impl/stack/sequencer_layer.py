@@ -1,9 +1,8 @@
 """SEQUENCER in the stack: what it sends goes to UNICAST and NAKACK, what they deliver goes to it.
 
-While the latch of FLUSH is closed nothing is multicast, so a coordinator takes no FORWARD, and no
-member hands SEQUENCER a new message of its own: it would only be sequenced in the next view, after
-having been forwarded twice. What is to be forwarded again after a view change does pass, for it is
-a unicast (R5 of FLUSH).
+While FLUSH's latch is closed nothing is multicast, so a coordinator pulls no FORWARD, and no member
+hands SEQUENCER a new message: it would be forwarded twice, and sequenced in the next view. What is
+forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from .passing import Bundle, Drain, Found, Install, Joined, Waits
 
 
 class SequencerLayer(Layer):
-    """SEQUENCER of one member, at its place in the stack."""
+    """SEQUENCER as a layer."""
 
     name = "sequencer"
     core: Sequencer
@@ -47,16 +46,16 @@ class SequencerLayer(Layer):
         super().__init__(ground)
         self.core = Sequencer(ground.me, repairs=ground.sequencer_repairs)
         self.draining = False
-        """The member is leaving: a coordinator on its way out sequences nothing more."""
+        """Whether the member is leaving: a leaving coordinator sequences nothing more."""
         self._buffer = ground.buffer
-        self._forwards = False  # there may be some to be taken
+        self._forwards = False  # whether FORWARDs may wait to be pulled
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """FORWARDs wait; and views come this way."""
+        """Handle views, and the news that FORWARDs wait."""
         match event:
             case Waits():
                 self._forwards = True
@@ -74,20 +73,20 @@ class SequencerLayer(Layer):
         self.above.up(event, now)
 
     def pass_up(self, bundle: Bundle, now: float) -> None:
-        """What NAKACK delivers is in order within a stream."""
+        """Hand a DATA to SEQUENCER; within a stream they come in order."""
         header = bundle.header
         run = Run(header.sender, header.first, header.size)
         data = Data(run, header.view, bundle.payloads, header.position, header.clock)
         self.apply(self.core.handle(ReceiveData(header.source, data)), now)
 
     def down(self, event: Any, now: float) -> None:
-        """The application leaves."""
+        """Handle the steps of leaving."""
         match event:
             case Leave():
                 self.core.handle(event)
                 self.draining = True
             case Drain() if self.core.forward_table:
-                return  # this member will multicast, or have multicast, more
+                return  # messages of this member are still to be multicast
             case Stop():
                 self.core.handle(event)
                 if self.ground.tracer is not None:
@@ -101,7 +100,7 @@ class SequencerLayer(Layer):
             self.core.recorder = tracer
 
     def step(self, now: float) -> bool:
-        """Sequence what the others have forwarded, and send what there is to send."""
+        """Sequence FORWARDs, and send this member's messages."""
         if self.own_turn() and self.send_next(now):
             return True
         taken = self._forwards and self.take_forwards(now)
@@ -112,9 +111,9 @@ class SequencerLayer(Layer):
     # ------------------------------------------------------------------ down
 
     def take_forwards(self, now: float) -> bool:
-        """Sequence what the others have forwarded; whether anything was taken."""
+        """Sequence FORWARDs; return whether there were any."""
         sequencer = self.core
-        # Their senders will resend what a coordinator on its way out leaves.
+        # What a leaving coordinator does not sequence, its senders resend.
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
         taken = False
@@ -145,7 +144,7 @@ class SequencerLayer(Layer):
         return True
 
     def send_next(self, now: float) -> bool:
-        """Resend, or send, the next bundle if latch, windows and credit allow it."""
+        """Resend or send the next bundle if latch, windows and credit allow it."""
         sequencer, config, buffer = self.core, self.config, self._buffer
         if not sequencer.resend and not buffer:
             return False
@@ -167,7 +166,7 @@ class SequencerLayer(Layer):
         return True
 
     def apply(self, effects: list[Effect], now: float) -> None:
-        """Carry out what SEQUENCER wants done."""
+        """Carry out SEQUENCER's effects."""
         for effect in effects:
             if isinstance(effect, Deliver):
                 self.above.up(effect, now)

@@ -1,8 +1,8 @@
 """STABLE in the stack: when digests and STABILITY go out, and what becomes of those that come in.
 
-The votes are counted by the core, which knows no time. Here are the timer, the number of bytes
-after which a digest is due, the random delay of STABILITY, and the datagrams. While this member
-takes part in a flush (Quiet), nothing is voted upon.
+The core counts the votes and knows no time. This layer has the timer, the number of bytes after
+which a digest is due, the random delay of STABILITY, and the datagrams. While this member takes
+part in a flush (Quiet), the core is suspended.
 
 Cost: a round is one datagram of two numbers per member from each member, and one STABILITY.
 """
@@ -39,7 +39,7 @@ from .timers import NEVER
 
 
 class StableLayer(Layer):
-    """One member's STABLE, with its clock and its datagrams."""
+    """STABLE as a layer."""
 
     name = "stable"
     core: Stable
@@ -49,7 +49,7 @@ class StableLayer(Layer):
         self.core = Stable(ground.me, repairs=ground.repairs.stable)
         self._random = Random(ground.seed + 1)
         self._view = ViewId(0, ground.me)
-        self._bytes = 0  # delivered since the last digest
+        self._bytes = 0  # delivered since the last digest was sent
         self._bundles = 0
         self._digest_at = NEVER
         self._stability_at = NEVER
@@ -65,19 +65,19 @@ class StableLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """Views come this way."""
+        """Handle views."""
         if isinstance(event, Found | Joined | Install):
             placed = event.rsp.placed if isinstance(event, Joined) else event.placed
             self.install_view(placed.view, now)
         self.above.up(event, now)
 
     def pass_up(self, bundle: Bundle, now: float) -> None:
-        """Count what is delivered."""
+        """Count the bytes delivered, and pass the multicast up."""
         self.delivered(len(bundle.raw), now)
         self.above.pass_up(bundle, now)
 
     def down(self, event: Any, now: float) -> None:
-        """FLUSH tells when views do not change."""
+        """Note when a flush begins and ends."""
         if isinstance(event, Quiet):
             self._flushing = not event.quiet
             self.stirred = True
@@ -87,7 +87,7 @@ class StableLayer(Layer):
         self.below.down(event, now)
 
     def step(self, now: float) -> bool:
-        """Do not vote during a flush."""
+        """Suspend votes during a flush."""
         self.stirred = False
         if self._flushing != self.core.suspended:
             if self._flushing:
@@ -97,25 +97,25 @@ class StableLayer(Layer):
         return False
 
     def lacking(self) -> list[Address]:
-        """The members whose votes are still to come in this round."""
+        """Return the members whose votes are missing in this round."""
         return sorted(self.core.heard_from)
 
     # ------------------------------------------------------------------ views
 
     def install_view(self, view: View, now: float) -> None:
-        """The view is installed: count anew, among its members."""
+        """Install a view: begin a round among its members."""
         self._view = view.id
-        self.stirred = True  # a core that counts anew is not suspended
+        self.stirred = True  # a core in a new view is not suspended
         self._handle(InstallView(view.id.counter, view.members), now)
         self._start(now)
 
     def suspend(self) -> None:
-        """A view change begins; what was to be sent is not."""
+        """Suspend votes for a view change."""
         if self.core.view:
             self._handle(Suspend(), 0.0)
 
     def resume(self, now: float) -> None:
-        """The view change is over."""
+        """Resume votes after a view change."""
         if self.core.suspended:
             self._handle(Resume(), now)
             self._start(now)
@@ -123,7 +123,7 @@ class StableLayer(Layer):
     # ------------------------------------------------------------------ what happens
 
     def delivered(self, size: int, now: float) -> None:
-        """NAKACK has passed up a bundle of so many bytes (R2)."""
+        """Count a delivered bundle; after enough of them a digest is due (R2)."""
         self._bytes += size
         self._bundles += 1
         if (
@@ -133,7 +133,7 @@ class StableLayer(Layer):
             self._digest_at = min(self._digest_at, now)
 
     def receive_digest(self, header: StableDigestHeader, now: float) -> None:
-        """A digest has arrived."""
+        """Handle a digest."""
         source, view, delivered, received = (
             header.source,
             header.view,
@@ -144,17 +144,16 @@ class StableLayer(Layer):
             self._handle(ReceiveDigest(source, view.counter, delivered, received), now)
 
     def receive_stability(self, header: StabilityHeader, now: float) -> None:
-        """STABILITY has arrived."""
+        """Handle STABILITY."""
         if self._is_welcome(header.source, header.view):
             event = ReceiveStability(header.source, header.view.counter, header.digest, Digest())
             self._handle(event, now)
 
     def _is_welcome(self, source: Address, view: ViewId) -> bool:
-        """Whether it is of a member, in this very view.
+        """Whether a datagram is from another member of this very view.
 
-        The core looks at the view as well. But an IP group carries what is for the members of one
-        view to those of another too, and another side of a partition may give the number of this
-        view to one of its own.
+        The core checks only the view's number. But an IP group carries the datagrams of all views,
+        and the other side of a partition may use the same number for a view of its own.
         """
         core = self.core
         if not core.view or source not in core.members or source == self.me:
@@ -182,7 +181,7 @@ class StableLayer(Layer):
             self._handle(SendStability(), now)
 
     def _start(self, now: float) -> None:
-        """The next digest is due after a period; not all members' at the same moment."""
+        """Set the time of the next digest, at random so that members do not send at once."""
         self._bytes = self._bundles = 0
         self._digest_at = now + self.config.stable_period * self._random.uniform(0.75, 1.25)
 

@@ -53,7 +53,7 @@ from .timers import NEVER
 
 
 class Stack:
-    """One member: it decides what becomes of each input, in which order."""
+    """One member of a group, without I/O."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Stack:
         layers: LayerRepairs | None = None,
         kinds: Kinds = LAYERS,
     ) -> None:
-        """`kinds` are its layers, from the bottom to the top; another one may stand in a place."""
+        """`kinds` are the layers, from the bottom to the top; any may be replaced."""
         self.address = address
         self.config = config
         self.max_message = config.max_bundle - HEADROOM - 4
@@ -110,7 +110,7 @@ class Stack:
         return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
 
     def flush(self, now: float) -> None:
-        """Let go what was sent."""
+        """Transmit what was sent."""
         self._pump(now)
 
     def leave(self, now: float) -> None:
@@ -119,11 +119,11 @@ class Stack:
         self._pump(now)
 
     def hold(self) -> None:
-        """Deliver nothing more for now; what arrives waits, and its senders with it."""
+        """Stop deliveries; what arrives is not acknowledged, so its senders wait too."""
         self._ground.holding.add("application")
 
     def release(self, now: float) -> None:
-        """Deliver again."""
+        """Resume deliveries."""
         self._ground.holding.discard("application")
         self._pump(now)
 
@@ -132,7 +132,7 @@ class Stack:
         self._group.flush.asks = True
 
     def block_ok(self, now: float) -> None:
-        """block() has returned."""
+        """Note that block() has returned."""
         self._group.flush.block_ok(now)
         self._pump(now)
 
@@ -146,7 +146,7 @@ class Stack:
 
     @property
     def state(self) -> StateTransferLayer:
-        """What the shell answers GetState, Begun and HandUp with; call `flush` after it."""
+        """The layer by which the shell answers GetState, Begun, HandUp; call `flush` after it."""
         return self._group.state
 
     # ------------------------------------------------------------------ what arrives
@@ -157,14 +157,14 @@ class Stack:
         self._pump(now)
 
     def handle_timer(self, now: float) -> None:
-        """Do what is due."""
+        """Handle the timers that are due."""
         self._group.handle_timer(now)
         self._pump(now)
 
     # ------------------------------------------------------------------ what follows
 
     def _pump(self, now: float) -> None:
-        """Take every step that is possible now, then see to acknowledgements that are due."""
+        """Take all steps that are possible, then acknowledge and report."""
         group, ground = self._group, self._ground
         try:
             while group.advance(now):
@@ -189,7 +189,7 @@ class Stack:
         return self._outbox.drain()
 
     def poll_reports(self) -> list[Report]:
-        """Return what the application is to be told, once."""
+        """Return the reports for the application, once."""
         reports = self._ground.reports
         if not reports:
             return []
@@ -198,7 +198,7 @@ class Stack:
         return found
 
     def deadline(self) -> float | None:
-        """When `handle_timer` wants to be called; None for never."""
+        """Return when `handle_timer` is to be called; None for never."""
         due = self._group.deadline()
         return None if due == NEVER else due
 
@@ -227,7 +227,7 @@ class Stack:
 
     @property
     def counters(self) -> Counter[str]:
-        """What was dropped, sent again, asked for … by reason."""
+        """Counts of datagrams dropped, retransmitted, asked for …, by reason."""
         return self._outbox.counters
 
     @property
@@ -247,11 +247,11 @@ class Stack:
         return len(self._buffer) + self._group.pending
 
     def missing(self, now: float) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+        """Return whom this member waits for, and for what."""
         return self._group.missing(now)
 
     def buffered(self) -> int:
-        """Datagrams kept in all protocols; bounded by the windows."""
+        """Return how many datagrams all protocols keep; the windows bound it."""
         return self._group.buffered()
 
     def _why_not(self) -> str:

@@ -77,7 +77,7 @@ from .timers import NEVER
 
 
 def cut_number(view: int, delivered: int) -> int:
-    """Number the cut behind the first so many messages of a view: one number for each cut."""
+    """Return the number of a cut: after so many messages of that view."""
     return ((view & 0xFFFFF) << 40) + delivered
 
 
@@ -103,7 +103,7 @@ class StateTransferLayer(Layer):
     # ------------------------------------------------------------------ events
 
     def up(self, event: Any, now: float) -> None:
-        """What is delivered is counted; what GMS knows, views, and the messages of this layer."""
+        """Handle deliveries, events of GMS, views, and the messages of UNICAST's lane STATE."""
         match event:
             case Deliver(messages):
                 self._delivered += messages.size
@@ -137,12 +137,12 @@ class StateTransferLayer(Layer):
         return cut_number(self._view, self._delivered)
 
     def ask(self, now: float) -> None:
-        """Ask for the state; raises NotEnabled while it is asked for already."""
+        """Ask for the state; raises NotEnabled while a request is under way."""
         self._do(Ask(), now)
 
     @property
     def drained(self) -> bool:
-        """Whether this member sends its state to nobody, and waits for nobody to get one."""
+        """Whether this member neither provides its state nor leads a transfer."""
         return not (self.core.serving or self.core.waiting)
 
     def missing(self, now: float) -> Mapping[Address, str]:
@@ -152,25 +152,25 @@ class StateTransferLayer(Layer):
     # ------------------------------------------------------------------ for the shell
 
     def room(self, requester: Address) -> bool:
-        """Whether a chunk for that requester is wanted now."""
+        """Whether that requester has credit for a chunk."""
         return self.core.room(requester)
 
     def give(self, requester: Address, payload: bytes, last: bool, now: float) -> None:
-        """Send the next chunk of this member's state; only where there is `room`."""
+        """Send the next chunk of this member's state; requires `room`."""
         number = self.core.serving[requester].next
         self._do(Read(requester, number, self._cut(), last, payload), now)
 
     def refuse(self, requester: Address, now: float) -> None:
-        """The application cannot give its state."""
+        """Refuse: the application cannot give its state."""
         if requester in self.core.serving:
             self._do(ReadFailed(requester), now)
 
     def take(self, now: float) -> None:
-        """The application has taken a chunk."""
+        """Note that the application has taken a chunk."""
         self._do(Take(), now)
 
     def finish(self, ok: bool, now: float) -> None:
-        """set_state has returned, or failed."""
+        """Note that set_state has returned, or failed."""
         self._do(StateSet(ok), now)
 
     # ------------------------------------------------------------------ time
@@ -197,14 +197,14 @@ class StateTransferLayer(Layer):
                 self.indications.append(effect)
             else:
                 body = _body(effect)
-                if effect.to == self.me:  # such a message arrives at once
+                if effect.to == self.me:  # messages to oneself arrive at once
                     todo.extend(self.core.handle(self._event(self.me, body)))
                 else:
                     self.send(effect.to, STATE, body, now)
         core = self.core
         progress = (core.phase, core.attempt, core.next, core.granted)
         if progress != self._progress:
-            # Silence counts only while there is credit: a slow application is not the provider's
+            # Silence counts only while the provider has credit: a slow application here is not its
             # fault.
             expecting = core.phase == "fetching" and core.next <= core.granted
             self._silent_at = now + self.config.state_timeout if expecting else NEVER
@@ -212,7 +212,7 @@ class StateTransferLayer(Layer):
         self._noted(now)
 
     def _noted(self, now: float) -> None:
-        """Let the others know what follows from the core's state."""
+        """Hold deliveries and tell GMS of waiting requesters as the core's state requires."""
         core, holding = self.core, self.ground.holding
         if core.holding:
             holding.add(self.name)
@@ -232,7 +232,7 @@ class StateTransferLayer(Layer):
                 return ReceiveCredit(source, transfer, upto)
             case StateAsk():
                 return ReceiveAsk(source)
-            case StateGo(_, providers):  # what counts is where this member's own messages begin
+            case StateGo(_, providers):  # the cut that counts is this member's own
                 return ReceiveGo(source, self._cut(), providers)
             case StateDone(ok):
                 return ReceiveDone(source, ok)

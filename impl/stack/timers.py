@@ -9,9 +9,9 @@ NEVER = float("inf")
 class Backoff:
     """A timer whose pauses double while nothing answers.
 
-    The first pause follows the round trips measured, as TCP's does (RFC 6298): their smoothed mean
-    and four times their deviation, within what it was made with. A process that gets little of a
-    busy machine answers late, and what it has is not sent to it again.
+    The first pause follows the measured round trips, as TCP's does (RFC 6298): their smoothed mean
+    plus four times their deviation, between `first` and `last`. So nothing is retransmitted to a
+    process that answers late because its machine is busy.
     """
 
     __slots__ = ("_deviation", "_first", "_floor", "_last", "_mean", "_pause", "due")
@@ -24,7 +24,7 @@ class Backoff:
         self.due = NEVER
 
     def measured(self, trip: float) -> None:
-        """An answer came `trip` seconds after something that was sent only once."""
+        """Take in a round trip, of something that was sent only once."""
         if self._mean < 0:
             self._mean, self._deviation = trip, trip / 2
         else:
@@ -34,20 +34,20 @@ class Backoff:
         self._first = max(self._floor, min(first, self._last))
 
     def start(self, now: float) -> None:
-        """Begin anew, with the first pause."""
+        """Start, with the first pause."""
         self._pause = self._first
         self.due = now + self._first
 
     def start_if_idle(self, now: float) -> None:
-        """Begin unless it is running."""
+        """Start unless it is running."""
         if self.due == NEVER:
             self.start(now)
 
     def again(self, now: float) -> None:
-        """It fired: wait twice as long."""
+        """Restart after it fired, with a pause twice as long."""
         self._pause = min(2 * self._pause, self._last)
         self.due = now + self._pause
 
     def stop(self) -> None:
-        """There is nothing to wait for."""
+        """Stop: nothing is waited for."""
         self.due = NEVER

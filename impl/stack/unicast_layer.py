@@ -1,7 +1,7 @@
 """UNICAST as a layer of the stack: its core, with timers, lanes and datagrams.
 
-The core knows no time. Here are the timer of each connection, whose pauses grow while nothing
-answers, the moment at which an acknowledgement is due, and whose turn it is to be consumed.
+The core knows no time. This layer has the datagrams, the lanes, and the timers of each connection
+(`unicast_timing.py`): retransmissions back off, and acknowledgements are delayed.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class UnicastLayer(Layer):
         self._sending: dict[Peer, Sending] = {}
         self._receiving: dict[Peer, Receiving] = {}
         self._ready: dict[Lane, dict[Peer, None]] = {lane: {} for lane in LANES}
-        self._members: tuple[Address, ...] = ()  # the members of the view
+        self._members: tuple[Address, ...] = ()  # of the view
 
     @property
     def takes(self) -> Takes:
@@ -73,7 +73,7 @@ class UnicastLayer(Layer):
         }
 
     def up(self, event: Any, now: float) -> None:
-        """Views come this way."""
+        """Handle views."""
         match event:
             case Install(placed):
                 self.forget([who for who in self._members if who not in placed.view.members])
@@ -108,7 +108,7 @@ class UnicastLayer(Layer):
         return len(sender.sent) if sender is not None else 0
 
     def receive_ack(self, ack: UnicastAck, now: float) -> None:
-        """The other end tells what has arrived there."""
+        """Handle an acknowledgement."""
         peer = _peer(ack.source, ack.lane)
         sender, sending = self.core.senders.get(peer), self._sending.get(peer)
         acked, consumed = (sender.acked, sender.consumed) if sender is not None else (0, 0)
@@ -144,7 +144,7 @@ class UnicastLayer(Layer):
     # ------------------------------------------------------------------ receiving
 
     def receive(self, header: UnicastHeader, payloads: Payloads | None, now: float) -> None:
-        """A datagram of a connection to this member has arrived."""
+        """Handle a datagram of a connection to this member."""
         core, peer = self.core, _peer(header.source, header.lane)
         before = core.receivers.get(peer)
         event = Receive(peer, header.connection, header.seqno, (header, payloads))
@@ -169,7 +169,7 @@ class UnicastLayer(Layer):
             self._receiving[peer].ack_at = now
 
     def _dropped(self, effects: list[Effect]) -> str:
-        """Count a datagram of which nothing becomes; say why, or nothing."""
+        """Count a dropped datagram; return the reason, or "" if it was not dropped."""
         if not effects or not isinstance(effects[0], Dropped):
             return ""
         reason = effects[0].reason
@@ -186,7 +186,7 @@ class UnicastLayer(Layer):
             receiving.ack_at = min(receiving.ack_at, now + self.config.ack_delay)
 
     def step(self, now: float) -> bool:
-        """Pass up what there is of the lanes that nobody holds up."""
+        """Pass up the messages of the lanes that are not pulled."""
         control, state = self._ready[CONTROL], self._ready[STATE]
         passed = bool(control) and self._pass_up(CONTROL, now)
         if state and self.membership.running:
@@ -211,7 +211,7 @@ class UnicastLayer(Layer):
         peer = next(iter(ready))
         (passed_up,) = self.core.handle(Consume(peer))
         receiver = self.core.receivers[peer]
-        # Take turns: who has more to give goes to the end of the line.
+        # Round robin: a peer with more messages goes to the end of the queue.
         del ready[peer]
         if receiver.consumed < receiver.arrived:
             ready[peer] = None
@@ -235,21 +235,21 @@ class UnicastLayer(Layer):
                 self._ready[lane].pop(peer, None)
 
     def renew(self) -> None:
-        """Begin all connections from here anew; what is under way on the old ones is void."""
+        """Start all connections from here anew; what is under way on the old ones is lost."""
         self.core.handle(Renew())
         self._sending.clear()
 
     def connections(self) -> int:
-        """How many connections lead here."""
+        """Return how many connections lead to this member."""
         return len(self.core.receivers)
 
     @property
     def drained(self) -> bool:
-        """FORWARDs and what they become are others' business."""
+        """Whether the lane CONTROL is acknowledged; FORWARDs are SEQUENCER's business."""
         return not any(self.waiting(member, CONTROL) for member in self.membership.members)
 
     def kept(self) -> Iterator[int]:
-        """The number of datagrams kept, for each end of a connection."""
+        """Yield the number of datagrams kept, for each end of a connection."""
         yield from (len(sender.sent) for sender in self.core.senders.values())
         yield from (len(receiver.buffer) for receiver in self.core.receivers.values())
 

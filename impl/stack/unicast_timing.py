@@ -8,22 +8,22 @@ from .timers import NEVER, Backoff
 
 
 class Sending:
-    """The times of one sending end: its timer, and when each datagram left, first and last."""
+    """The times of one sending end: its timer, and when each datagram was transmitted."""
 
     __slots__ = ("again", "first", "timer")
 
     def __init__(self, timer: Backoff) -> None:
         self.timer = timer
         self.first: dict[int, float] = {}
-        self.again: dict[int, float] = {}  # of those that were sent again
+        self.again: dict[int, float] = {}  # of retransmitted datagrams
 
     def knows(self, seqno: int) -> bool:
-        """Whether that datagram has left before."""
+        """Whether that datagram was transmitted before."""
         return seqno in self.first or seqno in self.again
 
     def acknowledged(self, before: int, upto: int, now: float) -> None:
-        """Those behind `before` have arrived, up to that one: measure, and forget them."""
-        # The newest of them, unless it was sent twice: which of the two was answered?
+        """Forget datagrams `before` + 1 .. `upto`, which have arrived; measure the round trip."""
+        # Of one that was sent twice nobody knows which transmission was answered.
         if upto not in self.again:
             self.timer.measured(now - self.first[upto])
         for seqno in range(before + 1, upto + 1):
@@ -31,7 +31,7 @@ class Sending:
             self.again.pop(seqno, None)
 
     def lately(self, missing: Gaps, now: float, pause: float) -> list[int]:
-        """What is missing and was sent again less than a pause ago: it may still be on its way."""
+        """Return what is missing but was retransmitted less than a pause ago."""
         return [
             seqno
             for seqno, at in sorted(self.again.items())

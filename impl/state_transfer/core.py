@@ -58,7 +58,7 @@ __all__ = ["Repairs", "Serving", "StateTransfer"]
 
 
 class StateTransfer(Requester, Provider):
-    """All roles of one member, and what it does when a view comes or a member is gone."""
+    """All roles of one member: requester, provider, and leader."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class StateTransfer(Requester, Provider):
     # ------------------------------------------------------------------ the leader
 
     def receive_ask(self, event: ReceiveAsk) -> list[Effect]:
-        """Somebody wants the state: it gets its turn in the queue."""
+        """ASK: queue the requester."""
         if event.sender in self.suspects:
             return self._count("state_asked_by_one_gone")
         if event.sender not in self.queue and event.sender not in self.waiting:
@@ -116,13 +116,13 @@ class StateTransfer(Requester, Provider):
         return [SendGo(requester, event.cut, providers) for requester in queue]
 
     def receive_done(self, event: ReceiveDone) -> list[Effect]:
-        """A requester has its state, or has given up."""
+        """DONE: a requester has its state, or has given up."""
         if event.sender not in self.waiting:
             return self._count("state_done_unexpected")
         return self._no_more(event.sender)
 
     def suspect(self, event: Suspect) -> list[Effect]:
-        """A member is gone: nobody waits for it any more."""
+        """A member is gone: do not wait for it any more."""
         gone = event.member
         self.suspects |= {gone}
         self.queue = tuple(m for m in self.queue if m != gone)
@@ -147,16 +147,16 @@ class StateTransfer(Requester, Provider):
     # ------------------------------------------------------------------ the view
 
     def install_view(self, event: InstallView) -> list[Effect]:
-        """Know the members of the next view; who is not among them any more is gone."""
+        """Install a view; members of the last one that it lacks are gone."""
         before, self.members = self.members, event.members
         gone = [m for m in before if m not in self.members and m not in self.suspects]
         effects = [effect for member in gone for effect in self.suspect(Suspect(member))]
-        # Addresses are of one life: who is gone and out of the view does not come back.
+        # An address is of one life: a gone member does not come back under it.
         self.suspects = frozenset(m for m in self.suspects if m in self.members)
         return effects
 
     def join(self, event: Join) -> list[Effect]:
-        """Be admitted by that leader, whom this process asked for the state as it asked to join."""
+        """This process is admitted by that leader, after a JOIN that asked for the state."""
         self._guard("Join", "phase", self.phase == "idle", self.phase)
         self.members = event.members
         self.phase, self.leader = "asking", event.leader
@@ -164,7 +164,7 @@ class StateTransfer(Requester, Provider):
         return []
 
     def receive_join(self, event: ReceiveJoin) -> list[Effect]:
-        """A joiner that asked for the state with its JOIN is admitted: as if it asked now."""
+        """A joiner whose JOIN asked for the state is admitted: queue it."""
         return self.receive_ask(ReceiveAsk(event.joiner))
 
     def _no_more(self, requester: Address) -> list[Effect]:

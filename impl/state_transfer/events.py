@@ -46,7 +46,7 @@ class ReceiveRequest(NamedTuple):
 
 
 class ReceiveJoin(NamedTuple):
-    """A joiner that asked for the state with its JOIN is admitted: it gets in line like any."""
+    """A joiner whose JOIN asked for the state is admitted: it is queued like others."""
 
     joiner: Address
 
@@ -245,7 +245,7 @@ class GetState(NamedTuple):
 
 
 class EndState(NamedTuple):
-    """Stop reading; nobody wants it any more."""
+    """Stop reading: the requester does not want the state any more."""
 
     requester: Address
 

@@ -72,19 +72,19 @@ class Local:
 
     @property
     def holding(self) -> bool:
-        """Whether no message may be delivered: the state that it follows is not set yet."""
+        """Whether deliveries are held: the state that precedes them is not set yet."""
         return self.repairs.hold_messages and self.phase in ("fetching", "setting")
 
     @property
     def discarding(self) -> bool:
-        """Whether what is delivered is not for the application: the state that it will get has it.
+        """Whether deliveries are discarded: the state that the application will get contains them.
 
-        So it is with a joiner whose leader is gone before the state was here.
+        This is so at a joiner whose leader was gone before the state arrived.
         """
         return self.newcomer and self.phase == "asking"
 
     def missing(self) -> dict[Address, str]:
-        """Whom this member waits for, each with what it waits for."""
+        """Return whom this member waits for, and for what."""
         found = dict.fromkeys(sorted(self.waiting), "to receive the state")
         if self.phase == "asking" and self.leader is not None:
             found[self.leader] = "to begin the state transfer"

@@ -20,20 +20,20 @@ from .local import Local, Serving
 
 
 class Provider(Local):
-    """A member's part in transfers to others."""
+    """The handlers of a provider."""
 
     def room(self, requester: Address) -> bool:
-        """Whether the next chunk for that requester may be read now."""
+        """Return whether the next chunk for that requester may be read now."""
         serving = self.serving.get(requester)
         return serving is not None and not (self.repairs.credits and serving.next > serving.upto)
 
     def receive_request(self, event: ReceiveRequest) -> list[Effect]:
-        """A requester wants this member's state."""
+        """REQUEST: begin to read this member's state, or refuse."""
         sender, transfer, upto = event
         if sender in self.suspects:
             return self._count("state_request_of_one_gone")
         if self.phase in ("fetching", "setting", "failed"):
-            return [SendRefuse(sender, transfer)]  # it has no whole state itself
+            return [SendRefuse(sender, transfer)]  # this member has no complete state itself
         old = self.serving.get(sender)
         if old is not None and old.transfer >= transfer:
             return self._count("state_request_outdated")
@@ -74,7 +74,7 @@ class Provider(Local):
         return []
 
     def receive_cancel(self, event: ReceiveCancel) -> list[Effect]:
-        """The requester wants no more."""
+        """CANCEL: stop reading."""
         serving = self.serving.get(event.sender)
         if serving is None or serving.transfer != event.transfer:
             return self._count("state_cancel_outdated")

@@ -24,7 +24,7 @@ from .local import Local
 
 
 class Requester(Local):
-    """A member's part in transfers to itself."""
+    """The handlers of a requester."""
 
     def ask(self, _event: Ask) -> list[Effect]:
         """The application wants the group's state."""
@@ -34,7 +34,7 @@ class Requester(Local):
     def receive_go(self, event: ReceiveGo) -> list[Effect]:
         """The group is flushed: fetch the state."""
         if self.repairs.living_leader and event.sender in self.suspects:
-            return self._count("state_go_of_one_gone")  # DONE would reach nobody
+            return self._count("state_go_of_one_gone")  # its DONE would reach nobody
         if self.phase == "setting":  # the state is here already, of this very cut
             self.leader = event.sender
             return []
@@ -46,7 +46,7 @@ class Requester(Local):
         return effects + self._try_next()
 
     def receive_chunk(self, event: ReceiveChunk) -> list[Effect]:
-        """A part of the state: handed up if it is the next one, of this transfer and this cut."""
+        """CHUNK: hand it up if it is the next one, of this transfer and this cut."""
         repairs, mine = self.repairs, (self.provider, self.attempt)
         if self.phase != "fetching" or (
             repairs.transfer_ids and (event.sender, event.transfer) != mine
@@ -71,13 +71,13 @@ class Requester(Local):
         upto = self.taken + self.window
         if self.phase != "fetching" or self.provider is None:
             return []
-        if upto - self.granted < max(1, self.window // 2):  # spare a datagram for each chunk
+        if upto - self.granted < max(1, self.window // 2):  # one CREDIT for several chunks
             return []
         self.granted = upto
         return [SendCredit(self.provider, self.attempt, upto)]
 
     def receive_refuse(self, event: ReceiveRefuse) -> list[Effect]:
-        """The provider cannot: ask another one."""
+        """REFUSE: the provider cannot give its state; ask another one."""
         if self.phase != "fetching" or (event.sender, event.transfer) != (
             self.provider,
             self.attempt,
@@ -86,7 +86,7 @@ class Requester(Local):
         return self._try_next()
 
     def time_out(self, _event: TimeOut) -> list[Effect]:
-        """The provider says nothing: ask another one."""
+        """The provider is silent: ask another one."""
         self._guard("TimeOut", "phase", self.phase == "fetching", self.phase)
         return self._reject("state_provider_silent")
 

@@ -34,15 +34,15 @@ class Transport(ABC):
     """Sends datagrams to endpoints and hands over those that arrive."""
 
     name: str
-    """The word for it in configuration: "udp", "multicast" or "tcp"."""
+    """Its name in configurations: "udp", "multicast" or "tcp"."""
     multicasts: bool
     """Whether one call of `broadcast` reaches members whose endpoints are not known."""
     endpoint: Endpoint
-    """Where others reach this transport."""
+    """The endpoint at which others reach this transport."""
     max_datagram: int
     """The most bytes that `send` takes at once."""
     counters: Counter[str]
-    """Datagrams by what became of them: sent, received, and the reasons of those dropped."""
+    """Counts of datagrams sent, received, and dropped by reason."""
 
     def __init__(self) -> None:
         self.counters = Counter()
@@ -62,7 +62,7 @@ class Transport(ABC):
             self.send(data, endpoint)
 
     def broadcast(self, data: bytes) -> None:
-        """Send one datagram to whoever listens to the group, known or not (discovery)."""
+        """Send one datagram to all that listen to the group, known or not (discovery)."""
         raise NotImplementedError(f"transport {self.name!r} has no group to discover members in")
 
     @abstractmethod
@@ -71,7 +71,7 @@ class Transport(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Give what is pending a last chance to leave, and release every socket."""
+        """Flush what is pending if possible, and release every socket."""
 
     def _hand_over(self, batch: Datagrams) -> None:
         self.counters["received"] += len(batch)
@@ -80,7 +80,7 @@ class Transport(ABC):
 
 
 def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
-    """Read "host:port"; raise ConfigError in one sentence when it is not that."""
+    """Parse "host:port"; raise ConfigError if it is not that."""
     if isinstance(text, tuple):
         host, port = text[0], str(text[1])
     else:
@@ -95,7 +95,7 @@ def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:
 
 
 async def resolve(endpoint: Endpoint, what: str = "address") -> Endpoint:
-    """Turn a host name into an IPv4 address; raise ConfigError when nobody knows the name."""
+    """Resolve a host name to an IPv4 address; raise ConfigError if that fails."""
     host, port = endpoint
     try:
         socket.inet_aton(host)
@@ -121,7 +121,7 @@ async def resolve_all(hosts: Sequence[str | Endpoint], what: str) -> tuple[Endpo
 
 
 def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
-    """Bind a socket; raise ConfigError, and close the socket, when that cannot be."""
+    """Bind a socket; if that fails, close it and raise ConfigError."""
     try:
         sock.bind(endpoint)
     except OSError as problem:
@@ -137,7 +137,7 @@ def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
 
 
 def enlarge_buffers(sock: socket.socket) -> None:
-    """Ask for large kernel buffers; what the system grants is good enough."""
+    """Request large kernel buffers; the system may grant less."""
     for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
         with contextlib.suppress(OSError):
             sock.setsockopt(socket.SOL_SOCKET, option, _BUFFER)

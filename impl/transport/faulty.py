@@ -17,7 +17,7 @@ from raincheck.impl.messages import Endpoint
 
 from .contract import Datagrams, Transport
 
-_HELD = 4096  # datagrams held back at most; beyond that they pass at once
+_HELD = 4096  # the most datagrams held back; further ones pass at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Damage:
     """The longest delay."""
 
     def __post_init__(self) -> None:
-        """Reject what is no share."""
+        """Reject shares outside 0 to 1."""
         for name in ("loss", "duplicate", "delay", "reorder"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ConfigError(f"{name} is {getattr(self, name)}; choose from 0 to 1")
@@ -45,12 +45,12 @@ class Damage:
 
     @property
     def any(self) -> bool:
-        """Whether anything happens at all."""
+        """Whether any fault is configured."""
         return bool(self.loss or self.duplicate or self.delay or self.reorder)
 
 
 class FaultyTransport(Transport):
-    """Another transport, damaged."""
+    """A transport with injected faults."""
 
     def __init__(
         self,
@@ -80,17 +80,17 @@ class FaultyTransport(Transport):
         self._inner.start(self._arrived if self._damage.any else receive)
 
     def calm(self) -> None:
-        """From now on nothing is damaged."""
+        """Stop injecting faults."""
         self._damage = Damage()
 
     def part(self, others: Iterable[Endpoint]) -> None:
-        """Neither reach these nor hear them, until told otherwise: the network has parted."""
+        """Partition: neither reach these endpoints nor hear them until the next call."""
         self._apart = frozenset(others)
         if self._receive is not None:
             self._inner.start(self._arrived)
 
     def silence(self) -> None:
-        """From now on nothing leaves and nothing arrives, as if the process had ended."""
+        """Send and receive nothing any more, as if the process had ended."""
         self._silent = self._closed = True
         self._inner.start(lambda _: None)
 
@@ -150,7 +150,7 @@ class FaultyTransport(Transport):
             self._pass_on(passing)
 
     def _later(self, datagram: tuple[bytes, Endpoint], seconds: float) -> None:
-        """Pass it on then; what is under way when the network parts still arrives."""
+        """Pass a datagram on later; what is under way when the network parts still arrives."""
         if len(self._held) >= _HELD:
             self._pass_on([datagram])
             return

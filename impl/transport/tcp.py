@@ -28,7 +28,7 @@ _CONNECT = 2.0  # seconds for one attempt
 
 
 class TcpTransport(Transport):
-    """One listening socket, and a connection for each peer that is sent to."""
+    """One listening socket, and one outgoing connection for each peer."""
 
     name = "tcp"
     multicasts = False
@@ -147,7 +147,7 @@ class _Peer(asyncio.Protocol):
         self._waiting_bytes = 0
 
     async def close(self) -> None:
-        """Flush and close; returns when the other side has been told."""
+        """Flush and close; return once the other side has received the end of the stream."""
         if self._attempt is not None:
             await asyncio.wait([self._attempt])
         if self._transport is not None:

@@ -45,7 +45,7 @@ from .events import (
 
 __all__ = ["Repairs", "Unicast"]
 
-_MAX_CLOSED = 4096  # closed connections that are remembered, the latest ones
+_MAX_CLOSED = 4096  # the most closed connections that are remembered
 
 
 class Unicast:
@@ -86,7 +86,7 @@ class Unicast:
         return self._handlers[type(event)](event)
 
     def next_to(self, to: Peer) -> tuple[int, int]:
-        """The connection and the seqno of the next message to a peer."""
+        """Return the connection and the seqno of the next message to a peer."""
         sender = self.senders.get(to)
         return (
             (self.connections + 1, 1) if sender is None else (sender.connection, sender.seqno + 1)
@@ -108,8 +108,7 @@ class Unicast:
         return self._push(sender, to)
 
     def _receive_ack(self, event: ReceiveAck) -> list[Effect]:
-        """What has arrived need not be kept, what is missing leaves again, and the window may
-        open (U3, U6)."""
+        """Forget what has arrived, retransmit what is missing, use the open window (U3, U6)."""
         to, connection, arrived, consumed, missing, lately = event
         sender = self.senders.get(to)
         if (
@@ -138,7 +137,7 @@ class Unicast:
     def _retransmit(self, event: Retransmit) -> list[Effect]:
         """The timer: the oldest message leaves again, as a probe if it is still behind the window.
 
-        The oldest is enough: the acknowledgement of it names what else is missing (U4, U7).
+        The oldest is enough: its acknowledgement names what else is missing (U4, U7).
         """
         to, repairs = event.to, self.repairs
         sender = self.senders.get(to)
@@ -148,7 +147,7 @@ class Unicast:
         self._guard("Retransmit", "s.acked + 1 <= s.seqno", oldest <= sender.seqno, oldest)
         if not repairs.timer or not (repairs.probe or oldest <= out):
             return []
-        if oldest > out:  # the news of the window may have been lost
+        if oldest > out:  # the acknowledgement that opened the window may be lost
             sender.out = oldest
             sender.bytes += len(sender.sent[oldest])
         return [self._message(sender, to, oldest)]
@@ -171,7 +170,7 @@ class Unicast:
         return Message(to, connection, seqno, sender.sent[seqno])
 
     def _renew(self, _event: Renew) -> list[Effect]:
-        """Who has admitted this process has heard nothing of what it said before."""
+        """Start all connections anew: the group ignores what this process sent before it joined."""
         self.senders.clear()
         return []
 
@@ -188,12 +187,12 @@ class Unicast:
                 return [Dropped("stale_connection")]
             receiver = self.receivers[source] = Receiver(connection)
         if seqno <= receiver.arrived or seqno in receiver.buffer:
-            # Its sender has not heard of it.
+            # Its sender has not received the acknowledgement.
             receiver.owed = receiver.owed or self.repairs.ack_duplicates
             return [Dropped("unicast_duplicate")]
         receiver.owed = True
         if seqno > receiver.consumed + self.window:
-            return [Dropped("beyond_unicast_window")]  # it is told how far it may go
+            return [Dropped("beyond_unicast_window")]  # its sender learns how far the window goes
         receiver.buffer[seqno] = content
         receiver.highest = max(receiver.highest, seqno)
         while receiver.arrived + 1 in receiver.buffer:
@@ -210,7 +209,7 @@ class Unicast:
         return [Deliver(event.source, receiver.buffer.pop(receiver.consumed))]
 
     def _acknowledge(self, event: Acknowledge) -> list[Effect]:
-        """The acknowledgement that is owed leaves (U3, U6)."""
+        """Send the acknowledgement that is owed (U3, U6)."""
         receiver = self._receiver("Acknowledge", event.source)
         self._guard("Acknowledge", "r.owed", receiver.owed, False)
         receiver.owed = False
@@ -220,7 +219,7 @@ class Unicast:
     # ------------------------------------------------------------------ the membership
 
     def _forget(self, event: Forget) -> list[Effect]:
-        """A process is gone (U9): a late duplicate must not be taken for a new message."""
+        """A process is gone (U9): remember it, lest a late duplicate be taken for a new message."""
         peer = event.peer
         known = peer in self.senders or peer in self.receivers
         self._guard("Forget", "a \\in DOMAIN senders[n] \\cup DOMAIN receivers[n]", known, peer)
@@ -236,7 +235,7 @@ class Unicast:
     # ------------------------------------------------------------------ their parts
 
     def _wire(self, connection: int) -> int:
-        """What a datagram says of its connection."""
+        """Return a connection's number on the wire."""
         return 1 if self.repairs.connection_ids == "none" else connection
 
     def _receiver(self, action: str, source: Peer) -> Receiver:

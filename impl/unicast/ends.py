@@ -7,7 +7,7 @@ from typing import Any
 
 from .events import Gaps
 
-_MAX_GAPS = 32  # in one acknowledgement; the rest is asked for by the next one
+_MAX_GAPS = 32  # the most gaps in one acknowledgement; the next one names the rest
 
 
 class Sender:
@@ -20,9 +20,9 @@ class Sender:
         self.seqno = 0
         self.acked = 0
         self.out = 0  # transmitted up to here
-        self.consumed = 0  # passed up at the other end, as far as is known here
+        self.consumed = 0  # passed up at the other end, as far as acknowledgements say
         self.sent: dict[int, Any] = {}  # in the order of seqnos
-        self.bytes = 0  # of what is out and not acknowledged
+        self.bytes = 0  # bytes of what is under way
 
 
 class Receiver:
@@ -39,7 +39,7 @@ class Receiver:
         self.owed = False  # an acknowledgement
 
     def gaps(self) -> Gaps:
-        """What is missing below the highest seqno seen."""
+        """Return the gaps below the highest seqno seen."""
         gaps: list[tuple[int, int]] = []
         previous = self.arrived
         if self.highest == previous:
@@ -55,7 +55,7 @@ class Receiver:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repairs:
-    """What makes the connections reliable, so that tests can undo it. Not public."""
+    """The repairs that make connections reliable, so that tests can undo them. Not public."""
 
     connection_ids: str = "newer"
     """ "newer": a datagram of an older connection is dropped, and does not revive it. "different":
@@ -65,8 +65,8 @@ class Repairs:
     remember_closed: bool = True
     """A late duplicate does not open a closed connection again."""
     ack_duplicates: bool = True
-    """A duplicate is acknowledged: its sender has not heard of it."""
+    """A duplicate is acknowledged: its sender has not received the first acknowledgement."""
     timer: bool = True
-    """The oldest datagram is sent again though nobody misses it."""
+    """The oldest datagram is retransmitted though no acknowledgement names it as missing."""
     probe: bool = True
     """A datagram beyond a closed window asks for news of it."""

@@ -14,7 +14,7 @@ Gaps: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class Peer(NamedTuple):
-    """The other end of connections: a process, and one of its lanes, which have nothing in common.
+    """The other end of connections: a process and one of its lanes, which are independent.
 
     Each lane is what the specification calls a process.
     """
@@ -97,7 +97,7 @@ class Message(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """Tell that all up to `arrived` is here, up to `consumed` was passed up; `missing` is not."""
+    """Acknowledge all up to `arrived`, passed up to `consumed`, but for what is `missing`."""
 
     to: Peer
     connection: int
@@ -114,7 +114,7 @@ class Deliver(NamedTuple):
 
 
 class Dropped(NamedTuple):
-    """Count a datagram of which nothing becomes."""
+    """Count a dropped datagram."""
 
     reason: str
 

@@ -35,7 +35,7 @@ from .headers import (
 VERSION = 2
 MAGIC = b"RC"
 HEADROOM = 512
-"""Bytes of a bundle kept free for prefix and header."""
+"""Bytes of a bundle that are reserved for prefix and header."""
 REASONS = (
     "truncated",
     "not_ours",
@@ -47,7 +47,7 @@ REASONS = (
 )
 """Why a datagram cannot be read."""
 
-_REFUSAL = 1  # flags of a datagram that answers one of another version
+_REFUSAL = 1  # flags of the answer to a datagram of another version
 _PREFIX = struct.Struct(">2sBBIII")
 
 
@@ -59,7 +59,7 @@ class Decoded(NamedTuple):
 
 
 class Codec:
-    """Makes and reads the datagrams of one group."""
+    """Encodes and decodes the datagrams of one group."""
 
     def __init__(self, cluster: str, max_datagram: int) -> None:
         self._group = zlib.crc32(cluster.encode())
@@ -78,11 +78,11 @@ class Codec:
         return b"".join((prefix, encoded, payloads.area()))
 
     def refusal(self) -> bytes:
-        """Return a bare prefix, which says which version this is; every version can read it."""
+        """Return a bare prefix with this version; every version can read it."""
         return _PREFIX.pack(MAGIC, VERSION, _REFUSAL, self._group, _PREFIX.size, 0)
 
     def decode(self, datagram: bytes) -> Decoded:
-        """Read a datagram; raises WireError if that cannot be done."""
+        """Decode a datagram; raises WireError if it is malformed."""
         size = len(datagram)
         if size > self._max:
             raise WireError("oversized", f"{size} bytes, at most {self._max} are taken")
@@ -111,7 +111,7 @@ class Codec:
 
 
 def _check(header: Header) -> None:
-    """Reject views that no member can have sent; what types cannot say."""
+    """Reject views that no member can have sent, beyond what types check."""
     if isinstance(header, Excluded):
         _check_view(header.view)
     elif isinstance(header, UnicastHeader):

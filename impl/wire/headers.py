@@ -22,9 +22,9 @@ Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_leng
 """Missing seqnos, as (first, last)."""
 
 CONTROL: Lane = 0
-"""UNICAST's lane for the membership; never held up."""
+"""UNICAST's lane for the membership; its messages are passed up at once."""
 FORWARDS: Lane = 1
-"""UNICAST's lane for FORWARD; held up while the coordinator's multicast window is closed."""
+"""UNICAST's lane for FORWARD; pulled while the coordinator's multicast window is open."""
 STATE: Lane = 2
 """UNICAST's lane for state transfer, whose chunks have credit of their own."""
 LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE)
@@ -43,7 +43,7 @@ class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
 
 
 class PlacedView(NamedTuple):
-    """A view, and where its members are found, in the same order."""
+    """A view and its members' endpoints, in the same order."""
 
     view: View
     endpoints: tuple[tuple[Host, Port], ...]
@@ -181,7 +181,7 @@ class DataHeader(Struct, frozen=True, array_like=True, tag="D", gc=False):
 
 
 class Nak(Struct, frozen=True, array_like=True, tag="N", gc=False):
-    """Please send these bundles of the stream of `sender` again."""
+    """Request for retransmission of these bundles of the stream of `sender`."""
 
     source: Address
     sender: Address
@@ -203,7 +203,7 @@ class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
 
 
 class AreYouAlive(Struct, frozen=True, array_like=True, tag="Y", gc=False):
-    """I have not heard of you for long: give a sign of life, whoever of us is right."""
+    """You have been silent for long: give a sign of life."""
 
     source: Address
     to: Address
@@ -250,7 +250,7 @@ class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
 
 
 class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
-    """You cannot be admitted."""
+    """The answer to a JoinReq that is refused."""
 
     source: Address
     to: Address

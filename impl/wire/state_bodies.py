@@ -53,7 +53,7 @@ class StateChunk(Struct, frozen=True, array_like=True, tag="SC", gc=False):
 
 
 def checksum(transfer: int, number: int, cut: int, last: bool, payload: bytes) -> int:
-    """CRC-32 of a chunk: of what it says that it is, and of its bytes."""
+    """Return the CRC-32 of a chunk, of its fields and its bytes."""
     what = b"%d %d %d %d" % (transfer, number, cut, last)
     return zlib.crc32(payload, zlib.crc32(what))
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Value
 from raincheck.model.machine.network import receivable, take
 from raincheck.model.machine.rows import placed, with_
 from raincheck.model.machine.runs import Address
 
 from . import handlers as node
+from .environment import Environment
 from .events import (
     Answer,
     BeginChange,
@@ -56,7 +57,7 @@ from .events import (
 )
 from .handlers import HANDLERS, NONE, Local
 from .promises import invariants
-from .state import Constants, Content, Entry, Message, Prepare, State, Stop, constants_of, variables
+from .state import Constants, Entry, Message, Prepare, State, Stop, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> GmsSystem:
@@ -64,7 +65,7 @@ def machine(values: Mapping[str, Value]) -> GmsSystem:
     return GmsSystem(constants_of(values))
 
 
-class GmsSystem(Composed[State, Local]):
+class GmsSystem(Environment):
     """The bounded instance as a machine for the explorer."""
 
     name = "gms"
@@ -72,11 +73,8 @@ class GmsSystem(Composed[State, Local]):
 
     def __init__(self, constants: Constants) -> None:
         """Take the instance's constants."""
-        self.constants = constants
-        self.rules = constants.rules
-        self.nodes = constants.nodes
-        self.index = {n: i for i, n in enumerate(constants.nodes)}
-        self._invariants = invariants(self._address)
+        super().__init__(constants)
+        self._invariants = invariants(self.address)
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
@@ -125,7 +123,7 @@ class GmsSystem(Composed[State, Local]):
                     yield from self.act(without, name, ReceiveJoin(a), (name, other))
                 yield from self._arrivals(state, i, j)
                 yield from self._alive(state, i, j)
-        yield from self._environment(state)
+        yield from self.environment(state)
 
     def _lead(self, state: State, i: int) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
@@ -148,7 +146,7 @@ class GmsSystem(Composed[State, Local]):
         me, asked = state.locals[i], state.asked[i]
         if me.phase != "flushing" or asked & me.gone:
             return
-        mine = self._address(me)
+        mine = self.address(me)
         if self.rules.flush:
             if {a.member for a in state.answers[i]} != asked - {mine}:
                 return
@@ -202,13 +200,13 @@ class GmsSystem(Composed[State, Local]):
                 position=tuple(with_(row, i, 0) for row in state.position),
             )
             for move in self.act(fresh, me.node, Restart()):
-                asks = self._address(move.target.locals[i])
+                asks = self.address(move.target.locals[i])
                 target = move.target._replace(join_req=move.target.join_req | {asks})
                 yield move._replace(target=target)
 
     def _forgotten(self, state: State, i: int) -> bool:
         """Tell whether nobody still reads the stream of the node's former life."""
-        mine, length = self._address(state.locals[i]), len(state.stream[i])
+        mine, length = self.address(state.locals[i]), len(state.stream[i])
         return not any(
             isinstance(m.content, SendJoinRsp) for row in state.channel for ms in row for m in ms
         ) and all(
@@ -220,8 +218,8 @@ class GmsSystem(Composed[State, Local]):
     def _doubts(self, state: State, i: int) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
         known = {m for them in state.locals for m in node.members_of(them)}
-        for a in sorted(known - {self._address(me)}):
-            alive = self._is_alive(state, a)
+        for a in sorted(known - {self.address(me)}):
+            alive = self.is_alive(state, a)
             doubted = not c.accurate_suspicion and me.node in c.doubters
             doubted = doubted and any(me.node in s and a.node not in s for s in c.sides)
             if a not in me.suspects | me.gone and (doubted or not alive):
@@ -234,8 +232,8 @@ class GmsSystem(Composed[State, Local]):
         told = any(isinstance(m.content, SendExcluded) for m in state.channel[i][j])
         if self.constants.accurate_suspicion or told or not node.running(them):
             return
-        if self._address(them) not in node.members_of(me):
-            yield from self.act(state, me.node, ReceiveAlive(self._address(them)))
+        if self.address(them) not in node.members_of(me):
+            yield from self.act(state, me.node, ReceiveAlive(self.address(them)))
 
     def _arrivals(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
         name, channel = self.nodes[i], state.channel[j][i]
@@ -266,8 +264,8 @@ class GmsSystem(Composed[State, Local]):
             if isinstance(output, Prepared) and isinstance(content, Prepare):
                 state = state._replace(latch=with_(state.latch, i, True))
                 asked = frozenset(content.participants)
-                if self._is_member(state, message.sender) and state.asked[j] == asked:
-                    answer = Answer(self._address(state.locals[i]), output.view, output.held)
+                if self.is_member(state, message.sender) and state.asked[j] == asked:
+                    answer = Answer(self.address(state.locals[i]), output.view, output.held)
                     answers = with_(state.answers, j, state.answers[j] | {answer})
                     state = state._replace(answers=answers)
             elif isinstance(output, Install) and isinstance(content, SendJoinRsp):
@@ -276,93 +274,6 @@ class GmsSystem(Composed[State, Local]):
                     start=with_(state.start, i, message),
                 )
         return state
-
-    # ------------------------------------------------------------------ nobody's actions
-
-    def _environment(self, state: State) -> Iterator[Move[State]]:
-        for action, target in (
-            *self._request_join(state),
-            *self._flush_again(state),
-            *self._receive_stop(state),
-            *self._multicast(state),
-            *self._deliver(state),
-        ):
-            yield Move(action, (), target)
-
-    def _request_join(self, state: State) -> Iterator[tuple[str, State]]:
-        c = self.constants
-        for me in state.locals:
-            a = self._address(me)
-            if me.status != "joining" or a in state.join_req or not c.retry_join:
-                continue
-            queued = any(
-                node.running(them) and a in them.joining | set(node.members_of(them))
-                for them in state.locals
-            )
-            if c.impatient or not queued:
-                yield "RequestJoin", state._replace(join_req=state.join_req | {a})
-
-    def _flush_again(self, state: State) -> Iterator[tuple[str, State]]:
-        for i, me in enumerate(state.locals):
-            if me.phase == "flushing" and state.asked[i] & me.gone:
-                left = state.asked[i] - me.gone
-                again = state._replace(
-                    asked=with_(state.asked, i, left),
-                    answers=with_(state.answers, i, frozenset()),
-                )
-                yield "FlushAgain", self._prepare(again, i, left)
-
-    def _prepare(self, state: State, i: int, participants: frozenset[Address]) -> State:
-        me = state.locals[i]
-        assert me.view is not None
-        body = Prepare(me.view.id.counter, tuple(sorted(participants)))
-        for a in participants - {self._address(me)}:
-            state = self._post(state, i, a, body)
-        return state
-
-    def _receive_stop(self, state: State) -> Iterator[tuple[str, State]]:
-        for i, me in enumerate(state.locals):
-            for j in range(len(self.nodes)):
-                channel = state.channel[j][i]
-                for place in receivable(channel, self.constants.fifo_unicast):
-                    message, left = take(channel, place)
-                    if not isinstance(message.content, Stop):
-                        continue
-                    target = state._replace(channel=placed(state.channel, j, i, left))
-                    if message.sender == me.promised:
-                        target = target._replace(latch=with_(state.latch, i, False))
-                    yield "ReceiveStop", target
-
-    def _multicast(self, state: State) -> Iterator[tuple[str, State]]:
-        c = self.constants
-        for i, me in enumerate(state.locals):
-            said = sum(entry.news == 0 for entry in state.stream[i])
-            if me.view is None or state.latch[i] or me.node not in c.senders or said >= c.max_said:
-                continue
-            stream = (*state.stream[i], Entry(me.view.id.counter))
-            yield "Multicast", state._replace(stream=with_(state.stream, i, stream))
-
-    def _deliver(self, state: State) -> Iterator[tuple[str, State]]:
-        for i, me in enumerate(state.locals):
-            if me.view is None:
-                continue
-            for s in sorted({self.index[a.node] for a in me.view.members}):
-                at = state.position[i][s]
-                entry = state.stream[s][at] if at < len(state.stream[s]) else None
-                if entry is None or entry.news or entry.view > me.view.id.counter:
-                    continue
-                if state.latch[i] and not self._reads_on(state, me, s, at):
-                    continue
-                yield "Deliver", state._replace(position=placed(state.position, i, s, at + 1))
-
-    def _reads_on(self, state: State, me: Local, s: int, at: int) -> bool:
-        """Tell whether the member reads on; of a dead sender, only what another member has."""
-        name = self.nodes[s]
-        there = any(a.node == name and self._is_member(state, a) for a in node.members_of(me))
-        return there or any(
-            node.running(them) and state.latch[q] and state.position[q][s] > at
-            for q, them in enumerate(state.locals)
-        )
 
     # ------------------------------------------------------------------ the network
 
@@ -378,40 +289,22 @@ class GmsSystem(Composed[State, Local]):
                     state = state._replace(
                         asked=with_(state.asked, i, asked), latch=with_(state.latch, i, True)
                     )
-                    state = self._prepare(state, i, asked)
+                    state = self.prepare(state, i, asked)
                 case Install(view):
                     state = state._replace(steps=state.steps | {(old.view, view)})
                 case Resume():
                     assert local.view is not None
                     for a in set(local.view.members) - set(local.view.joiners):
-                        if a != self._address(local):
-                            state = self._post(state, i, a, Stop())
+                        if a != self.address(local):
+                            state = self.post(state, i, a, Stop())
                 case SendLeave(to):
-                    if self._is_member(state, to):
-                        state = self._post(state, i, to, output, self._address(old))
+                    if self.is_member(state, to):
+                        state = self.post(state, i, to, output, self.address(old))
                 case Prepared() | Out():
                     pass
                 case _:
-                    state = self._post(state, i, output.to, output)
+                    state = self.post(state, i, output.to, output)
         return state if local.status in ("joining", "member") else self._ended(state, i)
-
-    def _post(
-        self, state: State, i: int, to: Address, content: Content, sender: Address | None = None
-    ) -> State:
-        """Send a message; if the receiver is gone, the message is lost."""
-        if not self._is_alive(state, to):
-            return state
-        digest: tuple[int, ...] = ()
-        if isinstance(content, SendJoinRsp):
-            digest = self._digest(state, i)
-        j = self.index[to.node]
-        message = Message(sender or self._address(state.locals[i]), content, digest)
-        return state._replace(channel=placed(state.channel, i, j, (*state.channel[i][j], message)))
-
-    def _digest(self, state: State, i: int) -> tuple[int, ...]:
-        first = state.digest[i]
-        digest = first if self.constants.digest_first and first else state.position[i]
-        return with_(digest, i, digest[i] + 1) if self.constants.plus_one else digest
 
     def _ended(self, state: State, i: int) -> State:
         return state._replace(
@@ -423,17 +316,6 @@ class GmsSystem(Composed[State, Local]):
             digest=with_(state.digest, i, None),
             start=with_(state.start, i, None),
         )
-
-    def _address(self, me: Local) -> Address:
-        return node.address(self.rules, me)
-
-    def _is_alive(self, state: State, a: Address) -> bool:
-        them = state.locals[self.index[a.node]]
-        return them.status in ("joining", "member") and self._address(them) == a
-
-    def _is_member(self, state: State, a: Address) -> bool:
-        them = state.locals[self.index[a.node]]
-        return node.running(them) and self._address(them) == a
 
 
 def _event(message: Message) -> Any:

@@ -184,9 +184,10 @@ class World:
     def __getattr__(self, name: str) -> Function:
         """Return the function of that name."""
         try:
-            return self._functions[name]
+            found = self.__dict__[name] = self._functions[name]  # looked up once
         except KeyError:
             raise AttributeError(name) from None
+        return found
 
     def forall(
         self, kinds: Sequence[str], body: Function, patterns: Patterns | None = None

@@ -8,10 +8,9 @@ actions.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
 from typing import Any
 
-from raincheck.model.machine.composed import Composed, Move
+from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Refused, Value
 from raincheck.model.machine.network import receivable, take
 from raincheck.model.machine.rows import placed, with_
@@ -21,8 +20,9 @@ from . import events as ev
 from . import handlers as node
 from .handlers import Data, Forward, Local, Table
 from .member import HANDLERS, Member
+from .membership import MembershipService
 from .promises import INVARIANTS
-from .state import Constants, Rsp, State, View, constants_of, variables
+from .state import Rsp, State, View, constants_of, variables
 
 
 def machine(values: Mapping[str, Value]) -> SequencerSystem:
@@ -30,19 +30,12 @@ def machine(values: Mapping[str, Value]) -> SequencerSystem:
     return SequencerSystem(constants_of(values))
 
 
-class SequencerSystem(Composed[State, Member]):
+class SequencerSystem(MembershipService):
     """The bounded instance as a machine for the explorer."""
 
     name = "sequencer"
     handlers = HANDLERS
     batch = 4
-
-    def __init__(self, constants: Constants) -> None:
-        """Take the instance's constants."""
-        self.constants = constants
-        self.rules = constants.rules
-        self.nodes = constants.nodes
-        self.index = {n: i for i, n in enumerate(constants.nodes)}
 
     @property
     def invariants(self) -> Mapping[str, Callable[[State], bool]]:
@@ -79,9 +72,9 @@ class SequencerSystem(Composed[State, Member]):
         """Yield every enabled action, in the order of `MCNext`."""
         for i in range(len(self.nodes)):
             yield from self._moves_of(state, i)
-        for target in self._view_change(state):
+        for target in self.view_change(state):
             yield Move("ViewChange", (), target)
-        for target in self._demote(state):
+        for target in self.demote(state):
             yield Move("Demote", (), target)
 
     def _moves_of(self, state: State, i: int) -> Iterator[Move[State]]:
@@ -151,7 +144,7 @@ class SequencerSystem(Composed[State, Member]):
             return
         answer = node.receive_data(self.rules, me, self.nodes[j], Data(messages, view))
         moved = state._replace(position=placed(state.position, i, j, at + 1))
-        event = ev.ReceiveData(self._address(state.locals[j]), messages, view, at + 1)
+        event = ev.ReceiveData(self.address(state.locals[j]), messages, view, at + 1)
         yield from self._made(moved, i, event, answer, (me.node, self.nodes[j]))
 
     def _install_view(self, state: State, i: int) -> Iterator[Move[State]]:
@@ -194,7 +187,7 @@ class SequencerSystem(Composed[State, Member]):
             at = state.position[i][j]
             if at < len(state.stream[j]):
                 messages, view = state.stream[j][at]
-                found.append(ev.ReceiveData(self._address(them), messages, view, at + 1))
+                found.append(ev.ReceiveData(self.address(them), messages, view, at + 1))
         return tuple(found)
 
     def together(self, move: Move[State], size: int) -> Move[State]:
@@ -255,7 +248,7 @@ class SequencerSystem(Composed[State, Member]):
         found = []
         for each in members:
             c = self.index[each.node]
-            if row[c] and each == self._address(state.locals[c]):
+            if row[c] and each == self.address(state.locals[c]):
                 found.append((each, row[c]))
         return tuple(sorted(found))
 
@@ -272,7 +265,7 @@ class SequencerSystem(Composed[State, Member]):
                     sent = (*state.stream[i], (messages, view))
                     state = state._replace(stream=with_(state.stream, i, sent))
                 case node.Forward(messages, view, to):
-                    if self._alive(state, to):
+                    if self.alive(state, to):
                         row = state.forwards[i]
                         j = self.index[to.node]
                         channel = (*row[j], (messages, view))
@@ -284,7 +277,7 @@ class SequencerSystem(Composed[State, Member]):
                 case ev.SendJoinRsp(to):
                     c = self.index[to.node]
                     them = state.locals[c]
-                    if them.status == "joining" and self._address(them) == to:
+                    if them.status == "joining" and self.address(them) == to:
                         rsp = Rsp(output.view, state.position[i], output.table)
                         state = state._replace(join_rsp=with_(state.join_rsp, c, rsp))
         return state
@@ -307,7 +300,7 @@ class SequencerSystem(Composed[State, Member]):
 
     def _forgotten(self, state: State, i: int) -> bool:
         """Tell whether nobody still reads the stream of the node's former life."""
-        mine, length = self._address(state.locals[i]), len(state.stream[i])
+        mine, length = self.address(state.locals[i]), len(state.stream[i])
         return all(rsp is None for rsp in state.join_rsp) and all(
             state.position[p][i] == length
             for p, them in enumerate(state.locals)
@@ -320,66 +313,3 @@ class SequencerSystem(Composed[State, Member]):
             position=with_(state.position, i, tuple(0 for _ in state.position)),
             join_rsp=with_(state.join_rsp, i, None),
         )
-
-    # ------------------------------------------------------------------ the membership service
-
-    def _address(self, me: Local) -> Address:
-        return node.address(self.rules, me)
-
-    def _alive(self, state: State, who: Address) -> bool:
-        them = state.locals[self.index[who.node]]
-        return node.running(them) and self._address(them) == who
-
-    def _settled(self, state: State) -> bool:
-        last = state.views[-1]
-        for i, them in enumerate(state.locals):
-            mine = self._address(them)
-            if node.running(them) and mine in last.members and them.view != len(state.views):
-                return False
-            if (
-                them.status == "joining"
-                and mine in last.joiners
-                and (state.join_rsp[i] is not None or self._alive(state, last.members[0]))
-            ):
-                return False
-        return True
-
-    def _view_change(self, state: State) -> Iterator[State]:
-        if not self._settled(state):
-            return
-        last = state.views[-1]
-        staying = tuple(a for a in last.members if self._alive(state, a))
-        asking = [self._address(them) for them in state.locals if them.status == "joining"]
-        if not staying:
-            return
-        for size in range(len(asking) + 1):
-            for joiners in combinations(asking, size):
-                if joiners or len(staying) < len(last.members):
-                    yield from self._decide(state, View(staying + joiners, frozenset(joiners)))
-
-    def _demote(self, state: State) -> Iterator[State]:
-        last = state.views[-1]
-        if (
-            len(state.views) < self.constants.last_demotion
-            and len(last.members) > 1
-            and all(self._alive(state, a) for a in last.members)
-            and self._settled(state)
-        ):
-            yield from self._decide(state, View((*last.members[1:], last.members[0]), frozenset()))
-
-    def _decide(self, state: State, new: View) -> Iterator[State]:
-        last = state.views[-1]
-        state = state._replace(views=(*state.views, new))
-        old = last.members[0]
-        if not self.constants.virtual_synchrony or new.members[0] == old:
-            yield state
-            return
-        c = self.index[old.node]
-        survivors = (
-            state.position[i][c]
-            for i, them in enumerate(state.locals)
-            if node.running(them) and self._address(them) in last.members
-        )
-        held = max(survivors, default=0)
-        for cut in range(held, len(state.stream[c]) + 1):
-            yield state._replace(stream=with_(state.stream, c, state.stream[c][:cut]))

@@ -1,17 +1,23 @@
 """What tests share: a toy protocol with all of its binding, and the sight of real processes."""
 
 import importlib.util
+import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
+from typing import Any
 
 import pytest
 
+from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.case import Case
+from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
+from raincheck.conformance.replay.replayable import nothing_undone, system_for
+from raincheck.conformance.trace.generator import record_walk
 
 TOY = Path(__file__).parent / "toys" / "handover"
 PLACES = {
@@ -20,6 +26,13 @@ PLACES = {
     "core": "raincheck.impl.handover.core",
     "mapping": "raincheck.conformance.bindings.handover.binding",
 }
+
+CATALOG = load_cases()
+PROTOCOLS = sorted(
+    protocol
+    for protocol in {case.protocol for case in CATALOG} - {"sequencer"}
+    if importlib.util.find_spec(f"raincheck.conformance.bindings.{protocol}")
+)
 
 
 @pytest.fixture
@@ -84,3 +97,57 @@ def members_of() -> Callable[[Path], list[int]]:
         return found
 
     return members_of
+
+
+@pytest.fixture(params=PROTOCOLS)
+def traced_protocol(request: pytest.FixtureRequest) -> str:
+    """Each protocol that has a binding, apart from SEQUENCER."""
+    return str(request.param)
+
+
+@pytest.fixture
+def traced_protocols() -> list[str]:
+    """All of them."""
+    return PROTOCOLS
+
+
+def largest_case(binding: Binding) -> Case:
+    """The largest quick case with all repairs on."""
+    cases = [
+        case
+        for case in CATALOG
+        if (case.protocol, case.tier, case.expected) == (binding.protocol, "quick", "holds")
+        and nothing_undone(binding, system_for(case).rules)
+    ]
+    return max(cases, key=lambda case: case.distinct or 0)
+
+
+@pytest.fixture
+def write_walks() -> Callable[..., None]:
+    """Writes traces of a protocol's real cores on walks of its largest quick case."""
+
+    def write_walks(protocol: str, folder: Path, walks: int = 5, run: str = "") -> None:
+        binding = binding_of(protocol)
+        system = system_for(largest_case(binding))
+        steps = sum(
+            record_walk(binding, system, folder, run=f"{run or protocol}-{seed}", seed=seed)
+            for seed in range(walks)
+        )
+        assert steps > 5 * walks
+
+    return write_walks
+
+
+@pytest.fixture
+def forget_a_change() -> Callable[[Path], tuple[str, int]]:
+    """Takes the last change out of the longest file of a folder; returns where."""
+
+    def forget_a_change(folder: Path) -> tuple[str, int]:
+        path = max(folder.glob("*.[0-9].*.jsonl"), key=lambda each: each.stat().st_size)
+        records: list[dict[str, Any]] = list(map(json.loads, path.read_text().splitlines()))
+        record = [each for each in records if each.get("changed")][-1]
+        record["changed"].popitem()
+        path.write_text("".join(json.dumps(each) + "\n" for each in records))
+        return record["node"], record["index"]
+
+    return forget_a_change

@@ -3,10 +3,10 @@
 import json
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -17,11 +17,13 @@ from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.trace.events import Event
+from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.sequencer.broken import BROKEN
 from raincheck.conformance.trace.sequencer.damage import FAULTS, damage
 from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.trace.tracefile import trace_files
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,11 +35,12 @@ TRACES = Path(__file__).parents[1] / "traces" / "sequencer"
 
 @pytest.fixture(scope="module")
 def session() -> Iterator["SparkSession"]:
-    """One small session for all tests; interpreted plans, since compiling each takes longer."""
+    """One small session for all tests; interpreted queries, since compiling each takes longer."""
     from raincheck.conformance.spark.session import spark_session
 
     with spark_session("local[2]", partitions=1, brief=True) as made:
         made.conf.set("spark.sql.codegen.wholeStage", "false")
+        made.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
         made.conf.set("spark.sql.adaptive.enabled", "false")
         yield made
 
@@ -185,6 +188,68 @@ def test_the_verb_gives_the_local_engines_answer(
     assert results[0] == results[1]
 
 
+@spark
+def test_both_engines_give_the_same_verdicts_however_the_work_is_split(
+    session: "SparkSession",
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    traced_protocols: list[str],
+    write_walks: Callable[..., None],
+    forget_a_change: Callable[[Path], tuple[str, int]],
+) -> None:
+    from raincheck.conformance.spark import pipeline
+
+    for protocol in traced_protocols:
+        write_walks(protocol, tmp_path / protocol, walks=2)
+        folder = tmp_path / "damaged" / protocol
+        write_walks(protocol, folder, walks=3, run=f"damaged-{protocol}")
+        forget_a_change(folder)
+    first = next((tmp_path / traced_protocols[0]).glob("*.[0-9].*.jsonl"))
+    first.write_text(first.read_text() + "{nonsense\n")
+    whole = next((tmp_path / traced_protocols[1]).glob("*.[0-9].*.jsonl"))
+    whole.write_text(whole.read_text().replace('"version":1', '"version":2', 1))
+    local = check_paths([tmp_path])
+
+    undecided = {verdict.run for verdict in local if verdict.verdict == "inconclusive"}
+    assert undecided == {path.name.partition(".")[0] for path in (first, whole)}
+    violated = [verdict for verdict in local if verdict.verdict == "violated"]
+    assert [verdict.protocol for verdict in violated] == traced_protocols
+    assert all(verdict.run.startswith("damaged-") for verdict in violated)
+    quarantined = {(Path(p.path), p.line) for verdict in local for p in verdict.problems}
+    assert quarantined == {(first, len(first.read_text().splitlines())), (whole, 1)}
+    assert pipeline.check_paths(session, [tmp_path]) == local
+    monkeypatch.setattr(pipeline, "MEETING", 100_000)
+    size = sum(path.stat().st_size for path in trace_files([tmp_path]))
+    assert pipeline.blocks_for(size) >= 4
+    assert pipeline.check_paths(session, [tmp_path]) == local
+
+
+@spark
+def test_both_engines_say_the_same_of_every_promise_of_the_ring(
+    session: "SparkSession", tmp_path: Path
+) -> None:
+    from raincheck.conformance.spark import pipeline
+
+    for place, fault in enumerate((None, other_view, delivered_again), 1):
+        record_ring(tmp_path, f"ring-{place}", seed=place)
+        if fault is not None:
+            path = tmp_path / f"ring-{place}.b.0.raincore.jsonl"
+            records = list(map(json.loads, path.read_text().splitlines()))
+            fault(records)
+            path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    local = check_paths([tmp_path])
+
+    found = {
+        verdict.run: {each.name for each in verdict.promises if each.verdict == "violated"}
+        for verdict in local
+    }
+    assert found["ring-1"] == set()
+    assert {each.verdict for each in local[0].promises} == {"holds"}
+    assert "ConsistentHistory" in found["ring-2"]
+    assert "Integrity" in found["ring-3"]
+    assert pipeline.check_paths(session, [tmp_path]) == local
+
+
 def test_packed_tables_come_back_as_they_were() -> None:
     rng = np.random.default_rng(1)
     full = rng.integers(-(1 << 63), (1 << 63) - 1, (1000, 4), dtype=np.int64)
@@ -219,3 +284,13 @@ def damaged_log(seed: int) -> list[dict[str, object]]:
         rows.append({**row, "position": position})
     rng.shuffle(rows)
     return rows
+
+
+def other_view(records: list[dict[str, Any]]) -> None:
+    record = next(each for each in records if "global_view" in each.get("changed", {}))
+    record["changed"]["global_view"][0].reverse()
+
+
+def delivered_again(records: list[dict[str, Any]]) -> None:
+    told = [each for each in records if any(name == "Deliver" for name, _ in each.get("told", ()))]
+    told[1]["told"] = [*told[0]["told"], *told[1]["told"]]

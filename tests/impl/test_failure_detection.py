@@ -199,6 +199,19 @@ def test_of_many_who_were_taken_out_only_so_many_are_told():
     assert not any(made.was_member(m, ("10.0.1.2", 1)) for m in many)
 
 
+def test_those_who_were_taken_out_are_told_in_their_order_so_that_runs_can_be_repeated():
+    outbox = Outbox(CODEC)
+    many = [Address(f"m{n:02}", 0) for n in range(20)]
+    outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}
+    made = layer(outbox)
+    made.watch((A, *many), (), 0.0)
+    run(made, outbox, 1.5)
+    made.watch((A,), (), 1.5)
+
+    ports = [to[0][1] for _, _, to in run(made, outbox, 2.6, since=1.5) if to]
+    assert ports == list(range(20))
+
+
 def test_a_few_signs_of_life_are_missed_before_somebody_is_called_silent():
     made, _ = detection()
     made.heard(B, 0.1)

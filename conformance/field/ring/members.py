@@ -23,7 +23,7 @@ class RingMember(Life):
     ring: Status | None = None
     """Its latest status."""
     armed: str = ""
-    """What it is to do to itself when it has the token: "kill" or "stop"."""
+    """Its order to itself for when it has the token: "kill" or "stop"."""
     struck: float = 0.0
     """When it did so, in seconds since the run began."""
     locks: int = 0

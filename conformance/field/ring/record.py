@@ -48,7 +48,7 @@ class RingRecord(RunRecord[RingFault, RingMember]):
     """Whether the last message of every member came to all at the end."""
 
     def collect(self, folder: Path) -> list[RingMember]:
-        """Record what the resource was asked for, too."""
+        """Write the log of the resource, too."""
         # Written out, because a dataclass with slots is another class than super() knows.
         killed = RunRecord.collect(self, folder)
         (folder / "writes").mkdir(exist_ok=True)
