@@ -51,9 +51,8 @@ def _footer_first(records: Records) -> None:
 
 
 def _again(records: Records) -> None:
-    """a's first number comes once more, and the footer agrees."""
+    """a's first number comes once more."""
     records["a"].insert(-1, event("a", "Rest", index=1))
-    records["a"][-1]["index"] = 1
 
 
 def _other_protocol(records: Records) -> None:
@@ -142,7 +141,15 @@ PLANTED: Final[dict[str, Planted]] = {
             "events 6 to 7 are missing", at("b", -1, index=7)
         ),
         f"{_TAKE}an event of …": unsure("an event of 'other'", at("b", 5, protocol="other")),
-        f"{_TAKE}index … came before": unsure("index 1 came before", _again),
+        f"{_TAKE}the footer says that event … is the last one, and the file has …": unsure(
+            "the footer says that event 4 is the last one, and the file has 5", at("b", -1, index=4)
+        ),
+        f"{_TAKE}index … came before": unsure(
+            "index 1 came before",
+            _again,
+            then="events 2 to 5 are missing",
+            why="the repeated number then counts as the last one",
+        ),
         f"{_TAKE}… has no action …": unsure(
             "pingpong has no action 'Fly'",
             at("a", 5, action="Fly"),

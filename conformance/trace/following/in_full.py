@@ -80,6 +80,12 @@ class InFull:
             self.ended = True
             if record.index > self.last:
                 self._missing(self.last + 1, record.index, line)
+            elif record.index < self.last:
+                low, high = record.index, self.last
+                reason = (
+                    f"the footer says that event {low} is the last one, and the file has {high}"
+                )
+                self._find(reason, line=line, verdict=INCONCLUSIVE)
             return
         if record.protocol != self.header.protocol:
             raise Unusable(f"an event of {record.protocol!r}")
