@@ -303,7 +303,7 @@ def binding_of(protocol: str) -> Binding:
     record = registry.protocol(protocol)
     found = record.get("binding")
     if not isinstance(found, Binding):
-        raise UsageError(f"{record.where}: BINDING in {record.binding} is no Binding.")
+        raise UsageError(f"{record.where}: BINDING in {record.binding} must be a Binding.")
     return found
 
 

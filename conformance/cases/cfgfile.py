@@ -116,7 +116,7 @@ def _statements(text: str, where: str) -> list[tuple[str, str]]:
     words = [found for found in _SKIPPED.finditer(text) if found["word"] in _KEYWORDS]
     head = text[: words[0].start()] if words else text
     if head.strip():
-        raise UsageError(f"{where} starts with {head.split()[0]}, which is no keyword of TLC's.")
+        raise UsageError(f"{where} starts with {head.split()[0]}, no keyword of TLC: correct it.")
     ends = [*(word.start() for word in words[1:]), len(text)]
     return [
         (_KEYWORDS[word["word"]], text[word.end() : end].strip())
@@ -129,7 +129,7 @@ def _assign(body: str, where: str, constants: dict[str, Value], replaced: dict[s
     masked = _STRING.sub(lambda found: "_" * len(found[0]), body)
     heads = list(_ASSIGNED.finditer(masked))
     if masked[: heads[0].start() if heads else len(masked)].strip():
-        raise UsageError(f"{where}: {body.split()[0]} is declared but has no value.")
+        raise UsageError(f"{where}: {body.split()[0]} is declared but has no value: assign one.")
     ends = [*(head.start() for head in heads[1:]), len(body)]
     for head, end in zip(heads, ends, strict=False):
         value = body[head.end() : end].strip()

@@ -43,7 +43,7 @@ def meant(
             raise UsageError(_unknown(word, named, groups, what))
         some = [name for name in every if usual(named[name])]
         if not some:
-            raise UsageError(f"No {what} of {word} is meant: {unusual}.")
+            raise UsageError(f"Every {what} of {word} is left out: {unusual}.")
         found |= dict.fromkeys(some)
     return tuple(named[name] for name in found)
 

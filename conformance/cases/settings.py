@@ -66,7 +66,7 @@ class Settings:
             if key in said:
                 name = said[key]
                 if not isinstance(name, str) or name not in known:
-                    raise UsageError(f"{where}: {key} {name} is not in this table.")
+                    raise UsageError(f"{where}: {key} {name} is not in this table: correct it.")
                 base |= known[name]
         base |= self._undone(said, where)
         free = {name: value for name, value in base.items() if name not in self.fixed}
@@ -80,14 +80,14 @@ class Settings:
         usual = {**self.assumed, **self.implemented}
         if isinstance(undone, dict):
             if len(undone) != 1:
-                raise UsageError(f"{where}: undone names one rule, the others are for with.")
+                raise UsageError(f"{where}: undone names one rule: move the others to with.")
             return self._changes(undone, f"{where}, undone", usual)
         if undone not in usual:
-            raise UsageError(f"{where}: undone {undone} is no rule and no assumption here.")
+            raise UsageError(f"{where}: undone {undone} is no rule and no assumption: correct it.")
         if not isinstance(usual[undone], bool):
-            raise UsageError(f'{where}: undone = {{ {undone} = "…" }} must say what is instead.')
+            raise UsageError(f'{where}: say undone = {{ {undone} = "…" }}, with its other value.')
         if undone in said.get("with", {}):
-            raise UsageError(f"{where}: {undone} is undone, so it is nothing for with.")
+            raise UsageError(f"{where}: {undone} is undone already: take it out of with.")
         return {undone: not usual[undone]}
 
     def _changes(self, raw: Any, where: str, base: Mapping[str, Value]) -> dict[str, Value]:
@@ -97,10 +97,10 @@ class Settings:
         found = {}
         for name, each in raw.items():
             if name not in base:
-                raise UsageError(f"{where}: {name} is no constant that may differ here.")
+                raise UsageError(f"{where}: {name} is no constant that may differ: take it out.")
             value = self._value(each, where, name)
             if type(value) is not type(base[name]):
-                raise UsageError(f"{where}: {name} is of another kind elsewhere.")
+                raise UsageError(f"{where}: {name} is of another kind than elsewhere: correct it.")
             if same(value, base[name]):
                 raise UsageError(f"{where}: {name} has that value anyway: leave it out.")
             found[name] = value
@@ -108,14 +108,14 @@ class Settings:
 
     def _value(self, raw: Any, where: str, name: str) -> Value:
         if not _CONSTANT.fullmatch(name):
-            raise UsageError(f"{where}: {name!r} is no name of a constant.")
+            raise UsageError(f"{where}: {name!r} is no name of a constant: correct it.")
         if isinstance(raw, list):
             values = [self._value(each, where, name) for each in raw]
             if len(set(values)) < len(values):
-                raise UsageError(f"{where}: {name} names something twice; a list is a set.")
+                raise UsageError(f"{where}: {name} names something twice: a list is a set.")
             return frozenset(values)
         if isinstance(raw, str) and raw.startswith(_PUT):
-            raise UsageError(f"{where}: {name}: a definition is put in place in [fixed] only.")
+            raise UsageError(f"{where}: {name} has {raw}: only [fixed] may have that.")
         if not isinstance(raw, bool | int | str):
             raise UsageError(f"{where}: {name} must be true or false, a number, a text or a list.")
         return raw

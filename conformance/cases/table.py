@@ -56,7 +56,7 @@ class CaseTable:
     def __post_init__(self) -> None:
         self.content = content = read_table(self.path)
         if unknown := sorted(content.keys() - _TOP - _SECTIONS - _NAMED):
-            raise self._wrong(f"{unknown[0]} is no part of a table of cases")
+            raise self._wrong(f"{unknown[0]} is no part of a table of cases: correct it")
         for key in ("module", "specification"):
             if not isinstance(content.get(key), str) or not content[key].strip():
                 raise self._wrong(f"{key} must be a text")
@@ -71,7 +71,7 @@ class CaseTable:
         for name, lines in content.get("ask", {}).items():
             self.asks[name] = self._asked(lines, f"{self.path}, ask {name}")
         if not self.module.is_file():
-            raise self._wrong(f"there is no file {self.module}")
+            raise self._wrong(f"there is no file {self.module}: correct module")
 
     @property
     def protocol(self) -> str:
@@ -148,14 +148,16 @@ class CaseTable:
         if not isinstance(table, dict):
             raise UsageError(f"{where}: it must be a [case.…] table.")
         if unknown := sorted(table.keys() - _KEYS):
-            raise UsageError(f"{where}: {unknown[0]} is no key of a case.")
+            raise UsageError(f"{where}: {unknown[0]} is no key of a case: correct it.")
         said = dict(table)
         if "like" in table:
             other = self.content["case"].get(table["like"])
             if not isinstance(other, dict) or "like" in other:
-                raise UsageError(f"{where}: like {table['like']} names no case that stands alone.")
+                raise UsageError(
+                    f"{where}: like {table['like']} is no case without like: name one."
+                )
             if twice := sorted(table.keys() & _SET_UP):
-                raise UsageError(f"{where}: {twice[0]} is that of the case it is like: drop it.")
+                raise UsageError(f"{where}: {twice[0]} comes from the case in like: remove it.")
             taken = {key: each for key, each in other.items() if key not in _PER_CASE}
             said = {**taken, **said}
         for key in ("words", "rule", "tier"):
@@ -174,18 +176,18 @@ class CaseTable:
     ) -> tuple[tuple[str, ...], str, dict[str, int]]:
         """Return the properties, the expected answer, and the pinned counts."""
         if ("holds" in said) == ("breaks" in said):
-            raise UsageError(f"{where}: it either holds or breaks a property: say one of them.")
+            raise UsageError(f"{where}: it either holds or breaks a property: give one key.")
         expected = said.get("breaks", HOLDS)
         asked = self._asked(said.get("ask", [expected] if "breaks" in said else []), where)
         if not asked:
-            raise UsageError(f"{where}: ask must name what is asked.")
+            raise UsageError(f"{where}: ask must name at least one property.")
         temporal = self.content.get("temporal", [])
         asked = (*(a for a in asked if a not in temporal), *(a for a in asked if a in temporal))
         if expected not in (HOLDS, *asked):
-            raise UsageError(f"{where}: breaks {expected}, which it does not ask for.")
+            raise UsageError(f"{where}: breaks {expected}, which it does not ask: add it.")
         pinned = said.get("holds", {})
         if not isinstance(pinned, dict) or not pinned.keys() <= {"distinct", "depth"}:
-            raise UsageError(f"{where}: holds has distinct and depth, or nothing.")
+            raise UsageError(f"{where}: holds may have distinct and depth only.")
         for key, count in pinned.items():
             if type(count) is not int or count < 1:
                 raise UsageError(f"{where}: {key} must be a number of at least 1.")
@@ -195,7 +197,7 @@ class CaseTable:
         """Return what the case does not exercise, by its own word."""
         idle = self._names(said.get("idle", []), where, "idle")
         if idle and "breaks" in said:
-            raise UsageError(f"{where}: idle is for a case that holds.")
+            raise UsageError(f"{where}: idle is for a case that holds: remove it.")
         for place, name in enumerate(idle):
             if name not in known or name in idle[:place]:
                 raise UsageError(
@@ -212,7 +214,9 @@ class CaseTable:
                 self._used.add(("ask", name))
                 found += self.asks[name]
             elif name[:1].islower():
-                raise UsageError(f"{where}: ask {name} is not in [ask].")
+                raise UsageError(
+                    f"{where}: ask {name} is not in [ask]: correct it or add it there."
+                )
             else:
                 found.append(name)
         if twice := [name for name in found if found.count(name) > 1]:
@@ -236,7 +240,7 @@ class CaseTable:
         undone = table.get("undone")
         if undone is None:
             if "differs" in table:
-                raise UsageError(f"{where}: differs is for a case that has undone.")
+                raise UsageError(f"{where}: differs is for a case that has undone: remove it.")
             if "undone" in name:
                 raise UsageError(f"{where}: undone must name the rule that it takes back.")
             return
@@ -252,7 +256,7 @@ class CaseTable:
             of = f"from {twin.name}" if twin is not None else "in its rules"
             raise UsageError(f"{where}: it differs {of} in {more[0]} too: differs must say why.")
         if differs and not more:
-            raise UsageError(f"{where}: it differs in {rule} alone: differs has nothing to say.")
+            raise UsageError(f"{where}: it differs in {rule} alone: remove differs.")
 
     def _all_used(self, cases: Iterable[Case]) -> None:
         known: dict[str, Iterable[str]] = {
@@ -262,10 +266,10 @@ class CaseTable:
         }
         for key, names in known.items():
             if idle := [name for name in names if (key, name) not in self._used]:
-                raise self._wrong(f"no case uses {key} {idle[0]}")
+                raise self._wrong(f"no case uses {key} {idle[0]}: remove it")
         asked = {name for case in cases for name in case.properties}
         if idle := [name for name in self.content.get("temporal", []) if name not in asked]:
-            raise self._wrong(f"no case asks for {idle[0]}, which temporal has")
+            raise self._wrong(f"no case asks for {idle[0]}, which temporal has: remove it")
 
     def _names(self, raw: Any, where: str, key: str) -> tuple[str, ...]:
         if not isinstance(raw, list) or not all(isinstance(each, str) and each for each in raw):

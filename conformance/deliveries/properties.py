@@ -112,7 +112,7 @@ def judged(
     facts, chosen = answers.facts, list(names)
     unknown = sorted(set(chosen) - set(NAMES))
     if unknown:
-        raise UsageError(f"unknown property {unknown[0]!r}: choose among {', '.join(NAMES)}")
+        raise UsageError(f"There is no property {unknown[0]}: choose from {', '.join(NAMES)}.")
     if not chosen:
         chosen = [
             name

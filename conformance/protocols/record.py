@@ -92,7 +92,7 @@ class Protocol:
             if error.name is None or not f"{name}.".startswith(f"{error.name}."):
                 raise
             raise UsageError(
-                f"{self.where}: {what} is {name}, and there is no module {error.name}."
+                f"{self.where}: {what} is {name}, but there is no module {error.name}: correct it."
             ) from error
         if not hasattr(found, _MODULES[what]):
             raise UsageError(f"{self.where}: {name} has no {_MODULES[what]}: define it.")
@@ -122,7 +122,7 @@ def record_of(name: str, table: Any, home: Path) -> Protocol:
         raise UsageError(f"{where}: it must be a [protocol.…] table.")
     for key, value in table.items():
         if key not in _KEYS:
-            raise UsageError(f"{where}: {key} is no key: there is {', '.join(sorted(_KEYS))}.")
+            raise UsageError(f"{where}: {key} is no key: choose from {', '.join(sorted(_KEYS))}.")
         if not isinstance(value, str) or not value.strip():
             raise UsageError(f"{where}: {key} must be a text.")
     if "cases" not in table:
@@ -132,7 +132,7 @@ def record_of(name: str, table: Any, home: Path) -> Protocol:
         if key in said:
             said[key] = home / said[key]
             if not said[key].is_file():
-                raise UsageError(f"{where}: {key} is {said[key]}, and there is no such file.")
+                raise UsageError(f"{where}: {key} is {said[key]}, which is no file: correct it.")
     if said["cases"].stem != name:
         raise UsageError(f"{where}: its table of cases must be called {name}.toml.")
     return Protocol(name=name, home=home, **said)

@@ -69,10 +69,10 @@ def added(record: Protocol) -> Iterator[Protocol]:
 def _read(path: Path) -> dict[str, Protocol]:
     content = read_table(path)
     if unknown := sorted(content.keys() - {"path", "protocol"}):
-        raise UsageError(f"{path}: {unknown[0]} is no key: there is path, and [protocol.…] tables.")
+        raise UsageError(f"{path}: {unknown[0]} is no key: give path and [protocol.…] only.")
     tables = content.get("protocol")
     if not isinstance(tables, dict) or not tables:
-        raise UsageError(f"{path}: it has no [protocol.…]: give at least one.")
+        raise UsageError(f"{path}: it has no [protocol.…] table: give at least one.")
     for folder in reversed(_folders(path, content)):
         if folder not in sys.path:
             sys.path.insert(0, folder)
@@ -87,7 +87,7 @@ def _folders(path: Path, content: Mapping[str, Any]) -> list[str]:
     found = [path.parent / each for each in folders]
     for folder in found:
         if not folder.is_dir():
-            raise UsageError(f"{path}: path has {folder}, and there is no such folder.")
+            raise UsageError(f"{path}: path has {folder}, which is no folder: correct it.")
     return [str(folder) for folder in found]
 
 
@@ -104,8 +104,8 @@ def _installed() -> dict[str, Protocol]:
                 )
     if not found:
         raise UsageError(
-            f"No protocol is registered: stand in a project with a {FILE}, or install raincheck "
-            "again, whose own are registered when it is installed."
+            f"No protocol is registered: change to a folder with a {FILE}, or reinstall raincheck, "
+            "which registers its own protocols."
         )
     return found
 
@@ -123,5 +123,5 @@ def _file_of(package: str, said: str) -> Path:
         raise UsageError(f"{said} names no package: {GROUP} is for packages with a {FILE}.")
     path = Path(next(iter(spec.submodule_search_locations)), FILE)
     if not path.is_file():
-        raise UsageError(f"{said}: there is no {path}.")
+        raise UsageError(f"{said}, but there is no {path}: add it to the package.")
     return path

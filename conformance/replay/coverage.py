@@ -52,7 +52,7 @@ def spec_actions(cases: Sequence[Case]) -> tuple[str, ...]:
     try:
         of_node, of_nobody = actions_of(code_of(spec.read_text(encoding="utf-8")))
     except OSError as error:
-        raise UsageError(f"Cannot read {spec} ({error.strerror}).") from error
+        raise UsageError(f"Cannot read {spec} ({error.strerror}): restore it.") from error
     return (*sorted(of_node), *sorted(of_nobody))
 
 

@@ -32,7 +32,9 @@ def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
     record = registry.protocol(protocol)
     target = _module_in(record.home / mutant.file)
     if target is None:
-        raise UsageError(f"mutant {mutant.name}: {protocol} does not use {mutant.file}.")
+        raise UsageError(
+            f"mutant {mutant.name}: {protocol} does not use {mutant.file}: correct it."
+        )
     sources = {}
     for name in _that_use(target, record.binding):
         path = Path(str(sys.modules[name].__file__))
@@ -42,7 +44,7 @@ def damaged_binding(protocol: str, mutant: Mutant) -> Binding:
         try:
             made = binding_of(protocol)
         except (SyntaxError, NameError) as error:
-            raise UsageError(f"mutant {mutant.name} is no Python: {error}.") from error
+            raise UsageError(f"mutant {mutant.name} is not valid Python: {error}.") from error
         # A type looks up its annotations in its module's namespace while that exists.
         for name in made.inputs.keys() & made.events.keys():
             fields_of(made.events[name])

@@ -72,7 +72,7 @@ def _played(mutant: Mutant, binding: Binding, make: MakeCore) -> int:
     instance = mutant.name, instance_of(binding, mutant.instance, mutant.name).system
     try:
         if play(binding_of(mutant.protocol), instance, mutant.schedule) is not None:
-            raise UsageError("sound cores fail its schedule")
+            raise UsageError("the undamaged cores fail its schedule: correct the schedule.")
         found = play(binding, instance, mutant.schedule, make)
     except UsageError as error:
         raise UsageError(f"mutant {mutant.name}: {error}") from error

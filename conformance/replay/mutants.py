@@ -70,7 +70,7 @@ def load_mutants(path: Path | None = None) -> tuple[Mutant, ...]:
     for table in known if path is None else tables_of(path):
         content = read_table(table)
         if content.keys() != {"mutant"} or not isinstance(content["mutant"], dict):
-            raise UsageError(f"{table} is no table of mutants: it has [mutant.…] and nothing else.")
+            raise UsageError(f"{table} is no table of mutants: it must have [mutant.…] only.")
         for name, each in content["mutant"].items():
             if name in mutants:
                 raise UsageError(f"{table}: there are two mutants {name}: rename one.")
@@ -83,7 +83,7 @@ def _mutant(name: str, table: Any, path: Path) -> Mutant:
     if not isinstance(table, dict):
         raise UsageError(f"{where}: it must be a [mutant.…] table.")
     if unknown := sorted(table.keys() - _KEYS):
-        raise UsageError(f"{where}: {unknown[0]} is no key of a mutant.")
+        raise UsageError(f"{where}: {unknown[0]} is no key of a mutant: correct it.")
     try:
         edits = [(edit["find"], edit["replace"]) for edit in table.get("edits", ())]
         if "find" in table:
@@ -108,9 +108,11 @@ def _mutant(name: str, table: Any, path: Path) -> Mutant:
     if bool(mutant.edits) == bool(mutant.undo) or bool(mutant.edits) != bool(mutant.file):
         raise UsageError(f"{where}: it needs either undo, or file with find and replace.")
     if bool(mutant.schedule) != (mutant.instance is not None):
-        raise UsageError(f"{where}: a schedule needs the instance that it is one of.")
+        raise UsageError(f"{where}: schedule and instance go together: give both.")
     if mutant.of_spec != bool(mutant.breaks) or (mutant.of_spec and not mutant.cases):
-        raise UsageError(f"{where}: a .tla needs cases and a property, nothing else has one.")
+        raise UsageError(
+            f"{where}: cases and property are needed for a .tla, and property is for it alone."
+        )
     return mutant
 
 
@@ -134,4 +136,6 @@ def write_spec(mutant: Mutant, source: Path, folder: Path) -> None:
             text = damaged(text, mutant)
         (folder / path.name).write_text(text, encoding="utf-8")
     if not (folder / mutant.file).is_file():
-        raise UsageError(f"mutant {mutant.name}: there is no specification {mutant.file}.")
+        raise UsageError(
+            f"mutant {mutant.name}: there is no specification {mutant.file}: correct it."
+        )

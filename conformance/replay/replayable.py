@@ -149,7 +149,9 @@ def prepared(
 def instance_of(binding: Binding, given: Mapping[str, Any], name: str) -> Instance:
     """Return one of the binding's worlds; raise UsageError if it has no such world."""
     if binding.world is None:
-        raise UsageError(f"{binding.protocol} has no instances but those of the catalog.")
+        raise UsageError(
+            f"{binding.protocol} has no instances but those of the catalog: name a case."
+        )
     try:
         system, promised = binding.world(**given)
     except (TypeError, ValueError) as error:

@@ -33,6 +33,8 @@ def read_counterexample(path: Path) -> TlcResult:
         entry.pop("case", None)
         return result_from(entry)
     except OSError as error:
-        raise UsageError(f"Cannot read {path} ({error.strerror}).") from error
+        raise UsageError(
+            f"Cannot read {path} ({error.strerror}): name a counterexample."
+        ) from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise UsageError(f"{path} is no counterexample of raincheck check.") from error

@@ -116,7 +116,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.runs < 1:
         raise UsageError(f"--runs is {args.runs}: it must be at least 1.")
     if args.source is not None and not args.source.is_dir():
-        raise UsageError(f"--from {args.source}: there is no such folder; name an earlier audit's.")
+        raise UsageError(f"--from {args.source} is no folder: name that of an earlier audit.")
     chosen = _chosen(args)
     again = _reproduce(args)
     if args.dry_run:

@@ -279,7 +279,7 @@ def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
         for name, text in texts.items():
             (folder / name).write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
-        raise UsageError(f"Cannot write into {folder} ({error.strerror}).") from error
+        raise UsageError(f"Cannot write into {folder} ({error.strerror}): name another.") from error
     ui.say(f"{folder}: {len(cases)} .cfg and {len(modules)} .tla")
     return Outcome("check", (), again)
 

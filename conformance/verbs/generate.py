@@ -99,7 +99,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if args.traces is not None and not _whole(args):
         raise UsageError("--traces records whole protocols: leave cases and --walk out.")
     if args.walk is not None and len(cases) != 1:
-        raise UsageError("--walk is a walk of one case: name it.")
+        raise UsageError("--walk numbers the walks of one case: name exactly one case.")
     if not args.names:
         # A specification of several protocols together has no implementation of its own.
         cases = tuple(case for case in cases if has_model(case.protocol))

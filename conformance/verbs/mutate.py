@@ -174,7 +174,9 @@ def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
     protocols = {case.protocol for case in cases.values()}
     for mutant in mutants:
         if mutant.protocol not in protocols:
-            raise UsageError(f"mutant {mutant.name}: the catalog has no {mutant.protocol}.")
+            raise UsageError(
+                f"mutant {mutant.name}: the catalog has no protocol {mutant.protocol}."
+            )
         for name in mutant.cases:
             if name not in cases:
                 raise UsageError(f"mutant {mutant.name}: the catalog has no case {name}.")

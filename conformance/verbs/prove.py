@@ -192,9 +192,9 @@ def _seeds(text: str) -> tuple[int, ...]:
     try:
         seeds = tuple(dict.fromkeys(int(word) for word in text.split(",")))
     except ValueError:
-        raise UsageError(f"--seeds {text}: numbers with commas are wanted, as in 1,2.") from None
+        raise UsageError(f"--seeds {text}: give numbers with commas between, as in 1,2.") from None
     if any(seed < 0 for seed in seeds):
-        raise UsageError(f"--seeds {text}: seeds of Z3 are not negative.")
+        raise UsageError(f"--seeds {text}: give seeds that are not negative.")
     return seeds
 
 

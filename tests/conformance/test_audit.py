@@ -170,7 +170,7 @@ def test_an_earlier_audit_gives_its_page_again(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     nothing = audit.run(arguments(tmp_path / "c", source=tmp_path / "empty"), QUIET)
     assert nothing.verdict == INCONCLUSIVE
-    with pytest.raises(UsageError, match="there is no such folder"):
+    with pytest.raises(UsageError, match="nowhere is no folder"):
         audit.run(arguments(tmp_path / "d", source=tmp_path / "nowhere"), QUIET)
 
 

@@ -495,7 +495,7 @@ def test_a_dry_run_names_the_commands_and_makes_nothing(
         (["--runs", "0"], "--runs is 0"),
         (["--faults", "flood"], "does not know flood"),
         (["--transport", "pigeon"], "invalid choice: 'pigeon'"),
-        (["--trace", "unicast,flush"], "--trace flush: choose from unicast"),
+        (["--trace", "unicast,flush"], "--trace does not know flush: choose from unicast"),
     ],
 )
 def test_what_cannot_be_run_is_refused(

@@ -196,7 +196,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
         damaged("x = 1", harmless(edits=(("y", "z"),)))
     with pytest.raises(UsageError, match="occurs 2 times"):
         damaged("y = y", harmless(edits=(("y", "z"),)))
-    with pytest.raises(UsageError, match="no Python"):
+    with pytest.raises(UsageError, match="is not valid Python"):
         damaged_binding("sequencer", harmless(edits=(("from __future__ import annotations", "("),)))
     with pytest.raises(UsageError, match=r"sequencer does not use impl/nothing/core\.py"):
         damaged_binding("sequencer", harmless(file="impl/nothing/core.py"))
@@ -215,7 +215,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
         (
             '[mutant.m]\nundo = { x = 1 }\ncases = []\nshows = "."\n'
             'schedule = [{ action = "A" }]\n',
-            "a schedule needs the instance",
+            "schedule and instance go together",
         ),
         (
             '[mutant.m]\nundo = { x = 1 }\ncases = []\nshows = "."\nschedule = [{ }]\n',
@@ -223,7 +223,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
         ),
         (
             '[mutant.m]\nfile = "S.tla"\nfind = "a"\nreplace = "b"\ncases = []\nshows = "."\n',
-            "needs cases and a property",
+            "cases and property are needed for a .tla",
         ),
     ],
 )
@@ -247,7 +247,7 @@ def test_a_mutant_is_that_of_its_table_and_has_its_name_alone(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("fields", "sentence"),
     [
-        ({"protocol": "sequencre"}, "mutant harmless: the catalog has no sequencre"),
+        ({"protocol": "sequencre"}, "mutant harmless: the catalog has no protocol sequencre"),
         ({"cases": ("sequencer-f99",)}, "mutant harmless: the catalog has no case sequencer-f99"),
         ({"cases": ("flush-join",)}, "mutant harmless: flush-join is no case of sequencer"),
     ],

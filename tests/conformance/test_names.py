@@ -27,7 +27,7 @@ def test_words_mean_what_they_name_each_once_and_in_their_order() -> None:
     assert of("flush-*") == (1, 2)
     # What is unusual comes by its own name only.
     assert of("flush-deep") == (4,)
-    with pytest.raises(UsageError, match=r"No case of late is meant: wait\."):
+    with pytest.raises(UsageError, match=r"Every case of late is left out: wait\."):
         of("late")
 
 

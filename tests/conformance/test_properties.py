@@ -260,5 +260,5 @@ def test_what_is_no_row_is_put_aside_and_nothing_holds(
 
 
 def test_an_unknown_property_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="choose among total_order"):
+    with pytest.raises(UsageError, match="choose from total_order"):
         judged(answer(log("p: a1")), [], ["speed"], False)

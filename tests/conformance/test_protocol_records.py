@@ -57,11 +57,11 @@ def test_a_project_speaks_of_itself_alone(project: Callable[[str], Path]) -> Non
         ("[", "is not TOML"),
         ('x = 1\n[protocol.ping]\ncases = "ping.toml"', "x is no key"),
         ("path = 3\n" + RECORD, "path must be a list of folders"),
-        ('path = ["nowhere"]\n' + RECORD, "there is no such folder"),
+        ('path = ["nowhere"]\n' + RECORD, "nowhere, which is no folder"),
         ("[protocol]\nping = 1", "it must be a [protocol.…] table"),
         ('[protocol.Ping]\ncases = "ping.toml"', "small letters"),
         ("[protocol.ping]", "cases must name the table"),
-        ('[protocol.ping]\ncases = "pong.toml"', "there is no such file"),
+        ('[protocol.ping]\ncases = "pong.toml"', "pong.toml, which is no file"),
         ('[protocol.ping]\ncases = ""', "cases must be a text"),
         (RECORD + 'modle = "x"', "modle is no key"),
         ('[protocol.pong]\ncases = "ping.toml"', "must be called pong.toml"),
@@ -98,7 +98,7 @@ def test_a_verb_for_which_there_is_nothing_says_so() -> None:
 
 
 def test_a_module_that_is_not_there_or_lacks_its_name_is_told() -> None:
-    with pytest.raises(UsageError, match=r"model is nowhere\.at_all, and there is no module"):
+    with pytest.raises(UsageError, match=r"model is nowhere\.at_all, but there is no module"):
         record(model="nowhere.at_all").module("model")
     with pytest.raises(UsageError, match="json has no machine: define it"):
         record(model="json").module("model")

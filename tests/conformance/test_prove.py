@@ -73,7 +73,7 @@ def _undecided(obligation, seed, timeout):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--seeds", "one"], "numbers with commas are wanted"),
+        (["--seeds", "one"], "give numbers with commas between"),
         (["--seeds", "-1"], "not negative"),
         ([*SEQUENCER, "--property", "Beauty"], "TotalOrder, Agreement"),
         ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, ViewTag"),

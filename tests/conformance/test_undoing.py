@@ -66,7 +66,7 @@ def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
     assert toy.binding.protocol == "handover"
     with pytest.raises(UsageError, match="occurs 0 times"):
         damaged_binding("handover", mutant(edits=(("nowhere", ""),)))
-    with pytest.raises(UsageError, match="no Python"):
+    with pytest.raises(UsageError, match="is not valid Python"):
         damaged_binding("handover", mutant(edits=(("class Handover:", "class"),)))
     with pytest.raises(UsageError, match=r"does not use nothing\.py"):
         damaged_binding("handover", mutant(file="nothing.py"))

@@ -211,7 +211,7 @@ def test_a_catalog_or_configuration_that_does_not_fit(
         (["run", "--members", "0"], "--members is 0"),
         (["run", "--faults", "meteor"], "meteor"),
         (["audit", "--runs", "0"], "--runs is 0: it must be at least 1."),
-        (["audit", "--from", "nowhere"], "--from nowhere: there is no such folder"),
+        (["audit", "--from", "nowhere"], "--from nowhere is no folder"),
         (["audit", "--skip", "lunch"], "there is no such step"),
         (["doctor", "please"], "unrecognized arguments: please"),
         (["conform"], "the following arguments are required: PATH"),

@@ -86,7 +86,7 @@ class Driven:
                 return impl.Leave()
             case ev.Stop(drained):
                 return impl.Stop(drained)
-        raise UsageError(f"SEQUENCER's core has no event {type(event).__name__}.")
+        raise UsageError(f"SEQUENCER's core has no event {type(event).__name__}: bind it.")
 
 
 def _carried(run: Run, view: int) -> tuple[wire.Run, int, wire.Payloads]:

@@ -122,7 +122,7 @@ def settings_of(args: argparse.Namespace) -> RingSettings:
     if args.transport != "udp":
         raise UsageError(f"--transport is {args.transport}: a ring has UDP only.")
     if args.messages is not None:
-        raise UsageError("--messages is for the stack: a ring sends for so many --seconds.")
+        raise UsageError("--messages is for the stack: give a ring --seconds instead.")
     rate = RATE if args.rate is None else args.rate
     check_counts(args, rate, "nothing is sent", LARGEST)
     return RingSettings(

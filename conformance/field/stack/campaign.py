@@ -47,7 +47,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Run the group as often as requested, and check each run."""
     for given, option in ((args.as_written, "--as-written"), (args.watch, "--watch")):
         if given:
-            raise UsageError(f"{option} is for the ring: raincheck run raincore.")
+            raise UsageError(f"{option} is for the ring: use raincheck run raincore.")
     return ClusterCampaign(args, ui, settings_of(args)).run()
 
 
@@ -124,7 +124,7 @@ def settings_of(args: argparse.Namespace) -> Settings:
 def _layers(text: str) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if strange := sorted({*names} - {*HEAVY}):
-        raise UsageError(f"--trace {strange[0]}: choose from {', '.join(HEAVY)}.")
+        raise UsageError(f"--trace does not know {strange[0]}: choose from {', '.join(HEAVY)}.")
     return names
 
 
