@@ -91,7 +91,10 @@ def _tlc_cell(
 ) -> Cell:
     good = [case for case in holding if agrees(checked[case.name])]
     if len(good) < len(holding):
-        return Cell(VIOLATED, ", ".join(c.name for c in holding if c not in good))
+        bad = [case for case in holding if case not in good]
+        undecided = all(checked[case.name]["verdict"] == INCONCLUSIVE for case in bad)
+        verdict = INCONCLUSIVE if undecided else VIOLATED
+        return Cell(verdict, ", ".join(case.name for case in bad))
     holding = [case for case in holding if name not in case.idle]
     if not holding:
         return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")

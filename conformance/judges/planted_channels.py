@@ -113,7 +113,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "there is no file of node b", _ALONE, _lonely(_ALONE)
         ),
         "_unsent: … was sent with other contents": _CONTENTS,
-        "_unsent: other.complete": replace(
+        "_unsent: _whole(other)": replace(
             _NEVER,
             then='["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             why="what no record shows is said of any file",

@@ -89,8 +89,8 @@ _APART: Final = (
 
 PLANTED: Final[dict[str, Planted]] = {
     "deliveries.properties": {
-        "judged: unknown property …: choose among …": _of(
-            "unknown property 'speed'",
+        "judged: There is no property …: choose from ….": _of(
+            "There is no property speed",
             log(_P, _Q),
             names=("speed",),
             breaks=KeyError,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.trace.events import Sent
+from raincheck.conformance.trace.events import Header, Sent
 from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .planting import Plant, Planted
-from .sequencer_story import A, B, D, Story, on, plant, sets, story_plant, unsure
+from .sequencer_story import A, B, Change, D, Story, on, plant, sets, story_plant, unsure
 
 _INSTALL: Final = "ViewFollower._install_view: "
 _JOIN: Final = "ViewFollower._join: "
@@ -39,6 +39,17 @@ def _left(bad: bool) -> Trace:
     if bad:
         left.sent = (Sent(("DATA", "a", 0, 9)),)
     return story.files()
+
+
+def _constants(**constants: Any) -> Change:
+    """All headers have these constants besides."""
+
+    def change(trace: Trace) -> None:
+        for head, *_ in trace.values():
+            assert isinstance(head, Header)
+            sets(constants={**head.constants, **constants})(head)
+
+    return change
 
 
 PLANTED: Final[dict[str, Planted]] = {
@@ -81,6 +92,12 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
     },
     "bindings.sequencer.records": {
+        "rules_of: constants: sequencer has no …": unsure(
+            "constants: sequencer has no HoldSend", _constants(HoldSend=False)
+        ),
+        "rules_of: constants: …: … is no …": unsure(
+            "constants: HoldSends: 'maybe' is no bool", _constants(HoldSends="maybe")
+        ),
         "surplus: return differs('args', {}, extra)": _TOO_MUCH,
         "surplus: return differs('received', None, event.received)": plant(
             f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',

@@ -78,7 +78,7 @@ SOURCES: Final = (
     Source(
         module="bindings.sequencer.records",
         planted="planted_sequencer_views",
-        complaints=_WORDS,
+        complaints=_WORDS | {"ShapeError"},
         builders=frozenset({"differs", "lacking", "refused"}),
     ),
     Source(

@@ -92,6 +92,8 @@ def exercised_names(case: Case, result: TlcResult) -> list[str]:
 def unexercised(case: Case, result: TlcResult) -> str:
     """Return why a case that holds says less than it seems to, in words, or ""."""
     defined = _defined(case.module)
+    if not case.properties:
+        return "it asks for no invariant and no property, so that nothing could be violated"
     if lacking := [name for name in case.properties if name not in defined]:
         return (
             f"{', '.join(lacking)}: no {SUFFIX} in {case.module.name} says when it is really asked"

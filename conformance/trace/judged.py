@@ -131,11 +131,16 @@ def _unsent(
             late = Difference("clock", f"greater than {bad.sent_clock}", bad.clock)
             reason = f"{name} was received before it was sent"
             yield _received(mine, reason, VIOLATED, bad, action, late)
-        elif other is not None and (other.complete or 0 < bad.number <= _written(other, channel)):
+        elif other is not None and (_whole(other) or 0 < bad.number <= _written(other, channel)):
             yield _received(mine, f"{name} was never sent", VIOLATED, bad, action)
         else:
             reason = f"{name}: the records of {sender[0]}.{sender[1]} do not show its sending"
             yield _received(mine, reason, INCONCLUSIVE, bad, action)
+
+
+def _whole(report: FileReport) -> bool:
+    """Whether the file has all of the node's events, from the first to the footer."""
+    return report.complete and all(finding.part != "records" for finding in report.findings)
 
 
 def _received(

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.bindings.recorded import FromBinding
+from raincheck.conformance.judges.pingpong_talk import files, note, talk
+from raincheck.conformance.judges.pingpong_talk import judged as complaints_of
 from raincheck.conformance.replay.replay import Cores
 from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
@@ -424,3 +426,23 @@ def test_the_verb_judges_the_protocols_of_a_mixed_folder_apart(
     assert by_protocol["handover"]["first"]["index"] == 1
     text = (tmp_path / "o" / "r1__handover.findings.txt").read_text()
     assert "turn" in text
+
+
+def test_a_lost_record_accuses_nobody(tmp_path: Path) -> None:
+    for node in ("a", "b"):
+        for place in range(1, len(talk()[node]) - 1):
+            records = talk()
+            del records[node][place]
+            complaints = complaints_of(tmp_path, records)
+            assert complaints[0] == "r1: inconclusive", (node, place, complaints)
+            assert any("missing" in each for each in complaints), (node, place, complaints)
+    records = files(note("a", 1, 1), note("a", 2, 2))
+    del records["a"][1]
+    assert complaints_of(tmp_path, records)[0] == "r1: inconclusive"
+
+
+def test_a_constant_of_another_type_or_name_is_refused(tmp_path: Path) -> None:
+    for constants in ({"luck": 1}, {"limit": "maybe"}):
+        records = talk()
+        records["b"][0]["constants"] = constants
+        assert any("constants: " in each for each in complaints_of(tmp_path, records)), constants

@@ -1,10 +1,11 @@
 """SEQUENCER's values as a trace has them, and differences between them in words."""
 
 from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 
+from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace.events import Args, Changed, Entry, Event, Sent
 from raincheck.conformance.trace.findings import Difference, FalseConjunct
 from raincheck.model.machine.runs import Run
@@ -24,6 +25,9 @@ RULES = {
 }
 """The specification's constants that are rules of a member, and their names in the model."""
 
+ASSUMED: Final = frozenset({"FifoForward", "VirtualSynchrony"})
+"""Its constants that are assumptions about the layers below."""
+
 RunPlace = tuple[str, int, int, int]
 
 
@@ -36,7 +40,17 @@ class Wrong(NamedTuple):
 
 
 def rules_of(constants: dict[str, Any]) -> Rules:
-    """Return the model's rules for the constants of a header; a rule that is absent is on."""
+    """Return the model's rules for the constants of a header; a rule that is absent is on.
+
+    Raises ShapeError for a name that is no constant of the specification, or a value of another
+    type than the rule's: a misspelt rule would silently be on.
+    """
+    for name, value in constants.items():
+        if name not in RULES and name not in ASSUMED:
+            raise ShapeError(f"constants: sequencer has no {name}")
+        wanted = str if name == "JoinPolicy" else bool
+        if type(value) is not wanted:
+            raise ShapeError(f"constants: {name}: {value!r} is no {wanted.__name__}")
     return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
 
 

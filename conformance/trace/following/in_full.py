@@ -38,7 +38,12 @@ class InFull:
         promised = binding.promised or Promised()
         self.binding = (binding.real or binding) if header.real else binding
         try:
-            self.rules = self.binding.rules(**header.constants)
+            wanted = fields_of(self.binding.rules)
+            given = {
+                name: within(f"constants: {name}", shaped, value, wanted.get(name, Any))
+                for name, value in header.constants.items()
+            }
+            self.rules = self.binding.rules(**given)
         except TypeError as error:
             raise Unusable(f"constants: {error}") from error
         self.path = path
@@ -94,6 +99,8 @@ class InFull:
         wanted = self.binding.traced_input(record.action)
         if wanted is None:
             raise Unusable(f"{self.header.protocol} has no action {record.action!r}")
+        # Behind a hole nobody knows which message of a channel is next.
+        self.broken = self.broken or record.index > self.last + 1
         event = within("args", shaped, record.args, wanted)
         given = within("given", self._given, record.given)
         sent = [within("sent", self._ends.sent, each) for each in record.sent]
