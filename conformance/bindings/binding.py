@@ -304,7 +304,28 @@ def binding_of(protocol: str) -> Binding:
     found = record.get("binding")
     if not isinstance(found, Binding):
         raise UsageError(f"{record.where}: BINDING in {record.binding} must be a Binding.")
+    if wrong := _misnamed(found, protocol):
+        raise UsageError(f"{record.where}: BINDING in {record.binding}: {wrong}.")
     return found
+
+
+def _misnamed(binding: Binding, protocol: str) -> str:
+    """Return which of the binding's names means nothing, in words, or ""."""
+    outputs = {kind.__name__ for kind in binding.outputs}
+    if binding.protocol != protocol:
+        return f"it is of {binding.protocol}, and the record of {protocol}"
+    for name, kind in binding.channels.items():
+        if name not in outputs:
+            return f"channels has {name}, which is none of its outputs"
+        if kind not in (FIFO, DATAGRAM):
+            return f"channel {name} is {kind!r}: it must be {FIFO!r} or {DATAGRAM!r}"
+    for name in binding.arrives:
+        if name not in binding.channels:
+            return f"arrives has {name}, which is none of its channels"
+    for name in binding.told:
+        if name not in outputs:
+            return f"told has {name}, which is none of its outputs"
+    return ""
 
 
 def bound_protocols() -> tuple[str, ...]:

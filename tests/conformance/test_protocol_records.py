@@ -2,12 +2,16 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+from raincheck.conformance.bindings.binding import DATAGRAM, binding_of
+from raincheck.conformance.bindings.stable.binding import BINDING as STABLE
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.protocols import registry
 from raincheck.conformance.protocols.record import Protocol
@@ -162,3 +166,30 @@ def test_the_modules_of_a_record_are_imported_when_needed(monkeypatch: pytest.Mo
 
     assert record(model="raincheck_ping").get("model") is len
     assert record(model="raincheck_ping").modules("model", "binding") == ("raincheck_ping",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"protocol": "pong"}, "it is of pong, and the record of ping"),
+        ({"channels": {"Heartbeat": DATAGRAM}}, "channels has Heartbeat, which is none of its"),
+        ({"channels": {"Purge": "fiffo"}}, "channel Purge is 'fiffo': it must be 'fifo' or"),
+        ({"arrives": {"Purge": "ReceivePurge"}}, "arrives has Purge, which is none of its chan"),
+        ({"told": frozenset({"Gossip"})}, "told has Gossip, which is none of its outputs"),
+    ],
+)
+def test_a_name_in_a_binding_that_means_nothing_is_refused(
+    changed: dict[str, Any], sentence: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: dict[str, Any] = {"protocol": "ping", "channels": {}, "arrives": {}}
+    module = ModuleType("raincheck_ping")
+    monkeypatch.setitem(sys.modules, "raincheck_ping", module)
+
+    with registry.added(record(binding="raincheck_ping")):
+        module.BINDING = replace(STABLE, **names)  # type: ignore[attr-defined]
+        assert binding_of("ping").protocol == "ping"
+        module.BINDING = replace(STABLE, **names | changed)  # type: ignore[attr-defined]
+        with pytest.raises(UsageError) as refused:
+            binding_of("ping")
+
+    assert sentence in str(refused.value)
