@@ -644,7 +644,7 @@ TypeOK ==
         /\ \A c \in Node : position[n][c] <= Len(stream[c])
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

@@ -849,7 +849,7 @@ TypeOK ==
         /\ \A i \in DOMAIN held[n] : Counter(held[n][i]) > Counter(view[n])
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

@@ -64,7 +64,7 @@ UnicastsInView ==
         Running(s) /\ Running(n) => channels[s][n][i].view >= view[n]
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : stream[n] # <<>>
 MaxSentExercise == Senders = {} \/ \E n \in Node : Len(stream[n]) = MaxSent

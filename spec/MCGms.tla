@@ -70,7 +70,7 @@ MCNext ==
 MCSpec == Init /\ [][MCNext]_vars /\ FairHandlers /\ WF_vars(MCRequestJoin)
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 CrashersExercise == \E n \in Crashers : status[n] = "crashed"
 LeaversExercise == \E n \in Leavers : status[n] = "left"

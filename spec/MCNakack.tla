@@ -80,7 +80,7 @@ MCFairness ==
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : sent[n] > 0
 MaxSentExercise == Senders = {} \/ \E n \in Node : sent[n] = MaxSent

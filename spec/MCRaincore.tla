@@ -245,13 +245,13 @@ PlacesKept ==
         Range(lastToken[n].settled.nodelist) \subseteq DOMAIN lastToken[n].acks
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 \* A member that would join has no token yet.
 MCJoinCompletesExercise == \E n \in Node : Up(n) /\ lastToken[n] = NoToken
 \* One member is left of several.
 MCLoneServesExercise == \E n \in Node : Running = {n} /\ lastToken[n].seq > 1
-\* The rounds are over, all the while somebody else was there.
+\* There are several members, none of them waits, and the token has gone round k times undisturbed.
 RoundsOver(k) ==
     /\ Cardinality(Running) > 1 /\ calm >= k * Cardinality(Running)
     /\ \A n \in Running : ~Waits(n)
@@ -259,9 +259,9 @@ Rounds3Exercise == RoundsOver(3)
 Rounds4Exercise == RoundsOver(4)
 MCRounds3Exercise == RoundsOver(3)
 MCRounds4Exercise == RoundsOver(4)
-\* Nobody eats: the token is under way, or lost.
+\* Nobody eats, and a member starves.
 MCGoesOnExercise == Eaters = {} /\ \E n \in Running : tokenState[n] = "starving"
-\* Not all agree.
+\* There are several members, the token has moved, and not all agree.
 MCAgreementExercise == Cardinality(Running) > 1 /\ ~Agreed /\ \E n \in Running : lastToken[n].seq > 1
 MCDeliveredExercise == \E n \in Running : said[n] > 0
 \* A member of the last settled list is off the list.

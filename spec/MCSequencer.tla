@@ -43,7 +43,7 @@ MCNext ==
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : said[n] > 0
 MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid

@@ -59,7 +59,7 @@ MCNext ==
 MCSpec == Init /\ [][MCNext]_vars /\ Fairness
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : sent[n] > 0
 LosersExercise == \E n \in Losers, s \in Node : passed[n][s] > delivered[n][s]

@@ -138,7 +138,7 @@ NothingForgotten ==
                   LET m == delivered[n][i].message IN m.from = S!Address(n) /\ m.seqno = k
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 TypeOKExercise == ~(S!Init /\ F!Init)
 TotalOrderExercise == S!TotalOrderExercise

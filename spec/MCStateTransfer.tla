@@ -73,7 +73,7 @@ MCFairness == Progress /\ \A n \in Node : WF_vars(MCTake(n)) /\ WF_vars(MCDelive
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 RequestersExercise == \E n \in Requesters : requester[n].phase = "set"
 MaxSentExercise == sent = MaxSent /\ \E n \in Node : state[n] # <<>> /\ state[n][1].at > 0

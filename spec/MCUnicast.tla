@@ -45,7 +45,7 @@ MCFairness == \A n \in Senders : \A p \in Node \ {n} : Fair(n, p)
 MCSpec == Init /\ [][MCNext]_vars /\ MCFairness
 
 -----------------------------------------------------------------------------
-(* Exercises: what the instance lets happen has happened *)
+(* Exercises: CExercise is a state in which what the constant C lets happen has happened. *)
 
 SendersExercise == \A n \in Senders : said[n] > 0
 MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid

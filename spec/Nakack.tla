@@ -594,7 +594,7 @@ TypeOK ==
         /\ \A s \in Node : Range(log[n][s]) \subseteq Tagged
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

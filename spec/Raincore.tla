@@ -1023,7 +1023,7 @@ TypeOK ==
                                /\ DOMAIN m.acks \subseteq Range(Electorate(m))
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == \E n \in Node : lastToken[n].seq > 1
 
@@ -1056,7 +1056,7 @@ OneLiveTokenExercise == OneEaterExercise
 
 SevenStatesExercise == \E n \in Node : tokenState[n] = "starving"
 
-\* Two running members of a view are there, which is not the first.
+\* A later view than the first has two running members.
 HeldByAllExercise ==
     \E x \in Entries : x[1] > 1 /\ Cardinality({m \in Range(x[2]) : Up(m)}) > 1
 
@@ -1073,7 +1073,7 @@ Lemma33Exercise ==
     \E n \in Eaters :
         viewState[n] = "agreement" /\ Len(lastToken[n].nodelist) > 1 /\ lastToken[n].seq > 1
 
-\* A member of two successive views is there.
+\* A member of one view has committed a later one.
 NoHolesExercise ==
     \E x, y \in Entries : x[1] < y[1] /\ \E n \in Range(x[2]) : y[1] \in Indices(n)
 

@@ -516,7 +516,7 @@ TypeOK ==
         /\ Len(joinRsp[n]) <= 1
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

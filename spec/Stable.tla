@@ -615,16 +615,16 @@ TypeOK ==
     /\ lost \in Nat
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 
-\* A member has purged messages of another, and a third party may still need them.
+\* A member has purged a message, and there is another member that it may have to send it to again.
 OnlyStablePurgedExercise ==
     \E n, p, s \in Node :
         n # p /\ ServedBy(p, n) /\ s \in NodesOf(CurrentView(p)) /\ purged[n][s] > 0
 
-\* A member lacks a message that another one of its view has had, and all have voted once.
+\* A member lacks a message that another one of its view has had.
 NothingOutOfReachExercise ==
     \E n, h, s \in Node :
         /\ Running(n) /\ s \in NodesOf(CurrentView(n))

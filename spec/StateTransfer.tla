@@ -584,7 +584,7 @@ TypeOK ==
         /\ base[n] <= applied[n]
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

@@ -459,7 +459,7 @@ TypeOK ==
              delivered[n][i].from \in Node \X Nat /\ delivered[n][i].message \in Message
 
 -----------------------------------------------------------------------------
-(* Exercises: states in which a promise is really asked. A case in which none is reached says nothing. *)
+(* Exercises: PExercise is a state in which the promise P is really asked. *)
 
 TypeOKExercise == ~Init
 

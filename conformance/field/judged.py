@@ -31,7 +31,7 @@ class Judged(ABC, Generic[AnyRecord]):
     verdicts: dict[str, str] = field(default_factory=dict)
     """The verdict on each property."""
     reasons: list[str] = field(default_factory=list)
-    """Why something does not hold or is inconclusive."""
+    """The reasons for which something does not hold or is inconclusive."""
     witnesses: dict[str, Any] = field(default_factory=dict)
     """The first witness against each violated property."""
     soonest: dict[str, float] = field(default_factory=dict)

@@ -15,7 +15,7 @@ class RunSettings:
     """The settings of the runs of any group."""
 
     members: int = 3
-    """How many found the group."""
+    """The number of members that found the group."""
     kinds: tuple[str, ...] = ()
     """The kinds of faults."""
     seconds: float

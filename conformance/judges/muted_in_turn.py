@@ -22,7 +22,7 @@ class Tried(NamedTuple):
     plant: Plant | None
     """The input of which it alone complains; None if it is excused, or has none."""
     excuse: str
-    """Why no input could miss it; empty if one could."""
+    """The reason why no input could miss it; empty if one could."""
     problem: str
     """Why the input does not show that the rule is there; empty if it does."""
 

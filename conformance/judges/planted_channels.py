@@ -69,7 +69,7 @@ _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', 
 
 
 def _stream(bad: Iterable[Bad]) -> Complaints:
-    """What is said of b, who read a's stream, and of a, who was killed after it had sent three."""
+    """Return the complaints about b, reading the stream of a, killed after it had sent three."""
     reports = [
         Summary(path=name, run="r1", node=name, incarnation=0, events=1, written=written)
         for name, written in (("a", {'["DATA","a",0]': 3}), ("b", {}))

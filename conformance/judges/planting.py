@@ -39,7 +39,7 @@ class Plant:
     breaks: type[Exception] | None = None
     """The exception raised without the rule, if the checker relies on it to continue."""
     why: str = ""
-    """Why others complain too, or why the checker cannot continue."""
+    """The reason why others complain too, or why the checker cannot continue."""
 
 
 Planted: TypeAlias = Mapping[str, Plant]

@@ -18,7 +18,7 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Accepted, Refused
 
 FEW: Final = 6
-"""How many inputs of each action are offered to a node in each of its local states."""
+"""The number of inputs of each action that are offered to a node in each of its local states."""
 
 
 class Probes:

@@ -197,7 +197,7 @@ class Replay:
     refusals: int = 0
     seconds: float = 0.0
     actions: Counter[str] = field(default_factory=Counter)
-    """How many edges were replayed, by action."""
+    """The number of edges that were replayed, by action."""
     missing: list[str] = field(default_factory=list)
     mismatch: Mismatch | None = None
     walk: int = 0

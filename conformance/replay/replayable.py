@@ -32,13 +32,13 @@ PART: Final = 5_000
 """
 
 INSTANCES: Final = 6
-"""How many instances lockstep runs over, the largest first."""
+"""The number of instances that lockstep runs over, the largest first."""
 
 KNOWN: Final = 800
-"""How many states of each instance show which inputs there are."""
+"""The number of states of each instance that show which inputs there are."""
 
 WALKS: Final = 5
-"""How many walks show the inputs of an instance without bounds."""
+"""The number of walks that show the inputs of an instance without bounds."""
 
 
 def system_for(case: Case) -> Composed[Any, Any]:

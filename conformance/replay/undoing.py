@@ -32,16 +32,16 @@ class Undone:
     replayed: str = ""
     """The case and the walk that show its absence."""
     walks: int = 0
-    """How many walks of that case were needed."""
+    """The number of walks of that case that were needed."""
     runs: int = 0
-    """How many runs of lockstep were needed; 0: lockstep did not find it, or was not tried."""
+    """The runs of lockstep that were needed; 0: lockstep did not find it, or was not tried."""
     tried: int = 0
     """How many runs there were."""
     seed: int = 1
     seconds: float = 0.0
     problem: str = ""
     played: int = 0
-    """How many moves of its own schedule were needed."""
+    """The number of moves of its own schedule that were needed."""
 
     @property
     def found(self) -> bool:

@@ -162,7 +162,7 @@ def _blocks(end: Channel, blocks: int) -> Iterable[Table]:
 
 
 def _met(rows: list[dict[str, object]]) -> list[Piece]:
-    """What both ends of a channel, or of a block of it, say; other rows are handed through."""
+    """Compare both ends of a channel, or of a block of it; other rows are handed through."""
     run, protocol, channel = (str(rows[0][name]) for name in ("run", "protocol", "channel"))
     if not channel:
         return [(run, protocol, "", 0, str(row["kind"]), _bytes(row)) for row in rows]

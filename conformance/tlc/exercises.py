@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .tlc import TlcResult
 
 SUFFIX: Final = "Exercise"
-"""What follows a property's name in the name of its exercise."""
+"""The end of an exercise's name, behind the property's."""
 
 MODULE: Final = "RaincheckExercises"
 IMPOSSIBLE: Final = f"{MODULE}Impossible"

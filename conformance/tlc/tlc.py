@@ -33,7 +33,7 @@ DUMP: Final = "graph.dot"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """How TLC is run. Its findings depend on none of these, except where noted."""
+    """The options of a run of TLC. Its findings depend on none of them, except where noted."""
 
     workers: int = 1
     """With more than one, the trace need not be shortest, nor the depth the same each time."""

@@ -29,7 +29,7 @@ class Stopped(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """How a process ended (a negative number: by that signal), and all its output."""
+    """The exit code of a process (a negative number: that signal), and all its output."""
 
     code: int
     output: str

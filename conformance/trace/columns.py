@@ -68,7 +68,7 @@ class Channel:
         self.indices.append(index)
 
     def appending(self) -> tuple[Append, Append]:
-        """What adds the digest, and what the index, of a message that has the next number."""
+        """Return what adds the digest, and what the index, of the message with the next number."""
         return self.digests.append, self.indices.append
 
     def table(self) -> Table:

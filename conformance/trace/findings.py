@@ -71,7 +71,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FileReport(msgspec.Struct, kw_only=True):
-    """What one file says once its events were checked; the ends of its channels travel apart."""
+    """The report on one file whose events were checked; the ends of its channels travel apart."""
 
     run: str
     protocol: str
@@ -96,7 +96,7 @@ class FileReport(msgspec.Struct, kw_only=True):
     written: dict[str, int] = {}
     """The last number that it wrote to each of its streams."""
     seen: Any = None
-    """What its observer has seen, if its protocol has one."""
+    """The observations of its observer, if its protocol has one."""
 
     @property
     def who(self) -> Address:

@@ -31,7 +31,7 @@ from .records import Address
 
 
 class RunVerdict(msgspec.Struct, kw_only=True):
-    """What was found out about one protocol of one run."""
+    """The verdict on one protocol of one run."""
 
     run: str
     protocol: str
@@ -161,13 +161,13 @@ def _counted(each: Compared) -> list[Bad]:
 
 
 def _written(report: FileReport, channel: str) -> int:
-    """How far a stream was written, whoever reads it; in other channels nobody counts that."""
+    """Return up to where a stream was written; in channels that are no streams nobody counts."""
     alone = msgspec.json.encode(msgspec.json.decode(channel)[:3]).decode()
     return report.written.get(channel, report.written.get(alone, 0))
 
 
 def _instead(bad: Bad, sender: Address) -> Iterator[Difference]:
-    """What the sender's file has in a stream in place of it."""
+    """Yield the contents that the sender's file has in a stream in place of it."""
     if bad.sent_index:
         text = f"as sent by event {bad.sent_index} of {sender[0]}.{sender[1]}"
         yield Difference("contents", text, "as recorded here")

@@ -1,8 +1,8 @@
 """The hook by which a protocol's binding adds to the judgement of its traces.
 
 Whether each file, and what was between the nodes, is as the model says is asked of every protocol.
-What holds between members beside that, and what was promised to the application, is the protocol's
-own: it sees what the files of a run say, once each of them has been followed.
+A protocol's own are the findings between members beside that, and the promises to the application:
+it sees the reports on a run's files, once each of them has been followed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .records import Address, Header
 
 
 class Run(NamedTuple):
-    """What is known of one protocol of a run once its files and channels were checked."""
+    """The knowledge of one protocol of a run, once its files and channels were checked."""
 
     reports: Mapping[Address, Any]
     """Of each process, in the order of their names, the report: a `Promised.report`."""
@@ -68,18 +68,18 @@ def _nothing(_run: Run) -> Iterator[Any]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promised:
-    """What is judged over all files of a run; `Binding.promised`."""
+    """The judgements over all files of a run; `Binding.promised`."""
 
     report: type[FileReport] = FileReport
-    """What one file says; it travels between processes."""
+    """The type of the report on one file; it travels between processes."""
     observer: Callable[[Any], Observer] | None = None
     """Of the state in which a file begins: who looks at its states."""
     follow: Follow | None = None
-    """Who follows a file whose records are not those of other protocols."""
+    """Follows a file whose records are not those of other protocols."""
     arrives: Mapping[str, str] = field(default_factory=dict)
     """By which action the messages of a stream arrive, by the first part of its name."""
     findings: Callable[[Run], Iterable[Finding]] = _nothing
-    """Why a run does not conform, although each file and channel does."""
+    """Finds why a run does not conform, although each file and channel does."""
     promises: Callable[[Run], Iterable[Promise]] = _nothing
     """The verdicts on what was promised to the application."""
     again: Callable[[Run], Collection[str]] | None = None

@@ -46,7 +46,7 @@ from raincheck.model.machine.composed import Composed
 from .mirror import has_model
 
 TRACED: Final = 20
-"""How many walks of each protocol are recorded."""
+"""The number of walks of each protocol that are recorded."""
 
 EXAMPLES: Final = 100
 """How many runs lockstep makes over each group of instances."""

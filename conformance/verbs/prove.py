@@ -32,7 +32,7 @@ from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt
 
 SEEDS = "1,2"
 SHOWN = 3
-"""How many open obligations are explained; the others are only named."""
+"""The number of open obligations that are explained; the others are only named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -24,7 +24,7 @@ from raincheck.impl.wire.headers import (
 )
 
 Piggyback: TypeAlias = tuple[PlacedView, ...]
-"""What the membership adds to an answer; opaque to FLUSH."""
+"""The data that the membership adds to an answer; opaque to FLUSH."""
 
 # ------------------------------------------------------------------ events
 

@@ -1,4 +1,4 @@
-"""What one member knows of the group, and the parts of its handlers that they share."""
+"""One member's knowledge of the group, and the parts that its handlers share."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from raincheck.impl.messages import Address
 VERSION = 1
 MAGIC = b"RN"
 WINDOW = 63
-"""How many message numbers of one sender are remembered to detect duplicates."""
+"""The number of message numbers of one sender that are remembered to detect duplicates."""
 Mask: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << WINDOW) - 1)]
 """Which of the last `WINDOW` numbers have arrived; bit 0 is the highest one."""
 REASONS = (

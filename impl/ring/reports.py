@@ -54,7 +54,7 @@ class NameTaken(NamedTuple):
 RingReport: TypeAlias = (
     Eats | PassedOn | StateChanged | Committed | Delivered | NameTaken | Left | Dropped
 )
-"""What `RingNode.poll_reports` returns, in order."""
+"""The reports that `RingNode.poll_reports` returns, in order."""
 
 
 class TooLargeForToken(MessageTooLarge):

@@ -59,7 +59,7 @@ Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Repl
 
 
 class Kept(NamedTuple):
-    """What the same life needs after a restart to detect duplicates."""
+    """The numbers that the same life needs after a restart to detect duplicates."""
 
     floor: Count = 0
     peers: tuple[tuple[Address, Endpoint | None, Count, Count, Mask], ...] = ()

@@ -62,5 +62,5 @@ class Member:
 
     @property
     def delivered(self) -> list[tuple[Address, int]]:
-        """What its present life has delivered."""
+        """The deliveries of its present life."""
         return self.life.delivered

@@ -86,7 +86,7 @@ class StackConfig:
 
     @property
     def fingerprint(self) -> str:
-        """What must be equal in all members' stacks: the protocols and the bundle size."""
+        """The settings that must be equal in all stacks: the protocols and the bundle size."""
         return f"{PROTOCOLS} max_bundle={self.max_bundle}"
 
     def __post_init__(self) -> None:

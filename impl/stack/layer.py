@@ -42,7 +42,7 @@ Takes: TypeAlias = Mapping[type[Any], Callable[[Any, Any, bytes, float], None]]
 
 
 class Ground:
-    """What all layers of one member share."""
+    """The ground that all layers of one member share."""
 
     def __init__(
         self,

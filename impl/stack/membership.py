@@ -23,7 +23,7 @@ class Membership:
         self.suspected: Set[Address] = frozenset()
         """Members taken for crashed until they are heard again."""
         self.excluded = ""
-        """Why this process was excluded; "" if it was not."""
+        """The reason why this process was excluded; "" if it was not."""
         self.gone: Set[Address] = frozenset()
         """Members that are out for good: left, replaced, or left out by a leader."""
 

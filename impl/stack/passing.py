@@ -114,7 +114,7 @@ class Drain(NamedTuple):
 
 
 class Digests(NamedTuple):
-    """How far each stream is delivered, and received without a gap."""
+    """Return up to where each stream is delivered, and received without a gap."""
 
     delivered: Digest
     received: Digest

@@ -113,7 +113,7 @@ class SequencerLayer(Layer):
     def take_forwards(self, now: float) -> bool:
         """Sequence FORWARDs; return whether there were any."""
         sequencer = self.core
-        # What a leaving coordinator does not sequence, its senders resend.
+        # Messages that a leaving coordinator does not sequence are resent by their senders.
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
         taken = False

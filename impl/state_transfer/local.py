@@ -1,4 +1,4 @@
-"""What one member knows of state transfers, and the repairs that its handlers may lack."""
+"""One member's knowledge of state transfers, and the repairs that its handlers may lack."""
 
 from __future__ import annotations
 

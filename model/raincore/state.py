@@ -21,7 +21,7 @@ from .local import Local, Rules
 
 
 class Spent(NamedTuple):
-    """How often each fault has occurred; as a constant, how often it may."""
+    """The number of occurrences of each fault; as a constant, the most that there may be."""
 
     crashes: int = 0
     recoveries: int = 0

@@ -1,4 +1,4 @@
-"""How fast traces of each protocol are checked, beside SEQUENCER's in the same run.
+"""The speed at which traces of each protocol are checked, beside SEQUENCER's in the same run.
 
     python tests/bench/bench_protocols.py                campaigns and long lives
     python tests/bench/bench_protocols.py --cycles 200   longer lives
@@ -186,7 +186,7 @@ def jobs_of(folder: Path, cycles: int) -> list[Job]:
 
 
 def in_full(check: Callable[[], int]) -> int:
-    """How many events the check judges in full."""
+    """Return the number of events that the check judges in full."""
     count = 0
     take = InFull.take
 
@@ -235,7 +235,7 @@ def protocols(folder: Path, cycles: int) -> None:
 
 
 def test_the_protocols(tmp_path: Path) -> None:
-    """What `make bench` prints."""
+    """Run the bench that `make bench` prints."""
     protocols(tmp_path, 40)
 
 

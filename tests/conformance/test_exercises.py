@@ -172,7 +172,7 @@ def test_a_property_that_no_instance_exercises_is_inconclusive_in_an_audit(lamp:
 
 
 def test_every_property_of_the_catalog_has_an_exercise() -> None:
-    for case in load_cases():
-        if case.expected == HOLDS:
-            everything = TlcResult(HOLDS)
-            assert "no Exercise" not in unexercised(case, everything), case.name
+    holding = [case for case in load_cases() if case.expected == HOLDS]
+    assert len(holding) > 200
+    for case in holding:
+        assert "no Exercise" not in unexercised(case, TlcResult(HOLDS)), case.name

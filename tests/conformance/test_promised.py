@@ -24,7 +24,7 @@ from raincheck.conformance.trace.run import check_paths
 
 
 class Heard(FileReport):
-    """What one file says: the numbers that it heard, in order."""
+    """The report on one file: the numbers that it heard, in order."""
 
     seen: list[int] = msgspec.field(default_factory=list)
 

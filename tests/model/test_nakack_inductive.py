@@ -211,7 +211,7 @@ def admitted(frame, move, before, target):
 
 
 STATES = {0: 3748, 2: 3981}
-"""How many states the model has with that source."""
+"""Return the number of states that the model has with that source."""
 
 
 @pytest.mark.parametrize("source", [0, pytest.param(2, marks=pytest.mark.slow)])

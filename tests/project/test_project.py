@@ -43,7 +43,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     uv = shutil.which("uv")
     if uv is not None:
         build += ["--installer", "uv"]
-    # What an earlier build has left would go into the wheel.
+    # Files that an earlier build has left would go into the wheel.
     shutil.rmtree(ROOT / "build", ignore_errors=True)
     done(build, folder)
     shutil.rmtree(ROOT / "build", ignore_errors=True)

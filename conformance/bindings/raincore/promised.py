@@ -1,4 +1,4 @@
-"""What is judged over the traces of a ring: the promises of Raincore."""
+"""The judgements over the traces of a ring: the promises of Raincore."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from raincheck.conformance.trace.ring.seen import RingObserver, RingSeen
 
 
 class RingReport(FileReport):
-    """What a file of Raincore says."""
+    """The report on a file of Raincore."""
 
     seen: RingSeen | None = None
 

@@ -1,4 +1,4 @@
-"""What is judged over the traces of SEQUENCER: its views, who was drained, and its promises."""
+"""The judgements over the traces of SEQUENCER: its views, drained leavers, and its promises."""
 
 from __future__ import annotations
 

@@ -46,12 +46,12 @@ class RingFault(PlannedFault):
     moment: str = ""
     """For a holder: one of `MOMENTS`."""
     seconds: float = 0.0
-    """How long a pause or a partition lasts; how long after its end a process starts again."""
+    """The length of a pause or a partition, or the time until a process starts again."""
     back: str = NEVER
     settle: bool = False
     """Whether the ring is left in peace until it has recovered."""
     count: int = 1
-    """How many members join."""
+    """The number of members that join."""
 
     @property
     def words(self) -> str:

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, Self
 
 RECENT: Final = 8
-"""How many of the last events are kept."""
+"""The number of the last events that are kept."""
 _VIEWS: Final = 3
-"""How many of a member's last views are shown."""
+"""The number of a member's last views that are shown."""
 
 
 class Status(NamedTuple):

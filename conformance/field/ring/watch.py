@@ -24,7 +24,7 @@ DRAW_EVERY: Final = 0.1
 TELL_EVERY: Final = 15.0
 """Seconds between two lines about the ring as a whole if there is no terminal."""
 _RINGS: Final = 3
-"""How many rings are drawn; a partition makes two."""
+"""The number of rings that are drawn; a partition makes two."""
 
 STYLES: Final[Mapping[str, str]] = {
     r"\(●[^)]*\)|^●|\beating\b": "bold green",

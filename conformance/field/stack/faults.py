@@ -31,7 +31,7 @@ class Fault(PlannedFault):
     """One act of the harness on the coordinator, or on another member."""
 
     seconds: float = 0.0
-    """How long a pause lasts; how long after its crash or leave a process starts again."""
+    """The length of a pause, or the time after its crash or leave at which a process restarts."""
     back: bool = True
     """Whether the process comes back, in a new incarnation."""
     settle: bool = True

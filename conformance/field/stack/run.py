@@ -15,7 +15,7 @@ from .members import Member, Members
 from .record import Record, Settings
 
 MOST_EXCLUDED = 10
-"""How often a member may be suspected before the run is given up."""
+"""The number of times that a member may be suspected before the run is given up."""
 
 
 class ClusterRun(Run[Record, Member]):

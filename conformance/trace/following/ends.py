@@ -88,7 +88,7 @@ class Ends:
         return channel, digest, channel.count
 
     def _digest(self, message: str, values: dict[str, Any]) -> int:
-        """What stands for the contents, as far as they are compared at both ends."""
+        """Return the digest of the contents, as far as they are compared at both ends."""
         wanted = fields_of(wanted_of(self.binding, message))
         names = common_fields(self.binding, message)
         common = {name: plain(shaped(values.get(name), wanted[name])) for name in names}

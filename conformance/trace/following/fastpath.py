@@ -51,7 +51,7 @@ class FastPath:
         self._me = ("", 0)
         self._columns = Columns(digest)
         self.takes = Made(self._taking)
-        """What takes a record, by its type."""
+        """The function that takes a record, by the record's type."""
         self._sends = Made(self._sending)
         self._known: list[dict[Any, Any]] = []
         """By peer, what its channels are called: of the present file."""

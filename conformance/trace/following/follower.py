@@ -105,7 +105,7 @@ class Follower:
 
     def _goes_on(self, local: Any, last: int) -> None:
         """Note how far the events are what the model does."""
-        # What only grows, and nobody reads, is forgotten now and then.
+        # Lists that only grow and that nobody reads are cleared now and then.
         full = self.full
         full.local = local._replace(**self._unread) if self._unread else local
         if last > full.last:

@@ -22,7 +22,7 @@ Pick = Callable[[Any], tuple[Any, ...]]
 
 
 class _Event(msgspec.Struct, gc=False, kw_only=True, forbid_unknown_fields=True):
-    """What all records have behind whose they are; the rest is as the action says."""
+    """The keys that all records have behind their origin; the action says which others follow."""
 
     index: int
     sent: tuple[Raw, ...] = ()
@@ -52,7 +52,7 @@ class Departure(NamedTuple):
     pick: Pick
     content: Write
     compared: tuple[Pick, Write] | None
-    """What of it is compared with what arrives, where that is not all of it."""
+    """The fields of it that are compared with what arrives, where these are not all."""
 
 
 class Action(NamedTuple):
@@ -74,7 +74,7 @@ class Variable(NamedTuple):
 
 
 class Forms(NamedTuple):
-    """What the records of one protocol look like."""
+    """The record types of one protocol."""
 
     decoder: msgspec.json.Decoder[Any]
     initial: type[Any] | None
@@ -111,7 +111,7 @@ def wanted_of(binding: Binding, message: str) -> type[Any]:
 
 
 def common_fields(binding: Binding, message: str) -> tuple[str, ...]:
-    """What a message and the event by which it arrives have in common."""
+    """Return the fields that a message and the event by which it arrives have in common."""
     kind = next(each for each in binding.outputs if each.__name__ == message)
     left_out = {"to", *binding.adjusted.get(message, ())}
     wanted = fields_of(wanted_of(binding, message))
@@ -168,7 +168,7 @@ def _record(binding: Binding, name: str, kind: type[Any], *, arrives: bool) -> t
 
 
 def _making(kind: type[Any]) -> Callable[[Any], Any]:
-    """How an input is made of its fields."""
+    """Return a function that makes an input of its fields."""
     fields = fields_of(kind)
     if not fields:
         only = kind()

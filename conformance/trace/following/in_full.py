@@ -123,14 +123,14 @@ class InFull:
             self.observer.take(self.recorded, record.index, record.at, self._outputs(record))
 
     def _given(self, given: dict[str, Any]) -> dict[str, Any]:
-        """What others have changed since the last event."""
+        """Return the changes by others since the last event."""
         if unknown := sorted(given.keys() - self.binding.given):
             raise ShapeError(f"nobody but the core changes {unknown[0]}")
         wanted = fields_of(self.binding.local)
         return {name: shaped(value, wanted[name]) for name, value in given.items()}
 
     def _outputs(self, record: Event) -> Iterator[Any]:
-        """What the record says the layer above was told, as far as it can be read."""
+        """Yield the record's indications to the layer above, as far as they can be read."""
         kinds = {kind.__name__: kind for kind in self.binding.outputs}
         for name, fields in record.told:
             with suppress(ShapeError):
@@ -138,7 +138,7 @@ class InFull:
                     yield shaped(fields, kinds[name])
 
     def _as_recorded(self, record: Event) -> Any:
-        """What the record says of the state, as far as it can be read."""
+        """Return the state that the record tells of, as far as it can be read."""
         known, values = fields_of(self.binding.local), {}
         for name in known.keys() & record.changed.keys() - self.binding.uncompared:
             with suppress(ShapeError):

@@ -1,4 +1,4 @@
-"""What makes a record or a header unusable, and where in it that is."""
+"""The errors of a record or a header that cannot be used, with their places in it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is made once for all files of one run and protocol, and serves one after the other."""
+"""The parts that are made once for all files of one run and protocol."""
 
 from __future__ import annotations
 

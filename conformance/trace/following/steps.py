@@ -76,7 +76,7 @@ def _messages(binding: Binding, record: Event, outputs: tuple[Any, ...]) -> Iter
 
 
 def _told(binding: Binding, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
-    """What the layer above was told."""
+    """Compare the indications to the layer above."""
     made = [(type(each).__name__, plain(each)) for each in outputs]
     expected = [each for each in made if each[0] in binding.told]
     pairs = enumerate(zip_longest(expected, record.told), 1)

@@ -1,4 +1,4 @@
-"""How values stand in traces: written by msgspec at once where it writes them as `plain` does."""
+"""Values as traces have them: written by msgspec at once where it writes them as `plain` does."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def alike(made: Mapping[str, Any], changed: bytes) -> bool:
 
 
 def writing(kind: type[Any], names: tuple[str, ...], wanted: Mapping[str, Any]) -> Write:
-    """How these fields of that type are written, given as a tuple, in the shape that is wanted."""
+    """Return what writes these fields of that type, given as a tuple, in the wanted shape."""
     if not names:
         return lambda _: b"{}"
     kinds = fields_of(kind)
@@ -78,7 +78,7 @@ def writing(kind: type[Any], names: tuple[str, ...], wanted: Mapping[str, Any]) 
 
 
 def picking(kind: type[Any], names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    """What gets these fields of a value of that type, as a tuple."""
+    """Return what gets these fields of a value of that type, as a tuple."""
     places = [list(fields_of(kind)).index(name) for name in names]
     if len(places) < 2:
         return lambda value: tuple([value[place] for place in places])

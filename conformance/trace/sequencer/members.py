@@ -88,7 +88,7 @@ def check_members(summaries: Summaries, views: Views, crashed: Iterable[Address]
     run = next(iter(summaries.values())).run
     killed = set(crashed)
     everybody = {member for members in views.members.values() for member in members}
-    # Who was killed before it wrote a line has said nothing: traces are written ahead.
+    # A process that was killed before it wrote a line has sent nothing: traces are written ahead.
     findings = [
         _missing(run, who, "a member of a view has no file")
         for who in sorted(everybody - set(summaries) - killed)
@@ -97,7 +97,7 @@ def check_members(summaries: Summaries, views: Views, crashed: Iterable[Address]
 
 
 def check_drained(summaries: Summaries) -> list[Finding]:
-    """Who stopped was drained: nobody lost it from its view before having read its whole stream."""
+    """A stopped member was drained: nobody lost it from its view with messages of it unread."""
     findings = []
     _, lost = changes(summaries)
     for who, summary in sorted(summaries.items()):

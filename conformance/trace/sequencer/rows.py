@@ -1,4 +1,4 @@
-"""What one file delivered, packed, and what stands for the contents of its messages.
+"""The deliveries of one file, packed, and the stand-ins for the contents of its messages.
 
 A delivery is one word, its sender and its seqno; behind that of a run stands, negative, how many
 messages it has. The contents are a 64-bit hash that is the same in every process.

@@ -1,4 +1,4 @@
-"""What one file of SEQUENCER says: its views, how far it had read, and what it delivered."""
+"""The report on one file of SEQUENCER: its views, how far it had read, and its deliveries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from raincheck.conformance.trace.findings import FileReport, claims_synchrony
 
 
 class Departure(msgspec.Struct, frozen=True):
-    """How far this node had read the stream of a member when its view lost that member.
+    """The place in a member's stream up to which this node had read when its view lost that member.
 
     `index` 0 stands for the end of the file: the member was still in the view then.
     """
@@ -30,7 +30,7 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 class Cut(msgspec.Struct, frozen=True):
-    """How far this node had read the streams of a view's members when it left that view.
+    """The places in the streams of a view's members up to which this node had read when it left it.
 
     `index` 0 stands for the end of the file: it never installed the next one.
     """
@@ -41,11 +41,11 @@ class Cut(msgspec.Struct, frozen=True):
     positions: tuple[tuple[str, int, int], ...]
     """Node, incarnation and position; a member that is not named stands at 0."""
     multicast: int
-    """How much it had multicast itself."""
+    """The number of messages that it had multicast itself."""
 
 
 class Summary(FileReport):
-    """What a file of SEQUENCER says."""
+    """The report on a file of SEQUENCER."""
 
     protocol: str = "sequencer"
     status: str = ""
@@ -54,7 +54,7 @@ class Summary(FileReport):
     """The seqno of its last message."""
     stopped: bool = False
     multicast: int = 0
-    """How many messages this node has multicast."""
+    """The number of messages that this node has multicast."""
     views: list[Installed] = msgspec.field(default_factory=list)
     departures: list[Departure] = msgspec.field(default_factory=list)
     cuts: list[Cut] = msgspec.field(default_factory=list)

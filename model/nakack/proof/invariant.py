@@ -22,7 +22,7 @@ def _of(
 
 
 def had(s: World, p: Expr) -> Expr:
-    """How far p has the stream, or had it."""
+    """Return up to where p has the stream, or had it."""
     return s.begin(p) + s.passed(p)
 
 
