@@ -95,9 +95,6 @@ PLANTED: Final[dict[str, Planted]] = {
         "rules_of: constants: sequencer has no …": unsure(
             "constants: sequencer has no HoldSend", _constants(HoldSend=False)
         ),
-        "rules_of: constants: …: … is no …": unsure(
-            "constants: HoldSends: 'maybe' is no bool", _constants(HoldSends="maybe")
-        ),
         "surplus: return differs('args', {}, extra)": _TOO_MUCH,
         "surplus: return differs('received', None, event.received)": plant(
             f'{_WHICH}received is not what the model expects; received: ["DATA","a",0,1], not null',

@@ -460,3 +460,26 @@ def test_a_file_whose_first_line_is_no_record_is_not_read_on(tmp_path: Path) -> 
     assert problems[-1].reason == (
         "the first record is not a header: nothing in this file can be checked"
     )
+
+
+@pytest.mark.parametrize(
+    ("constants", "words"),
+    [
+        ({"HoldSends": "maybe"}, "constants: HoldSends: 'maybe' is no bool"),
+        ({"VirtualSynchrony": 0}, "constants: VirtualSynchrony: 0 is no bool"),
+        ({"JoinPolicy": True}, "constants: JoinPolicy: True is no str"),
+    ],
+)
+def test_a_constant_of_another_type_is_refused(
+    tmp_path: Path, constants: dict[str, Any], words: str
+) -> None:
+    trace = Story().send(A).files()
+    for head, *_ in trace.values():
+        assert isinstance(head, Header)
+        head.constants = head.constants | constants
+    write_trace(tmp_path, trace)
+
+    result = check_paths([tmp_path])[0]
+
+    assert result.verdict == INCONCLUSIVE
+    assert {problem.reason for problem in result.problems} == {words}

@@ -5,9 +5,11 @@ from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET
 
-from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.bindings.conversion import ShapeError, shaped
+from raincheck.conformance.bindings.conversion import fields_of as types_of
 from raincheck.conformance.trace.events import Args, Changed, Entry, Event, Sent
 from raincheck.conformance.trace.findings import Difference, FalseConjunct
+from raincheck.conformance.trace.following.reports import within
 from raincheck.model.machine.runs import Run
 from raincheck.model.sequencer import handlers
 from raincheck.model.sequencer.handlers import Local, Rules
@@ -45,12 +47,12 @@ def rules_of(constants: dict[str, Any]) -> Rules:
     Raises ShapeError for a name that is no constant of the specification, or a value of another
     type than the rule's: a misspelt rule would silently be on.
     """
+    kinds = types_of(Rules)
     for name, value in constants.items():
         if name not in RULES and name not in ASSUMED:
             raise ShapeError(f"constants: sequencer has no {name}")
-        wanted = str if name == "JoinPolicy" else bool
-        if type(value) is not wanted:
-            raise ShapeError(f"constants: {name}: {value!r} is no {wanted.__name__}")
+        wanted = kinds[RULES[name]] if name in RULES else bool
+        within(f"constants: {name}", shaped, value, wanted)
     return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
 
 
