@@ -17,7 +17,8 @@ from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.replay.replay import Cores
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.core import Described, Recorder, attach
+from raincheck.impl.recording.core import Recorder, attach
+from raincheck.impl.recording.described import Described
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.model.machine.composed import Composed
 

@@ -19,7 +19,8 @@ from raincheck.conformance.trace.columns import Channel, Table, stable_digest
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.core import ByName, Described, Recorder, attach, detach
+from raincheck.impl.recording.core import Recorder, attach, detach
+from raincheck.impl.recording.described import ByName, Described
 from raincheck.impl.recording.writer import TraceWriter
 
 Records = dict[str, list[dict[str, Any]]]
