@@ -238,6 +238,16 @@ def test_what_a_joiners_digest_covers_counts_as_read(tmp_path: Path) -> None:
     assert judged(tmp_path, story.files()).verdict == HOLDS
 
 
+def test_a_view_without_a_joiner_that_never_learnt_of_its_admission_lost_no_reader(
+    tmp_path: Path,
+) -> None:
+    story = Story(joiners=(D,)).install(2, (A, B, C, D), B, C).do("Crash", A)
+    story.install(3, (B, C)).do("Crash", C).install(4, (B, D), B).do("Join", D)
+    story.do("Crash", B).install(5, (D,)).send(D).read(D, D).do("Leave", D).do("Stop", D)
+
+    assert judged(tmp_path, story.files()).verdict == HOLDS
+
+
 # ---------------------------------------------------------------------- views
 
 
