@@ -441,7 +441,7 @@ OTHERS: dict[str, Any] = {
         version=1, run="r1", protocol="sequencer", node="a", incarnation=0, nodes=tuple("abcd")
     ),
     "a crash record belongs into a file of its own": Crash(run="r1", node="a", incarnation=0),
-    "a footer of another run, node or incarnation": Footer(
+    "a record of another run, node or incarnation than the header's": Footer(
         run="r1", node="b", incarnation=0, index=1
     ),
 }
