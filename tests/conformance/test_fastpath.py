@@ -257,7 +257,7 @@ FAULTS: dict[str, tuple[str, Callable[[Record], bool], Callable[[Record], Any]]]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_sent_or_told_beyond_the_model_is_not_taken(fault: str, tmp_path: Path) -> None:
+def test_a_message_or_indication_beyond_the_model_is_not_taken(fault: str, tmp_path: Path) -> None:
     protocol, fits, change = FAULTS[fault]
     lived(protocol, tmp_path)
     path = next(tmp_path.glob("*.a.0.*.jsonl"))

@@ -52,7 +52,7 @@ def test_replay_holds_and_finds_a_core_that_lacks_a_repair() -> None:
         assert_replays("stable", cases=["stable-return"], make=keeping_votes)
 
 
-def test_what_cannot_be_asked_is_told() -> None:
+def test_what_cannot_be_asked_is_reported() -> None:
     with pytest.raises(UsageError, match="There is no protocol"):
         assert_replays("nothing")
     with pytest.raises(UsageError, match="There is no case"):
