@@ -7,7 +7,7 @@ order. Lines that are not rows are quarantined with their number and the reason,
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
@@ -15,9 +15,12 @@ from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.tracefile import files_in
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-COLUMNS = ("member", "view", "sender", "message", "position", "event")
+COLUMNS = ("member", "view", "sender", "message", "position", "event", "after")
 SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 MAX_LINE = 1 << 20
+
+
+Event = Literal["deliver", "send", "view", "crash", "end"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -28,7 +31,9 @@ class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
     view: Natural = 0
     sender: str = ""
     message: str = ""
-    event: Literal["deliver", "send", "view", "crash", "end"] = "deliver"
+    event: Event = "deliver"
+    after: Natural | None = None
+    """Of a send: how many messages its sender had delivered before."""
 
 
 class _Json(msgspec.Struct, gc=False):
@@ -38,6 +43,7 @@ class _Json(msgspec.Struct, gc=False):
     sender: str | None = None
     message: str | int | None = None
     event: str | None = None
+    after: Natural | None = None
 
 
 _decoder = msgspec.json.Decoder(_Json)
@@ -74,7 +80,7 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
 
 def _row(found: _Json) -> Row:
     event = found.event or "deliver"
-    if event not in ("deliver", "send", "view", "crash", "end"):
+    if event not in get_args(Event):
         raise ValueError(f"unknown event {event!r}")
     if not found.member:
         raise ValueError("no member is named")
@@ -86,7 +92,10 @@ def _row(found: _Json) -> Row:
     if event in ("deliver", "send") and not found.position:
         raise ValueError("positions count from 1")
     sender = found.member if event == "send" else found.sender or ""
-    return Row(found.member, found.position, found.view, sender, message, event)  # type: ignore[arg-type]
+    if found.after is not None and event != "send":
+        raise ValueError(f"only a send has `after`, no {event}")
+    kind = cast("Event", event)
+    return Row(found.member, found.position, found.view, sender, message, kind, found.after)
 
 
 def _jsonl(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:

@@ -17,6 +17,8 @@ class SortedLog:
         self.delivered: dict[str, Deliveries] = defaultdict(list)
         self.visited: dict[str, set[int]] = defaultdict(set)
         self.sent: dict[Message, tuple[int, int]] = {}
+        self.after: dict[Message, int] = {}
+        """After how many deliveries of its own the sender sent a message, where that is known."""
         self.crashed: set[str] = set()
         self.ended: dict[str, int] = {}
         self.count = 0
@@ -31,6 +33,8 @@ class SortedLog:
                 known = self.sent.get(key)
                 place = (row.position, row.view)
                 self.sent[key] = place if known is None else min(known, place)
+                if row.after is not None:
+                    self.after[key] = min(row.after, self.after.get(key, row.after))
             elif row.event == "view":
                 self.visited[row.member].add(row.view)
             elif row.event == "crash":

@@ -174,11 +174,6 @@ PLANTED: Final[dict[str, Planted]] = {
         "_total_order: return (judged, order_witness(member, reference, a, b))": _plant(
             _ORDER, q=_SWAPPED
         ),
-        "_total_order: return (judged, order_witness(p, q, a, b))": _of(
-            "total_order: violated: {'members': ['q', 'r'], 'messages': [['b', '1'], ['b', '2']]}",
-            log(*_APART),
-            names=_TWO,
-        ),
         "_agreement.<locals>.witness: return agreement_witness(view, key, has, lacks)": _plant(
             "agreement: violated: {'view': 2, 'messages': [['b', '3']], 'members': ['p', 'q']}",
             q=_Q.removesuffix("2/b3"),
@@ -192,6 +187,12 @@ PLANTED: Final[dict[str, Planted]] = {
             "no_creation: violated: {'members': ['p'], 'messages': [['a', '5']]",
             f"{_P} 2/a4 2/a5",
             f"{_Q} 2/a4 2/a5",
+        ),
+        "_created: return witness | {'sent_after': log.after[key]}": _of(
+            "no_creation: violated: {'members': ['b'], 'messages': [['b', '1']], "
+            "'positions': [1], 'sent_after': 1}",
+            [*log("b: b1", "p: b1"), Row("b", 1, 0, "b", "1", "send", 1)],
+            names=("no_creation",),
         ),
         "_fifo: return {'members': [member], 'messages': [list(first), list(second)]}": _plant(
             "sender_fifo: violated: {'members': ['p'], 'messages': [['a', '2'], ['a', '1']]}",
@@ -215,6 +216,14 @@ PLANTED: Final[dict[str, Planted]] = {
             "gap_freeness: violated: {'members': ['p'], 'messages': [['a', '2']]}",
             _P.replace("1/a2 ", ""),
             _Q.replace("1/a2 ", ""),
+        ),
+    },
+    "deliveries.cycles": {
+        "cycle_in: return "
+        "{'members': cycle, 'messages': [list(stuck[member]) for member in cycle]}": _of(
+            "total_order: violated: {'members': ['q', 'r'], 'messages': [['b', '1'], ['b', '2']]}",
+            log(*_APART),
+            names=_TWO,
         ),
     },
 }

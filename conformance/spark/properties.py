@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import delivery_files, read_rows
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     Answers,
     Facts,
     LogVerdict,
+    Message,
     Witness,
     agreement_witness,
     counts,
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = (
     "member string, position long, view long, sender string, message string, event string, "
-    "problem string"
+    "after long, problem string"
 )
 ROWS = 65536
 
@@ -69,8 +71,9 @@ def load(session: "SparkSession", files: list[Path]) -> "DataFrame":
 def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
-    fields = ("member", "position", "view", "sender", "message", "event")
-    kinds = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
+    text, number = pa.string(), pa.int64()
+    fields = ("member", "position", "view", "sender", "message", "event", "after")
+    kinds = [text, number, number, text, text, text, number]
     schema = pa.schema([*zip(fields, kinds, strict=True), ("problem", pa.string())])
 
     def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -83,14 +86,12 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             problems: list[Problem] = []
             rows: list[tuple[Any, ...]] = []
             for row in read_rows(Path(path), problems.append):
-                rows.append(
-                    (row.member, row.position, row.view, row.sender, row.message, row.event, None)
-                )
+                rows.append((*(getattr(row, name) for name in fields), None))
                 if len(rows) == ROWS:
                     yield packed(rows)
                     rows = []
             rows += [
-                (None,) * 6 + (msgspec.json.encode(problem._asdict()).decode(),)
+                (None,) * len(fields) + (msgspec.json.encode(problem._asdict()).decode(),)
                 for problem in problems
             ]
             yield packed(rows)
@@ -124,20 +125,20 @@ def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
     )
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {
-        "total_order": _total_order(session, queries.ORDER_REFERENCE, queries.ORDER_PAIRS),
+        "total_order": _total_order(session, queries.ORDER),
         "agreement": _agreement(_one(session, queries.AGREEMENT)),
         "no_duplication": _duplicate(_one(session, queries.DUPLICATE)),
         "sender_fifo": _pair(_one(session, queries.FIFO)),
         "gap_freeness": _gap(_one(session, queries.GAP)),
     }
     if "uniform_total_order" in names:
-        found["uniform_total_order"] = _total_order(
-            session, queries.UNIFORM_REFERENCE, queries.UNIFORM_PAIRS
-        )
+        found["uniform_total_order"] = _total_order(session, queries.UNIFORM_ORDER)
     if known.views and "sending_view" in names:
         found["sending_view"] = _late(_one(session, queries.SENT_ELSEWHERE))
     if known.sends:
-        found["no_creation"] = _created(_one(session, queries.CREATED))
+        found["no_creation"] = _created(
+            _one(session, queries.CREATED) or _one(session, queries.EARLY)
+        )
     if known.views:
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
     asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in names]
@@ -154,11 +155,15 @@ def _one(session: "SparkSession", query: str) -> "SparkRow | None":
     return rows[0] if rows else None
 
 
-def _total_order(session: "SparkSession", reference: str, pairs: str) -> Witness | None:
-    row = _one(session, reference) or _one(session, pairs)
-    if row is None:
-        return None
-    return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
+def _total_order(session: "SparkSession", asked: queries.Order) -> Witness | None:
+    row = _one(session, asked.reference)
+    if row is not None:
+        return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
+    # A cycle is looked for here: only what several unlike logs have in common gets this far.
+    orders: dict[str, list[Message]] = {}
+    for each in session.sql(asked.unlike).toLocalIterator():
+        orders.setdefault(each.member, []).append((each.sender, each.message))
+    return cycle_in(orders)
 
 
 def _agreement(row: "SparkRow | None") -> Witness | None:
@@ -180,11 +185,12 @@ def _duplicate(row: "SparkRow | None") -> Witness | None:
 def _created(row: "SparkRow | None") -> Witness | None:
     if row is None:
         return None
-    return {
+    witness: Witness = {
         "members": [row.member],
         "messages": [[row.sender, row.message]],
         "positions": [row.position],
     }
+    return witness if row.after is None else witness | {"sent_after": row.after}
 
 
 def _pair(row: "SparkRow | None") -> Witness | None:

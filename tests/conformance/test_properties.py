@@ -1,10 +1,17 @@
 """Black-box checking: each property by a planted fault, and its smallest witness."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
+import msgspec
+import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES, judged
 from raincheck.conformance.deliveries.properties_local import answer, check_deliveries
@@ -46,11 +53,53 @@ def test_order_between_members_beyond_the_fullest_log_is_seen() -> None:
     assert found.witness == {"members": ["q", "r"], "messages": [["b", "1"], ["c", "1"]]}
 
 
-def test_a_cycle_of_pairwise_compatible_orders_is_no_violation() -> None:
+def test_orders_that_are_compatible_pair_by_pair_but_not_all_together_are_a_cycle() -> None:
     found = verdicts(log("p: z1 z2 a1 b1", "q: z1 z2 b1 c1", "r: z1 z2 c1 a1"))["total_order"]
 
-    assert found.verdict == HOLDS
+    assert found.verdict == VIOLATED
+    assert found.witness == {
+        "members": ["p", "q", "r"],
+        "messages": [["a", "1"], ["b", "1"], ["c", "1"]],
+    }
     assert found.judged == {"members": 3, "views": 1, "messages": 5}
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_a_cycle_is_found_if_and_only_if_the_orders_cannot_be_merged(seed: int, size: int) -> None:
+    random = Random(seed)
+    keys = [("s", str(number)) for number in range(6)]
+    orders = {
+        f"m{number}": random.sample(keys, random.randint(0, len(keys))) for number in range(size)
+    }
+    graph = nx.DiGraph(
+        (before, after) for order in orders.values() for before, after in pairwise(order)
+    )
+
+    found = cycle_in(orders)
+
+    assert (found is None) == nx.is_directed_acyclic_graph(graph)
+    if found is not None:
+        members, messages = found["members"], [tuple(each) for each in found["messages"]]
+        for member, this, following in zip(
+            members, messages, [*messages[1:], messages[0]], strict=True
+        ):
+            assert orders[member].index(this) < orders[member].index(following)
+
+
+def test_an_own_message_is_not_delivered_before_it_was_sent() -> None:
+    rows = log("p: b1 p1", "b: b1 p1")
+    sends = [Row("b", 1, 0, "b", "1", "send", 0), Row("p", 1, 0, "p", "1", "send", 1)]
+    late = [sends[0], msgspec.structs.replace(sends[1], after=2)]
+
+    assert verdicts([*rows, *sends])["no_creation"].verdict == HOLDS
+    found = verdicts([*rows, *late])["no_creation"]
+    assert found.verdict == VIOLATED
+    assert found.witness == {
+        "members": ["p"],
+        "messages": [["p", "1"]],
+        "positions": [2],
+        "sent_after": 2,
+    }
 
 
 def test_survivors_must_agree_on_a_view_that_they_went_on_from() -> None:
