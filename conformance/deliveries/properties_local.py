@@ -60,6 +60,8 @@ def answer(rows: Iterable[Row]) -> Answers:
         unordered=unordered,
         open_end=any(m not in log.ended and m not in log.crashed for m in log.members),
         counted=any(senders.values()),
+        names=log.views.names,
+        unclear=log.views.unclear,
     )
     firm, loose = _agreement(log)
     ordered, order = _total_order(log, log.firm, log.firm_first)

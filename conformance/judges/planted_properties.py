@@ -100,6 +100,11 @@ PLANTED: Final[dict[str, Planted]] = {
             "agreement: inconclusive: the last view differs",
             [*log(_P, _Q.removesuffix("2/b3"), end=False), *_SENT],
         ),
+        "_verdict: return Promise(name, INCONCLUSIVE, {}, facts.unclear, judged)": _of(
+            "agreement: inconclusive: the log has no member list of view 1 of p",
+            [*log(_P, _Q), Row("q", 0, 1, event="view", members=("p", "q")), *_SENT],
+            names=("agreement",),
+        ),
         "_verdict: not missing": _plant(
             "agreement: violated: {'view': 1", q=_Q.replace(" 1/b2", "").replace(" 2/b3", "")
         ),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from raincheck.conformance.deliveries.cycles import cycle_in
-from raincheck.conformance.deliveries.logs import delivery_files, read_rows
+from raincheck.conformance.deliveries.logs import delivery_files, label_of, read_rows
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     Answers,
@@ -25,6 +25,7 @@ from raincheck.conformance.deliveries.properties import (
     judged,
     order_witness,
 )
+from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
 from raincheck.conformance.trace.batches import Problem
 
 from . import queries
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
 
 SCHEMA = (
-    "member string, position long, view long, sender string, message string, event string, "
-    "after long, problem string"
+    "member string, position long, view string, sender string, message string, event string, "
+    "after long, members array<string>, problem string"
 )
 ROWS = 65536
 
@@ -55,9 +56,8 @@ def check_deliveries(
             Problem(**msgspec.json.decode(row.problem))
             for row in frame.where("problem is not null").select("problem").collect()
         ]
-        return judged(
-            ask(session, frame.where("problem is null"), names), sorted(problems), names, complete
-        )
+        rows, views = numbered_views(session, frame.where("problem is null"))
+        return judged(ask(session, rows, names, views), sorted(problems), names, complete)
     finally:
         frame.unpersist()
 
@@ -72,8 +72,8 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
     text, number = pa.string(), pa.int64()
-    fields = ("member", "position", "view", "sender", "message", "event", "after")
-    kinds = [text, number, number, text, text, text, number]
+    fields = ("member", "position", "view", "sender", "message", "event", "after", "members")
+    kinds = [text, number, text, text, text, text, number, pa.list_(text)]
     schema = pa.schema([*zip(fields, kinds, strict=True), ("problem", pa.string())])
 
     def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -86,7 +86,9 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             problems: list[Problem] = []
             rows: list[tuple[Any, ...]] = []
             for row in read_rows(Path(path), problems.append):
-                rows.append((*(getattr(row, name) for name in fields), None))
+                label = {"view": str(row.view), "members": row.members or None}
+                plain = msgspec.structs.asdict(row) | label
+                rows.append((*(plain[name] for name in fields), None))
                 if len(rows) == ROWS:
                     yield packed(rows)
                     rows = []
@@ -97,7 +99,29 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             yield packed(rows)
 
 
-def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -> Answers:
+def numbered_views(session: "SparkSession", rows: "DataFrame") -> tuple["DataFrame", Numbered]:
+    """Return the rows with numbers for views, as the local engine gives them."""
+    rows.createOrReplaceTempView("labelled")
+    strange = _one(session, queries.STRANGE_VIEWS)
+    if strange is None:
+        return rows.withColumn("view", rows["view"].cast("bigint")), SHARED
+    found = numbered(
+        Visit(each.member, label_of(each.label), tuple(each.members or ()), each.after, each.first)
+        for each in session.sql(queries.VISITS).toLocalIterator()
+    )
+    stays = [(member, str(label), number) for (member, label), number in found.numbers.items()]
+    known = session.createDataFrame(stays, "known string, label string, number bigint")
+    same = (rows["member"] == known["known"]) & (rows["view"] == known["label"])
+    joined = rows.join(known.hint("broadcast"), same, "left").fillna(0, ["number"])
+    return joined.drop("view").withColumnRenamed("number", "view"), found
+
+
+def ask(
+    session: "SparkSession",
+    rows: "DataFrame",
+    names: Iterable[str] = (),
+    views: Numbered = SHARED,
+) -> Answers:
     """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
     with ExitStack() as kept:
@@ -106,10 +130,10 @@ def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -
             view = session.sql(text).persist()
             kept.callback(view.unpersist)
             view.createOrReplaceTempView(name)
-        return _answers(session, names)
+        return _answers(session, names, views)
 
 
-def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
+def _answers(session: "SparkSession", names: Iterable[str], views: Numbered) -> Answers:
     facts = _one(session, queries.FACTS)
     assert facts is not None
     known = Facts(
@@ -122,6 +146,8 @@ def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
         unordered=facts.unordered or "",
         open_end=facts.open_ends > 0,
         counted=facts.counted > 0,
+        names=views.names,
+        unclear=views.unclear,
     )
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {

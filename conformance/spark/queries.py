@@ -61,6 +61,17 @@ VIEWS = {
         having count(*) < g.size""",
 }
 
+STRANGE_VIEWS = """
+    select 1 from labelled
+    where members is not null or not view rlike '^[0-9]{1,18}$' limit 1"""
+
+VISITS = """
+    select member, view as label,
+           min(case when event = 'view' then members end) as members,
+           min(case when event = 'view' then after end) as after,
+           min(case when event = 'deliver' then position end) as first
+    from labelled where event in ('deliver', 'view') group by member, view"""
+
 FACTS = """
     select (select count(*) from log) as rows,
            (select count(*) from everybody) as members,

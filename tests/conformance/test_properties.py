@@ -102,6 +102,79 @@ def test_an_own_message_is_not_delivered_before_it_was_sent() -> None:
     }
 
 
+def installed(member: str, view: int | str, members: str = "", after: int | None = None) -> Row:
+    return Row(member, 0, view, event="view", members=tuple(members.split()), after=after)
+
+
+def called(rows: list[Row], names: dict[int, str]) -> list[Row]:
+    """The same log with other names for its views."""
+    return [msgspec.structs.replace(row, view=names.get(int(row.view), row.view)) for row in rows]
+
+
+NAMES_OF_VIEWS = {1: "ring 7", 2: "ring 3"}
+
+
+def test_views_may_be_called_anything() -> None:
+    good = called(log("p: 1/a1 1/a2 2/a3", "q: 1/a1 1/a2 2/a3"), NAMES_OF_VIEWS)
+    bad = called(log("p: 1/a1 1/a2 2/a3", "q: 1/a1 2/a2 2/a3"), NAMES_OF_VIEWS)
+
+    assert {found.verdict for found in verdicts(good).values()} == {HOLDS}
+    found = verdicts(bad)
+    assert found["virtual_synchrony"].witness["views"] == ["ring 7", "ring 3"]
+    assert found["agreement"].witness["view"] == "ring 7"
+
+
+def test_views_that_each_member_numbers_for_itself_are_aligned_by_their_members() -> None:
+    rows = [
+        *log("p: 4/x1 5/p1 6/y1 7/p2", "q: 1/p1 2/p2"),
+        installed("p", 4, "p"),
+        installed("p", 5, "p q"),
+        installed("p", 6, "p"),
+        installed("p", 7, "p q"),
+        installed("q", 1, "p q"),
+        installed("q", 2, "q p"),
+    ]
+    late = [*rows[:-1], installed("q", 2, "q")]
+
+    # q was in both views of p and q, and saw nothing of the one between them.
+    assert {found.verdict for found in verdicts(rows).values()} == {HOLDS}
+    found = verdicts(late)["virtual_synchrony"]
+    assert found.verdict == VIOLATED
+    assert set(found.witness["views"]) == {"{p q} for the 2th time", "{q}"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            [*log("p: 1/a1 2/a2", "q: 1/a1 2/a2"), installed("p", 1, "p q")],
+            "the log has no member list of view 2 of p",
+        ),
+        (
+            [
+                *called(log("p: 1/a1 2/a2", "q: 1/a1 2/a2"), NAMES_OF_VIEWS),
+                installed("p", "x", after=1),
+                installed("p", "y", after=1),
+            ],
+            "it is unclear whether p had view x or y first",
+        ),
+        (
+            called(log("p: 1/a1 2/a2", "q: 2/a1 1/a2"), NAMES_OF_VIEWS),
+            "the members had these views in different orders",
+        ),
+    ],
+)
+def test_views_that_cannot_be_compared_leave_what_rests_on_them_inconclusive(
+    rows: list[Row], why: str
+) -> None:
+    found = verdicts(rows)
+
+    for name in ("agreement", "virtual_synchrony"):
+        assert found[name].verdict == INCONCLUSIVE
+        assert why in found[name].reason
+    assert found["total_order"].verdict == HOLDS
+
+
 def test_survivors_must_agree_on_a_view_that_they_went_on_from() -> None:
     rows = log("p: 1/a1 1/a2 2/a3", "q: 1/a1 2/a3", end=False)
     found = verdicts(rows)["agreement"]

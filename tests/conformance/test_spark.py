@@ -16,6 +16,7 @@ from raincheck.__main__ import main
 from raincheck.conformance.deliveries import properties_local
 from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES
+from raincheck.conformance.deliveries.sortedlog import SortedLog
 from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
@@ -209,6 +210,37 @@ def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
 
     assert found == properties_local.answer(rows).witnesses.get("no_creation")
     assert (found is not None) == bool(after)
+
+
+@spark
+@pytest.mark.parametrize("listed", [True, False])
+def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
+    session: "SparkSession", tmp_path: Path, listed: bool
+) -> None:
+    from raincheck.conformance.spark import properties
+
+    rows = [*log("p: 4/x1 5/p1 7/p2", "q: 1/p1 2/p2"), Row("p", 1, 4, "p", "1", "send")]
+    lists = (("p", 4, "p"), ("p", 5, "p q"), ("p", 7, "p q"), ("q", 1, "p q"), ("q", 2, "p q"))
+    for member, view, members in lists:
+        words = tuple(members.split()) if listed else ()
+        rows.append(Row(member, 0, view, event="view", members=words))
+    if not listed:
+        rows = [msgspec.structs.replace(row, view=row.view and f"v{row.view}") for row in rows]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+
+    frame, found = properties.numbered_views(session, properties.load(session, [path]))
+
+    mine = SortedLog(rows)
+    assert found == mine.views
+    assert found.names
+    theirs = [row for row in frame.collect() if row.event == "deliver"]
+    assert {(row.member, row.position): row.view for row in theirs} == {
+        (member, position): view
+        for member, delivered in mine.delivered.items()
+        for position, view, _ in delivered
+    }
+    assert mine.sent["p", "1"] == (1, found.numbers["p", rows[-5].view])
 
 
 @spark
