@@ -168,6 +168,11 @@ SOURCES: Final = (
         ),
     ),
     Source(
+        module="deliveries.cycles",
+        planted="planted_properties",
+        witnesses=frozenset({"cycle_in"}),
+    ),
+    Source(
         module="trace.ring.views",
         planted="planted_ring",
         complaints=frozenset({"Witness"}),

@@ -110,7 +110,7 @@ def test_delivery_logs_hold_or_show_their_smallest_witness(capsys: Capture) -> N
 
 
 def test_bad_rows_of_a_delivery_log_are_counted(capsys: Capture) -> None:
-    Path("log.csv").write_text(GOOD_LOG + "p,one,a,3,3,deliver\n")
+    Path("log.csv").write_text(GOOD_LOG + "p,1,a,3,three,deliver\n")
     code, results = conform(capsys, "log.csv", "--log-format", "deliveries")
 
     assert code == INCONCLUSIVE
