@@ -34,16 +34,10 @@ from raincheck.conformance.evidence.store import (
 )
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols import registry
+from raincheck.conformance.replay.cores import Problem, printed
 from raincheck.conformance.replay.coverage import coverage
 from raincheck.conformance.replay.lockstep import Instance, lockstep
-from raincheck.conformance.replay.replay import (
-    PART_STEPS,
-    Prepared,
-    Problem,
-    Replay,
-    printed,
-    replay,
-)
+from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
@@ -249,7 +243,7 @@ def recorded(
     started = time.monotonic()
     # A follower of its own reads a form of its own, which only cores of its own can write.
     foreign = binding.promised is not None and binding.promised.follow is not None
-    readable = binding.walked is not None or not foreign
+    readable = binding.recorded is not None or not foreign
     steps: list[int] = []
     verdict, detail = HOLDS, ""
     if systems and readable:
@@ -270,7 +264,7 @@ def recorded(
         "seconds": round(time.monotonic() - started, 2),
     }
     if not readable:
-        verdict, detail = INCONCLUSIVE, "its records have a form of their own: set Binding.walked"
+        verdict, detail = INCONCLUSIVE, "its records have a form of their own: set Binding.recorded"
     elif not detail and not any(steps):
         verdict, detail = INCONCLUSIVE, "no instance could be walked"
     return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)

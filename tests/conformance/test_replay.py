@@ -9,9 +9,10 @@ import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.replay.cores import Mismatch
 from raincheck.conformance.replay.coverage import guards_of, untried
 from raincheck.conformance.replay.lockstep import Instance, Walked, lockstep
-from raincheck.conformance.replay.replay import Mismatch, Prepared, replay
+from raincheck.conformance.replay.replay import Prepared, replay
 from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.machine import Accepted
 
