@@ -15,8 +15,8 @@ from raincheck.conformance.replay.mutants import Mutant
 from raincheck.conformance.trace.events import Event, decode_lines
 from raincheck.conformance.trace.findings import Finding
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.recorded_walks import TRACED, recorded
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.verbs.generate import TRACED, recorded
 from raincheck.model.sequencer.system import SequencerSystem
 from raincheck.testing import assert_conforms
 
