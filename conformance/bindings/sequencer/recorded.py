@@ -123,10 +123,9 @@ class RecordedSequencers(RecordedCores):
         """Runs, clocks and places."""
         return SequencerForm()
 
-    def observed(self, core: Any) -> Sequencer:
-        """The core that is driven."""
-        driven: Posted = core
-        return driven.core
+    def observed(self, core: Any) -> Any:
+        """Return the core that is driven, if it is not the core itself."""
+        return core.core if isinstance(core, Posted) else core
 
     def constants(self, system: Composed[Any, Any]) -> dict[str, Any]:
         """The specification's names; assumptions about the layers below are constants, too."""
