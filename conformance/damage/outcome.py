@@ -14,7 +14,8 @@ from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import offering, protocol
 from raincheck.conformance.replay.replayable import Replayable
 
-from .suite import ACCUSED, HARMLESS, NOTICED, OUTSIDE, PASSED, UNDECIDED, Tally, tried
+from .second import OUTSIDE, UNDECIDED
+from .suite import ACCUSED, HARMLESS, NOTICED, PASSED, Tally, tried
 
 ENOUGH: Final = 0.95
 """The share of what is no behaviour that must be noticed."""
