@@ -17,6 +17,8 @@ from raincheck.conformance.outcome import Outcome, Result, plain
 from raincheck.conformance.report.pages import junit_xml, report_html
 from raincheck.conformance.ui import Ui
 
+from .identity import digest
+
 __all__ = ["Evidence", "Outcome", "Result", "Ui", "as_json_text", "reserve_folder"]
 
 INCOMPLETE = "INCOMPLETE"
@@ -52,6 +54,7 @@ class Evidence:
         self._written: set[str] = set()
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
+        self._sources = digest()
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             # An earlier run's summary in the same folder must not survive the start of this run.
@@ -82,6 +85,7 @@ class Evidence:
         run = {
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._clock, 3),
+            "sources": self._sources,
         }
         self.write_json(INCOMPLETE, outcome.as_json() | {"run": run})
         with _writing(self.folder):

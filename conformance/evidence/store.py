@@ -36,6 +36,11 @@ def files_key(files: Sequence[Path]) -> str:
 
 def code_key(*modules: str) -> str:
     """Return the part of a key for modules and all that they import of ours and their own."""
+    return sha256(repr(sorted(module_hashes(*modules).items())).encode()).hexdigest()
+
+
+def module_hashes(*modules: str) -> dict[str, str]:
+    """Return the SHA-256 of these modules and of all that they import of ours and their own."""
     wanted, found = list(modules), dict[str, str]()
     own = frozenset(name.partition(".")[0] for name in (OURS, *modules))
     while wanted:
@@ -45,7 +50,7 @@ def code_key(*modules: str) -> str:
             found[name] = sha256(text.encode()).hexdigest()
             if text:
                 wanted += _imported(name, text, own)
-    return sha256(repr(sorted(found.items())).encode()).hexdigest()
+    return found
 
 
 def source_of(module: str) -> str:

@@ -58,11 +58,14 @@ def offering(what: str) -> tuple[Protocol, ...]:
 @contextmanager
 def added(record: Protocol) -> Iterator[Protocol]:
     """Add a protocol for a while, in this process: for tests."""
+    before = _extra.get(record.name)
     _extra[record.name] = record
     try:
         yield record
     finally:
         del _extra[record.name]
+        if before is not None:
+            _extra[record.name] = before
 
 
 @cache

@@ -88,7 +88,7 @@ def test_a_finished_run_has_its_three_files(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "e" / "summary.json").read_text())
     assert summary["verdict"] == "violated"
     assert summary["results"][0]["distinct_states"] == 7
-    assert summary["run"].keys() == {"started", "seconds"}
+    assert summary["run"].keys() == {"started", "seconds", "sources"}
 
 
 def test_junit_tells_failures_from_errors(tmp_path: Path) -> None:
