@@ -219,13 +219,18 @@ class Basis:
             for step in self.steps
             if step.problem or step.left_out
         ]
-        links = [
-            f"{row.protocol} has no evidence of its {link}: {cell.text}"
-            for row in self.protocols
-            for link, cell in row.links.items()
-            if cell.verdict == INCONCLUSIVE
-        ]
-        return (*steps, *links)
+        links: dict[tuple[str, str], list[str]] = {}
+        for row in self.protocols:
+            for link, cell in row.links.items():
+                if cell.verdict == INCONCLUSIVE:
+                    links.setdefault((link, cell.text), []).append(row.protocol)
+        return (
+            *steps,
+            *(
+                f"link {link} of {', '.join(of)}: {text or 'no evidence'}"
+                for (link, text), of in links.items()
+            ),
+        )
 
     @property
     def roots(self) -> dict[tuple[str, str], tuple[str, ...]]:

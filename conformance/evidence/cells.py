@@ -38,7 +38,7 @@ def found_in(steps: Sequence[Step]) -> Found:
     """Put the results of the steps together by name."""
     by_name: dict[str, dict[str, Entry]] = {}
     for step in steps:
-        if step.left_out:
+        if step.left_out or (step.problem and not step.results):
             continue
         mine = by_name.setdefault("run" if step.verb == "run" else step.name, {})
         for entry in step.results:
@@ -55,15 +55,21 @@ def tlc_cell(
     good = [case for case in holding if agrees(checked[case.name])]
     if len(good) < len(holding):
         bad = [case for case in holding if case not in good]
-        undecided = all(checked[case.name]["verdict"] == INCONCLUSIVE for case in bad)
-        verdict = INCONCLUSIVE if undecided else VIOLATED
-        return Cell(verdict, ", ".join(case.name for case in bad))
+        if against := [case for case in bad if not _undecided(checked[case.name], name)]:
+            return Cell(VIOLATED, ", ".join(case.name for case in against))
+        return Cell(INCONCLUSIVE, f"not decided by {', '.join(case.name for case in bad)}")
     holding = [case for case in holding if name not in case.idle]
     if not holding:
         return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")
     states = sum(int(checked[case.name].get("distinct_states", 0)) for case in holding)
     broken = sum(1 for case in cases if case.expected == name)
     return Cell(HOLDS, f"{len(holding)} instances, {states:,} states; broken in {broken} cases")
+
+
+def _undecided(entry: Entry, name: str) -> bool:
+    """Tell whether TLC came to no answer, or found another property violated before this one."""
+    found = str(entry.get("property") or entry["verdict"])
+    return found == INCONCLUSIVE or found not in (name, VIOLATED)
 
 
 def mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell:

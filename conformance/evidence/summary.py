@@ -17,6 +17,8 @@ from .basis import Basis
 from .witnesses import kill_rates
 
 SCHEMA: Final = "raincheck.audit/1"
+CHANGES: Final = 12
+"""The most changes that the terminal shows."""
 
 
 class CellForm(msgspec.Struct, forbid_unknown_fields=True):
@@ -245,5 +247,10 @@ def headline(head: Mapping[str, Any]) -> tuple[str, ...]:
         lines.append(f"WRITTEN AGAIN from the evidence in {head['written_again_from']}")
     for protocol, links in head["not_offered"].items():
         lines.append(f"not offered by {protocol}: {', '.join(links)}")
-    lines += [f"{kind}: {text}" for kind, text in head.get("changes", ())]
+    found = head.get("changes", ())
+    lines += [f"{kind}: {text}" for kind, text in found[:CHANGES]]
+    if len(found) > CHANGES:
+        lines.append(f"changed: {len(found) - CHANGES} things more, on the page")
+    if "changes" in head and not found:
+        lines.append("changed: nothing but times")
     return tuple(lines)

@@ -11,7 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from raincheck import __version__
 from raincheck.conformance.evidence.basis import NOT_OFFERED, OPEN, Basis, PropertyRow
-from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome, Result
 
 from .sequencesvg import STYLE
 
@@ -48,6 +48,8 @@ def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
         good=sum(row.verdict == HOLDS for row in basis.properties),
         amber=sum(row.verdict == HOLDS and bool(row.amber) for row in basis.properties),
         circles=sorted({each for row in basis.properties for each in row.closure.circles}),
+        findings=_findings(outcome),
+        consequences=_consequences(outcome),
         pictures=pictures,
         kinds=list(basis.properties[0].cells) if basis.properties else [],
         version=__version__,
@@ -62,6 +64,42 @@ def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
         steps_with_actions=sorted({step for row in basis.actions.values() for step in row}),
     )
     return re.sub(r"\n\s*\n+", "\n", rendered)
+
+
+CONSEQUENCES: Final = {
+    "property": "properties",
+    "assumption": "assumptions",
+    "link": "links",
+    "hole": "holes",
+}
+"""The kinds of results that only say what the findings of the steps amount to."""
+
+
+def _kind(result: Result) -> str:
+    return result.name.partition(" ")[0]
+
+
+def _findings(outcome: Outcome) -> list[Result]:
+    """Return what was found, the violations first; a step only if it has no results of its own."""
+    surprises = [result for result in outcome.results if not result.as_expected]
+    said = {result.name.partition(":")[0] for result in surprises if ": " in result.name}
+    found = [
+        result
+        for result in surprises
+        if _kind(result) not in CONSEQUENCES
+        and not (_kind(result) == "step" and result.name.removeprefix("step ") in said)
+    ]
+    return sorted(found, key=lambda result: result.verdict == INCONCLUSIVE)
+
+
+def _consequences(outcome: Outcome) -> dict[tuple[str, str, str], list[str]]:
+    """Return the properties, links and holes that fall, by kind, protocol and verdict."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for result in outcome.results:
+        kind, _, name = result.name.partition(" ")
+        if not result.as_expected and kind in CONSEQUENCES:
+            found.setdefault((CONSEQUENCES[kind], result.protocol, result.verdict), []).append(name)
+    return dict(sorted(found.items(), key=lambda each: each[0][2] == INCONCLUSIVE))
 
 
 def _mark(row: PropertyRow) -> tuple[str, str]:

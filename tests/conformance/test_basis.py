@@ -383,7 +383,7 @@ def test_generated_traces_are_not_the_fields(toy: SimpleNamespace) -> None:
     assert row.cells["traces"].text == "1 generated traces, 120 events, each one the model's"
     assert row.cells["field"].verdict == INCONCLUSIVE
     assert basis.protocols[0].links["field"].verdict == INCONCLUSIVE
-    assert "handover has no evidence of its field" in " ".join(basis.incomplete)
+    assert "link field of handover: no real process was run" in basis.incomplete
 
 
 def test_what_a_record_does_not_promise_is_not_offered_and_nothing_is_missing(
@@ -499,3 +499,19 @@ def test_a_property_that_rests_on_one_that_fell_is_not_decided(toy: SimpleNamesp
     assert above.cells["TLC"].verdict == HOLDS
     assert above.verdict == INCONCLUSIVE
     assert above.fallen == ("handover.OneHolder",)
+
+
+def test_a_case_that_fell_by_one_property_decides_nothing_about_the_others() -> None:
+    """TLC stops at the first violation."""
+    steps = good_steps()
+    entries = check_entries()
+    for each in entries:
+        if each["name"] == "sequencer-f1-repaired":
+            each["verdict"] = "Agreement"
+    steps["check"] = step("check", entries, VIOLATED)
+
+    cells = {row.name: row.cells["TLC"] for row in compiled(steps).properties}
+
+    assert cells["Agreement"].verdict == VIOLATED
+    assert cells["Integrity"].verdict == INCONCLUSIVE
+    assert cells["Integrity"].text == "not decided by sequencer-f1-repaired"
