@@ -1,6 +1,7 @@
 """The links between a protocol's specification, model, implementation and field runs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from raincheck.conformance.cases.tables import HOLDS, Case
@@ -64,12 +65,26 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True) 
         lambda found: f"{len(found)} mutants, none survived",
     )
     if "judges" in by_name:
-        yield _link(
-            "the judges themselves",
-            "each rule of the checkers taken out, and noticed by an input planted for it",
-            by_name["judges"],
-            lambda found: f"{len(found)} rules, none is missed by nobody",
-        )
+        yield _judges(by_name["judges"])
+
+
+def _judges(entries: Mapping[str, Entry]) -> Link:
+    """Return how far the checkers' own checks notice that a checker is damaged."""
+    rules = {name: entry for name, entry in entries.items() if "planted" in entry}
+    link = _link(
+        "the judges themselves",
+        "each rule of the checkers taken out, and what is around the rules damaged: noticed by the "
+        "inputs that are planted for the rules",
+        rules,
+        lambda found: f"{len(found)} rules, each missed by its input",
+    )
+    tried = next((entry for entry in entries.values() if "damages" in entry), None)
+    if tried is None:
+        return link
+    caught, wanted = int(tried["noticed"]), float(tried["wanted"])
+    text = f"{link.cell.text}; {caught} of {tried['tried']} damages noticed, wanted {wanted:.0%}"
+    short = link.cell.verdict == HOLDS and caught < wanted * int(tried["tried"])
+    return replace(link, cell=Cell(INCONCLUSIVE if short else link.cell.verdict, text))
 
 
 def protocol_rows(

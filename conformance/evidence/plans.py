@@ -11,6 +11,8 @@ from raincheck.conformance.protocols.registry import offering, protocols
 
 USUAL: Final = "stack"
 """The protocol that runs if none is named, if it has such a record; else the first that can run."""
+DAMAGES: Final = 60
+"""The number of damages of the checkers in the quick tier; in the others all are done."""
 RUNS: Final = {"quick": 2, "full": 20, "deep": 20}
 """The number of runs of real processes, by tier."""
 
@@ -62,7 +64,8 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     if offering("proof"):
         found.append(Plan("prove", ("prove", *seeded)))
     if offering("binding"):
-        found.append(Plan("judges", ("mutate", "--judges", *seeded)))
+        damages = str(DAMAGES if quick else 0)
+        found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
         found.append(Plan("conform", ("conform", *traces, *seeded), judged, generated=not fields))
     return tuple(found)
 

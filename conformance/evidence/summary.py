@@ -208,7 +208,11 @@ def summary_of(
             kind: {
                 "tried": tried,
                 "caught": caught,
-                "survivors": [f.name for f in basis.faults if f.kind == kind and not f.caught],
+                "survivors": [
+                    f"{fault.name} ({fault.words})" if fault.words else fault.name
+                    for fault in basis.faults
+                    if fault.kind == kind and not fault.caught
+                ],
             }
             for kind, (caught, tried) in kill_rates(basis.faults).items()
         },

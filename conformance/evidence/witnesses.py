@@ -105,10 +105,17 @@ def _judged(entries: Mapping[str, Entry], cases: Iterable[Case]) -> Iterator[Fau
     for case in cases:
         promised.setdefault(case.protocol, set()).update(case.properties)
     for entry in entries.values():
+        survivors = entry.get("survivors")
+        if isinstance(survivors, Mapping):
+            for name in entry.get("damages", ()):
+                reason = str(survivors.get(name, ""))
+                yield Fault(name, "", "judges", "", name not in survivors, reason)
         if not entry.get("planted"):
             continue
         name, words = str(entry["name"]), str(entry["planted"])
         protocol = next((p for p, own in _OWN.items() if any(f"/{o}" in name for o in own)), "")
+        if protocol and protocol not in promised:
+            continue
         about = ""
         if "violated" in words:
             known = promised.get(protocol, set())

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -24,7 +25,7 @@ from .muting import code_of, exchanged
 from .planting import Ask, Complaints, Plant, planted_for
 from .rules import Source
 from .sources import SOURCES
-from .survivors import SURVIVORS
+from .survivors import reason_of
 
 TURNED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Eq: ast.NotEq,
@@ -38,13 +39,15 @@ TURNED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
     ast.Is: ast.IsNot,
     ast.IsNot: ast.Is,
 }
-NOTING: Final = frozenset({"append", "add", "update", "extend", "setdefault", "note", "take", "see"})
+NOTING: Final = frozenset(
+    {"append", "add", "update", "extend", "setdefault", "note", "take", "see"}
+)
 """The methods by which an observer keeps what it has seen."""
 KINDS: Final = ("comparison turned", "records lost", "observer blinded")
+FEW: Final = 3
+"""The planted inputs of each other module that a damage is shown to."""
 LIMIT: Final = 3.0
 """Seconds that a damaged checker has for one input."""
-QUICK: Final = 120
-"""The number of damages that every commit tries; the seed chooses them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +78,7 @@ class Trial:
     noticed: str
     """The planted input that answers differently, or "" if none does."""
     excuse: str
-    """Why nothing can notice it, if that is known."""
+    """Why it may survive, if that is known."""
 
 
 def damages() -> list[Damage]:
@@ -97,16 +100,20 @@ def trials(wanted: list[Damage]) -> Iterator[Trial]:
     with tempfile.TemporaryDirectory(prefix="raincheck-damage-") as name, installed_alone():
         asking = _Asking(Path(name))
         for each in wanted:
-            yield Trial(each, _noticed(each, asking), SURVIVORS.get(each.key, ""))
+            yield Trial(each, _noticed(each, asking), reason_of(each.key))
 
 
 def _noticed(damage: Damage, asking: _Asking) -> str:
-    """Return the words of the first planted input that answers differently, or ""."""
-    plants = planted_for(damage.source)
+    """Return the words of the first planted input that answers differently, or "".
+
+    The inputs of the same function come first, then those of its module, then a few of each other
+    module.
+    """
     name = damage.function.rpartition(".")[2]
-    near = sorted(plants.items(), key=lambda each: f"{name}:" not in each[0])
+    plants = list(planted_for(damage.source).items())
+    plants.sort(key=lambda each: f"{name}:" not in each[0])
     asked: set[Ask] = set()
-    for key, plant in near:
+    for key, plant in (*plants, *_few_of_each()):
         for ask in (plant.bad, plant.good):
             if ask in asked:
                 continue
@@ -117,6 +124,16 @@ def _noticed(damage: Damage, asking: _Asking) -> str:
             if after != before:
                 return _said(key, plant)
     return ""
+
+
+@cache
+def _few_of_each() -> tuple[tuple[str, Plant], ...]:
+    """Return a few planted inputs of each module, spread over its rules."""
+    found = []
+    for source in SOURCES:
+        plants = list(planted_for(source).items())
+        found += plants[:: max(1, len(plants) // FEW)][:FEW]
+    return tuple(found)
 
 
 def _said(key: str, plant: Plant) -> str:
