@@ -10,7 +10,7 @@ import ast
 import random
 import signal
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -81,12 +81,13 @@ class Trial:
     """Why it may survive, if that is known."""
 
 
-def damages() -> list[Damage]:
+@cache
+def damages() -> tuple[Damage, ...]:
     """Return every damage to every checker that can be exchanged in this process."""
-    return [each for source in SOURCES for each in _of(source)]
+    return tuple(each for source in SOURCES for each in _of(source))
 
 
-def chosen(seed: int, most: int | None) -> list[Damage]:
+def chosen(seed: int, most: int | None) -> Sequence[Damage]:
     """Return all damages, or that many of them, drawn by the seed, in the order of the sources."""
     every = damages()
     if most is None or most >= len(every):
@@ -95,7 +96,7 @@ def chosen(seed: int, most: int | None) -> list[Damage]:
     return [each for place, each in enumerate(every) if place in drawn]
 
 
-def trials(wanted: list[Damage]) -> Iterator[Trial]:
+def trials(wanted: Sequence[Damage]) -> Iterator[Trial]:
     """Do each damage in turn, and yield what noticed it."""
     with tempfile.TemporaryDirectory(prefix="raincheck-damage-") as name, installed_alone():
         asking = _Asking(Path(name))
