@@ -7,7 +7,7 @@ and no folder ever has both, however the run ends; a single rename makes a folde
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -76,6 +76,15 @@ class Evidence:
     def write_json(self, name: str, obj: object) -> Path:
         """Write a value as JSON, indented, so that people can read and compare it."""
         return self.write_text(name, as_json_text(obj))
+
+    def so_far(self, results: Sequence[Result]) -> None:
+        """Keep what was found so far, in the mark of the unfinished run: a failure that was found
+        before an interruption is not forgotten.
+        """
+        text = f"raincheck {self.verb} was started here and has not finished."
+        found = {"unfinished": text, "results": [result.as_json() for result in results]}
+        with _writing(self.folder):
+            self._replace(INCOMPLETE, as_json_text(found))
 
     def finish(self, outcome: Outcome) -> Path:
         """Write junit.xml, report.html and finally summary.json; point `runs/latest` here."""

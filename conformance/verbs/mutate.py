@@ -141,6 +141,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             results.append(result)
             if result.verdict != HOLDS:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
+                evidence.so_far(results)
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
     if len(args.names) == len(whole) and not args.quick:

@@ -374,6 +374,36 @@ def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
     assert {protocol for protocol, verdict in verdicts if verdict == "violated"} == {"stable"}
 
 
+INTERRUPTED = """
+import json, sys
+from pathlib import Path
+Path(sys.argv[1]).mkdir(parents=True)
+Path(sys.argv[1], "INCOMPLETE").write_text(json.dumps({"results": json.loads(sys.argv[2])}))
+print("Interrupted.")
+sys.exit(2)
+"""
+
+
+def test_a_failure_that_an_interrupted_step_had_found_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(plan: Plan, out: Path, **_: object) -> list[str]:
+        if plan.name != "generate":
+            return stand_in(plan, out)
+        results = [each for each in results_of("generate") if each["protocol"] in ("flush", "gms")]
+        results[-1]["verdict"] = "violated"
+        return [sys.executable, "-c", INTERRUPTED, str(out / plan.name), json.dumps(results)]
+
+    monkeypatch.setattr(auditsteps, "command_of", interrupted)
+
+    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+
+    assert outcome.exit_code == 1
+    assert "step generate: Interrupted." in outcome.head["incomplete"]
+    fallen = [each for each in outcome.results if each.verdict == "violated"]
+    assert {each.protocol for each in fallen if each.name.startswith("property")} == {"gms"}
+
+
 @pytest.mark.usefixtures("stood_in")
 def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path) -> None:
     audit.run(arguments(tmp_path / "a"), QUIET)
