@@ -22,7 +22,7 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 from . import reading
 from .driven import give, make_core, member_of
 from .promised import PROMISED
-from .walked import SequencerWalked
+from .recorded import RecordedSequencers
 from .worlds import WORLDS, world
 
 
@@ -105,5 +105,5 @@ BINDING = Binding(
     seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
     assumes=assumes,
     promised=PROMISED,
-    walked=SequencerWalked,
+    recorded=RecordedSequencers,
 )
