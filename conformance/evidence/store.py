@@ -63,7 +63,8 @@ def source_of(module: str) -> str:
 def _path_of(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:  # what stands before the dot is a module, and no package
+    except (ModuleNotFoundError, ValueError):
+        # What stands before the dot is a module, and no package; or it was made in memory.
         return None
     return Path(spec.origin) if spec is not None and spec.origin else None
 

@@ -3,7 +3,8 @@
 A verdict "holds" says something only if it could have been otherwise. Planted faults are the cases
 in which a rule is taken back, the mutants of specifications and implementations, and the inputs
 planted for each rule of the checkers. Any result of any verb may name what it has caught itself:
-its figure `caught` is a list of words.
+its figure `caught` is a list of words, and a theorem's figure `broken` counts the states that break
+its promise and of which it is false.
 """
 
 from __future__ import annotations
@@ -127,6 +128,16 @@ def _said(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterator[Fault]:
     """Yield what results themselves say that they have caught."""
     for step, entries in by_name.items():
         for entry in entries.values():
+            if step == "prove" and "property" in entry and "broken" in entry:
+                broken, about = int(entry["broken"]), str(entry["property"])
+                yield Fault(
+                    f"{broken} states that break {about}",
+                    str(entry["protocol"]),
+                    "Z3",
+                    about,
+                    agrees(entry) and broken > 0,
+                    "the theorem is false of each of them",
+                )
             caught = entry.get("caught", ())
             for words in caught if isinstance(caught, list | tuple) else ():
                 kind = KINDS.get(step, "traces")

@@ -515,3 +515,16 @@ def test_a_case_that_fell_by_one_property_decides_nothing_about_the_others() -> 
     assert cells["Agreement"].verdict == VIOLATED
     assert cells["Integrity"].verdict == INCONCLUSIVE
     assert cells["Integrity"].text == "not decided by sequencer-f1-repaired"
+
+
+@pytest.mark.parametrize(("broken", "verdict", "caught"), [(3, HOLDS, True), (0, HOLDS, False)])
+def test_states_that_break_a_promise_are_the_witness_of_its_theorem(
+    broken: int, verdict: str, caught: bool
+) -> None:
+    steps = good_steps()
+    twin = entry("sequencer-twin-Fifo", verdict, property="Fifo", kept=9, broken=broken)
+    steps["prove"] = step("prove", [entry("Fifo", property="Fifo", seeds=[1]), twin])
+
+    fifo = next(row for row in compiled(steps).properties if row.name == "Fifo")
+
+    assert fifo.witnesses["Z3"] == ("3 states that break Fifo" if caught else "")
