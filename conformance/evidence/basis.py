@@ -61,8 +61,6 @@ class Step:
     @property
     def judgement(self) -> str:
         """The step's verdict, unless everything against it is a known gap."""
-        if self.left_out:
-            return INCONCLUSIVE
         if self.problem or self.verdict == HOLDS or self.surprises:
             return self.verdict
         return HOLDS if self.results else self.verdict

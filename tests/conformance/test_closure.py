@@ -75,6 +75,7 @@ COMPOSED = case("composed", "P", name="composed-all", made_of=("top", "middle"))
         (Circle(("top", "middle"), "case top-case"), True, False),
         (Circle(("top", "bottom"), "case composed-all"), True, False),
         (Circle(("top", "middle"), "proof by-induction"), True, True),
+        (Circle(("top", "bottom"), "proof of-another"), True, False),
         (Circle(("top", "middle"), "proof by-induction"), False, False),
     ],
 )
