@@ -95,7 +95,11 @@ class Outcome:
     results: tuple[Result, ...]
     reproduce: str
     more: Mapping[str, Any] = field(default_factory=dict)
-    """Further entries of the JSON object, of a run that decides nothing."""
+    """Further entries of the JSON object, after the results."""
+    head: Mapping[str, Any] = field(default_factory=dict)
+    """Further entries of the JSON object, before the results."""
+    headline: tuple[str, ...] = ()
+    """The lines that the terminal shows before the results."""
 
     @property
     def verdict(self) -> str:
@@ -115,6 +119,7 @@ class Outcome:
         return {
             "verb": self.verb,
             "verdict": self.verdict,
+            **self.head,
             "results": [result.as_json() for result in self.results],
             "reproduce": self.reproduce,
             **self.more,

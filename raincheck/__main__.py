@@ -194,6 +194,8 @@ def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace, *, undecided: boo
         print(json.dumps(outcome.as_json()), flush=True)
     if undecided:
         return
+    for line in outcome.headline:
+        ui.announce(line)
     for result in outcome.results:
         sign, _ = mark_of(result)
         foreseen = "" if result.verdict == result.expected else f", expected {result.expected}"

@@ -136,3 +136,7 @@ class Assumption:
     evidence: tuple[str, ...] = ()
     """The results of the audit that discharge it; empty while none does."""
     note: str = ""
+    only: tuple[str, ...] = ()
+    """The properties of the protocol that rest on it, if the others do not."""
+    cost: str = ""
+    """What is lost if it is wrong; an assumption that nothing discharges must say so."""

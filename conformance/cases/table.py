@@ -100,11 +100,14 @@ class CaseTable:
         for name, table in self.content.get("assumption", {}).items():
             where = f"{self.path}, assumption {name}"
             try:
-                texts = {key: value for key, value in table.items() if key != "evidence"}
+                lists = {
+                    key: self._names(table.get(key, []), where, key) for key in ("evidence", "only")
+                }
+                texts = {key: value for key, value in table.items() if key not in lists}
                 if not all(isinstance(text, str) for text in texts.values()):
                     raise TypeError("its values must be texts")
-                evidence = self._names(table.get("evidence", []), where, "evidence")
-                found.append(Assumption(name, self.protocol, **texts, evidence=evidence))
+                fields: dict[str, Any] = {**texts, **lists}
+                found.append(Assumption(name, self.protocol, **fields))
             except (TypeError, AttributeError) as error:
                 raise UsageError(f"{where}: {error}.") from error
         return found

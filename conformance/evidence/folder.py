@@ -7,7 +7,7 @@ and no folder ever has both, however the run ends; a single rename makes a folde
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +16,8 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import Outcome, Result, plain
 from raincheck.conformance.report.pages import junit_xml, report_html
 from raincheck.conformance.ui import Ui
+
+from .identity import digest
 
 __all__ = ["Evidence", "Outcome", "Result", "Ui", "as_json_text", "reserve_folder"]
 
@@ -52,6 +54,7 @@ class Evidence:
         self._written: set[str] = set()
         self._started = datetime.now(UTC)
         self._clock = time.monotonic()
+        self._sources = digest()
         with _writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
             # An earlier run's summary in the same folder must not survive the start of this run.
@@ -74,6 +77,15 @@ class Evidence:
         """Write a value as JSON, indented, so that people can read and compare it."""
         return self.write_text(name, as_json_text(obj))
 
+    def so_far(self, results: Sequence[Result]) -> None:
+        """Keep what was found so far, in the mark of the unfinished run: a failure that was found
+        before an interruption is not forgotten.
+        """
+        text = f"raincheck {self.verb} was started here and has not finished."
+        found = {"unfinished": text, "results": [result.as_json() for result in results]}
+        with _writing(self.folder):
+            self._replace(INCOMPLETE, as_json_text(found))
+
     def finish(self, outcome: Outcome) -> Path:
         """Write junit.xml, report.html and finally summary.json; point `runs/latest` here."""
         self.write_text("junit.xml", junit_xml(outcome))
@@ -82,6 +94,7 @@ class Evidence:
         run = {
             "started": self._started.isoformat(timespec="seconds"),
             "seconds": round(time.monotonic() - self._clock, 3),
+            "sources": self._sources,
         }
         self.write_json(INCOMPLETE, outcome.as_json() | {"run": run})
         with _writing(self.folder):

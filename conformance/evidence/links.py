@@ -1,16 +1,19 @@
 """The links between a protocol's specification, model, implementation and field runs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from raincheck.conformance.cases.tables import HOLDS, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.record import LINKS
+from raincheck.conformance.protocols.registry import protocols
 
-from .basis import Cell, Entry, Link, ProtocolRow, agrees, excused
+from .basis import NOT_OFFERED, Cell, Entry, Link, ProtocolRow, agrees, excused
 from .needs import SEQUENCER
 
 
-def links_of(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
+def links_of(by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True) -> Iterable[Link]:
     """Yield the links between specification, model, implementation and field."""
     yield _link(
         "specification = model",
@@ -50,8 +53,8 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
     )
     for engine in ("conform", "conform-spark"):
         yield _link(
-            f"implementation = field ({engine})",
-            "every recorded event of real processes, against the model",
+            f"implementation = {'field' if field else 'generated traces'} ({engine})",
+            f"every recorded event of {'real processes' if field else 'walks'}, against the model",
             by_name.get(engine),
             lambda found: f"{_sum(found, 'events'):,} events, {_sum(found, 'files')} processes",
         )
@@ -61,12 +64,36 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterable[Link]:
         by_name.get("mutate"),
         lambda found: f"{len(found)} mutants, none survived",
     )
+    if "judges" in by_name:
+        yield _judges(by_name["judges"])
+
+
+def _judges(entries: Mapping[str, Entry]) -> Link:
+    """Return how far the checkers' own checks notice that a checker is damaged."""
+    rules = {name: entry for name, entry in entries.items() if "planted" in entry}
+    link = _link(
+        "the judges themselves",
+        "each rule of the checkers taken out, and what is around the rules damaged: noticed by the "
+        "inputs that are planted for the rules",
+        rules,
+        lambda found: f"{len(found)} rules, each missed by its input",
+    )
+    tried = next((entry for entry in entries.values() if "damages" in entry), None)
+    if tried is None:
+        return link
+    caught, wanted = int(tried["noticed"]), float(tried["wanted"])
+    text = f"{link.cell.text}; {caught} of {tried['tried']} damages noticed, wanted {wanted:.0%}"
+    short = link.cell.verdict == HOLDS and caught < wanted * int(tried["tried"])
+    return replace(link, cell=Cell(INCONCLUSIVE if short else link.cell.verdict, text))
 
 
 def protocol_rows(
-    cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]]
+    cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True
 ) -> Iterable[ProtocolRow]:
     """Return a row per protocol with the result of each kind of check."""
+    implemented = {case.name for case in cases if case.as_implemented}
+    composed = {case.protocol for case in cases if case.made_of}
+    known = {case.name for case in cases}
     kinds: tuple[tuple[str, str, Callable[[Entry], bool], str], ...] = (
         ("TLC", "check", lambda _: True, "cases"),
         ("mirror", "mirror", lambda _: True, "graphs"),
@@ -83,11 +110,68 @@ def protocol_rows(
         for kind, step, wanted, what in kinds:
             ran = of_protocol(by_name.get(step), protocol)
             found = [entry for entry in (ran or {}).values() if wanted(entry)]
-            cells[kind] = _protocol_cell(found, what, was_run=step in by_name)
-        yield ProtocolRow(protocol, cells)
+            others = [e for e in found if str(e["name"]) in known - implemented]
+            cells[kind] = _protocol_cell(found, what, others, was_run=step in by_name)
+        yield ProtocolRow(
+            protocol,
+            cells,
+            _links(protocol, cells, by_name, field=field, composed=protocol in composed),
+        )
 
 
-def _protocol_cell(found: Sequence[Entry], what: str, *, was_run: bool) -> Cell:
+def _links(
+    protocol: str,
+    cells: Mapping[str, Cell],
+    by_name: Mapping[str, Mapping[str, Entry]],
+    *,
+    field: bool,
+    composed: bool,
+) -> dict[str, Cell]:
+    """Return the verdict of each link that the protocol's record promises."""
+    record = protocols().get(protocol)
+    promised = record.links if record is not None else ("specification",)
+    found = {}
+    for link in LINKS:
+        if link not in promised:
+            if not composed:
+                found[link] = Cell(NOT_OFFERED, "")
+            continue
+        mine = [cells[kind] for kind in OF_LINK.get(link, ())]
+        if link == "field":
+            mine = [_field(protocol, by_name, field=field)]
+        verdicts = {cell.verdict for cell in mine}
+        worst = next((kind for kind in (VIOLATED, INCONCLUSIVE) if kind in verdicts), HOLDS)
+        texts = [cell.text for cell in mine if cell.verdict == worst]
+        found[link] = Cell(worst, "; ".join(dict.fromkeys(texts)))
+    return found
+
+
+def _field(protocol: str, by_name: Mapping[str, Mapping[str, Entry]], *, field: bool) -> Cell:
+    """Return what real processes came to; only recorded events of the protocol itself count."""
+    if not field or "run" not in by_name:
+        return Cell(INCONCLUSIVE, "no real process was run")
+    ran = list((of_protocol(by_name["run"], protocol) or {}).values())
+    seen: dict[str, Entry] = {}
+    for engine in ("conform", "conform-spark"):
+        for name, entry in (of_protocol(by_name.get(engine), protocol) or {}).items():
+            if "events" in entry:
+                seen.setdefault(name, entry)
+    if not _sum(list(seen.values()), "events"):
+        return Cell(INCONCLUSIVE, "no event of real processes was judged")
+    return _protocol_cell(
+        [*ran, *seen.values()], "events", (), was_run=True, counted=[*seen.values()]
+    )
+
+
+def _protocol_cell(
+    found: Sequence[Entry],
+    what: str,
+    others: Sequence[Entry] = (),
+    *,
+    was_run: bool,
+    counted: Sequence[Entry] | None = None,
+) -> Cell:
+    """Return the verdict of all results, and a count of those of the implemented protocol."""
     if not found:
         return Cell(INCONCLUSIVE, "nothing" if was_run else "was not run")
     bad = [entry for entry in found if not agrees(entry) and not excused(entry)]
@@ -95,7 +179,11 @@ def _protocol_cell(found: Sequence[Entry], what: str, *, was_run: bool) -> Cell:
         undecided = all(entry["verdict"] == INCONCLUSIVE for entry in bad)
         names = ", ".join(str(entry["name"]) for entry in bad[:3])
         return Cell(INCONCLUSIVE if undecided else VIOLATED, names)
+    everything = len(found)
+    found = counted if counted is not None else [each for each in found if each not in others]
     total = _sum(found, what) if any(what in entry for entry in found) else len(found)
+    if others and what in ("cases", "graphs"):
+        return Cell(HOLDS, f"{total:,} {what}, and {everything - total:,} of other rules")
     if what == "guards":
         return Cell(HOLDS, f"{_sum(found, 'seen_false')} of {total} conjuncts seen false")
     if what == "edges":
@@ -135,6 +223,14 @@ def _sum(entries: Sequence[Entry], figure: str) -> int:
     return sum(int(entry.get(figure, 0)) for entry in entries)
 
 
+OF_LINK: Final = {
+    "specification": ("TLC",),
+    "model": ("mirror",),
+    "code": ("replay", "lockstep", "guards"),
+    "traces": ("traces", "traces, Spark"),
+    "proofs": ("Z3",),
+}
+"""The kinds of checks that make up each link."""
 _COUNTS: Final = ("actions", "edges_by_action", "steps_by_action")
 """The names of the figures that count by action, in the results of the several verbs."""
 

@@ -36,6 +36,11 @@ def files_key(files: Sequence[Path]) -> str:
 
 def code_key(*modules: str) -> str:
     """Return the part of a key for modules and all that they import of ours and their own."""
+    return sha256(repr(sorted(module_hashes(*modules).items())).encode()).hexdigest()
+
+
+def module_hashes(*modules: str) -> dict[str, str]:
+    """Return the SHA-256 of these modules and of all that they import of ours and their own."""
     wanted, found = list(modules), dict[str, str]()
     own = frozenset(name.partition(".")[0] for name in (OURS, *modules))
     while wanted:
@@ -45,7 +50,7 @@ def code_key(*modules: str) -> str:
             found[name] = sha256(text.encode()).hexdigest()
             if text:
                 wanted += _imported(name, text, own)
-    return sha256(repr(sorted(found.items())).encode()).hexdigest()
+    return found
 
 
 def source_of(module: str) -> str:
@@ -58,7 +63,8 @@ def source_of(module: str) -> str:
 def _path_of(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:  # what stands before the dot is a module, and no package
+    except (ModuleNotFoundError, ValueError):
+        # What stands before the dot is a module, and no package; or it was made in memory.
         return None
     return Path(spec.origin) if spec is not None and spec.origin else None
 

@@ -1,56 +1,121 @@
-"""The verdicts of the audit: what each cell of its page says, and on which results it rests.
+"""The verdicts of the audit: what each row of its page says, and on which results it rests.
 
 Law of this file: it adds nothing up that was not found. Evidence that is missing, or that speaks of
 less than it should, becomes "inconclusive"; only what a step's own summary says counts.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import protocols
-from raincheck.conformance.report.pages import judged_over
+from raincheck.conformance.replay.mutants import Mutant
 from raincheck.conformance.tlc.spec import comment_above, spec_of
 
 from .basis import (
+    NOT_OFFERED,
     OPEN,
     AssumptionRow,
     Basis,
     Cell,
     Entry,
+    Fault,
     FlawRow,
     PropertyRow,
     Step,
     agrees,
-    excused,
 )
+from .cells import (
+    Found,
+    code_cell,
+    field_cell,
+    found_in,
+    judged_alone,
+    mirror_cell,
+    proof_cell,
+    tlc_cell,
+    trace_cell,
+    traces_cell,
+)
+from .closure import Closures, broken_by
 from .links import actions_of, links_of, of_protocol, protocol_rows
 from .needs import SEQUENCER, needs_of
+from .witnesses import faults_of, witness
+
+LINK_OF: Final = {
+    "TLC": "specification",
+    "Z3": "proofs",
+    "mirror": "model",
+    "code": "code",
+    "traces": "traces",
+    "field": "field",
+}
+"""The kinds of evidence about a property, and the link of a protocol's record for each."""
 
 
 def compile_basis(
-    steps: Sequence[Step], cases: Iterable[Case], assumptions: Iterable[Assumption]
+    steps: Sequence[Step],
+    cases: Iterable[Case],
+    assumptions: Iterable[Assumption],
+    mutants: Iterable[Mutant] = (),
 ) -> Basis:
     """Put the steps' results together, in the order of the catalog."""
-    cases = tuple(cases)
-    by_name = {step.name: {str(entry["name"]): entry for entry in step.results} for step in steps}
+    cases, assumptions = tuple(cases), tuple(assumptions)
+    found = found_in(steps)
+    by_name = found.by_name
     checked = by_name.get("check", {})
     ran = tuple(case for case in cases if case.name in checked)
-    needs = needs_of(cases, assumptions := tuple(assumptions))
-    gaps = frozenset((each.protocol, each.name) for each in assumptions if not each.evidence)
-    properties = tuple(_property_rows(ran, by_name, needs, gaps))
+    faults = faults_of(by_name, cases, tuple(mutants))
+    properties = _followed(
+        tuple(_property_rows(ran, found, needs_of(cases, assumptions), faults)),
+        Closures(cases, assumptions, _broken(cases, by_name)),
+    )
+    needs = needs_of(cases, assumptions)
     return Basis(
         steps=tuple(steps),
         properties=properties,
-        assumptions=tuple(
-            _assumption_row(each, needs, by_name, properties) for each in assumptions
-        ),
+        assumptions=tuple(_assumption_row(each, needs, found, properties) for each in assumptions),
         flaws=tuple(_flaw_rows(ran, checked)),
-        links=tuple(links_of(by_name)),
-        protocols=tuple(protocol_rows(cases, by_name)),
+        links=tuple(links_of(by_name, field=found.field)),
+        protocols=tuple(protocol_rows(cases, by_name, field=found.field)),
         actions=actions_of(by_name),
+        faults=faults,
+        cases=tuple((case, checked[case.name]) for case in ran),
     )
+
+
+def _followed(rows: Sequence[PropertyRow], closures: Closures) -> tuple[PropertyRow, ...]:
+    """Return the rows with what each rests on, and which of that does not hold."""
+    bad = {(row.protocol, row.name) for row in rows if row.verdict != HOLDS}
+    followed = []
+    for row in rows:
+        closure = closures.of(row.protocol, row.name)
+        fallen = [f"{p}.{n}" for p, n in closure.properties if (p, n) in bad]
+        own = f"{row.protocol}.{row.name}"
+        followed.append(
+            replace(row, closure=closure, fallen=tuple(each for each in fallen if each != own))
+        )
+    return tuple(followed)
+
+
+def _broken(
+    cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]]
+) -> list[frozenset[str]]:
+    """Return the circles of protocols that a result of this audit has broken."""
+    circles = [circle for record in protocols().values() for circle in record.circles]
+    held = {
+        f"{kind} {name}": agrees(entry) and entry["verdict"] == HOLDS
+        for kind, step in (("case", "check"), ("proof", "prove"))
+        for name, entry in by_name.get(step, {}).items()
+    }
+    return broken_by(circles, cases, held)
 
 
 # ---------------------------------------------------------------------- properties
@@ -61,9 +126,9 @@ STRUCTURE: Final = frozenset({"TypeOK"})
 
 def _property_rows(
     cases: Sequence[Case],
-    by_name: Mapping[str, Mapping[str, Entry]],
+    found: Found,
     needs: Mapping[tuple[str, str], tuple[str, ...]],
-    gaps: frozenset[tuple[str, str]],
+    faults: Sequence[Fault],
 ) -> Iterable[PropertyRow]:
     promised: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
@@ -72,133 +137,52 @@ def _property_rows(
                 if name not in STRUCTURE:
                     promised.setdefault((case.protocol, name), []).append(case)
     for (protocol, name), holding in promised.items():
-        proofs = of_protocol(by_name.get("prove"), protocol)
         of_mine = [case for case in cases if case.protocol == protocol]
-        cells = {
-            "TLC": _tlc_cell(holding, of_mine, name, by_name.get("check", {})),
-            "Z3": _proof_cell(protocol, proofs, name),
-            "mirror": _mirror_cell(holding, by_name.get("mirror", {})),
-            "field": _field_cell(by_name, name, protocol),
-        }
-        words = comment_above(spec_of(holding[0].module), name)
+        cells = _cells(found, protocol, name, holding, of_mine)
+        words = _words(holding[0].module, name)
+        exact = protocol == SEQUENCER or judged_alone(found.by_name, protocol)
+        witnesses = {}
+        for kind in cells:
+            caught = "traces" if kind == "field" else kind
+            # Each step of the code is compared with the model, whatever the property.
+            only = kind in ("TLC", "mirror", "Z3") or (caught == "traces" and exact)
+            witnesses[kind] = witness(faults, protocol, name, caught, exact=only)
         needed = needs.get((protocol, name), ())
-        unmet = tuple(each for each in needed if (protocol, each) in gaps)
-        yield PropertyRow(protocol, name, words, needed, cells, unmet)
+        yield PropertyRow(protocol, name, words, needed, cells, witnesses=witnesses)
 
 
-def _tlc_cell(
-    holding: Sequence[Case], cases: Sequence[Case], name: str, checked: Mapping[str, Entry]
-) -> Cell:
-    good = [case for case in holding if agrees(checked[case.name])]
-    if len(good) < len(holding):
-        bad = [case for case in holding if case not in good]
-        undecided = all(checked[case.name]["verdict"] == INCONCLUSIVE for case in bad)
-        verdict = INCONCLUSIVE if undecided else VIOLATED
-        return Cell(verdict, ", ".join(case.name for case in bad))
-    holding = [case for case in holding if name not in case.idle]
-    if not holding:
-        return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")
-    states = sum(int(checked[case.name].get("distinct_states", 0)) for case in holding)
-    broken = sum(1 for case in cases if case.expected == name)
-    return Cell(HOLDS, f"{len(holding)} instances, {states:,} states; broken in {broken} cases")
+@cache
+def _words(module: Path, name: str) -> str:
+    """Return what the specification says of the property."""
+    return comment_above(spec_of(module), name)
 
 
-def _mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell:
-    there = [mirrored[case.name] for case in holding if case.name in mirrored]
-    if not there:
-        return Cell(INCONCLUSIVE, "no graph was compared")
-    if not all(map(agrees, there)):
-        return Cell(VIOLATED, "a graph differs")
-    edges = sum(int(entry.get("edges", 0)) for entry in there)
-    verdict = HOLDS if len(there) == len(holding) else INCONCLUSIVE
-    return Cell(verdict, f"{len(there)} of {len(holding)} graphs equal, {edges:,} edges")
-
-
-def _proof_cell(protocol: str, proofs: Mapping[str, Entry] | None, name: str) -> Cell:
+def _cells(
+    found: Found, protocol: str, name: str, holding: Sequence[Case], cases: Sequence[Case]
+) -> dict[str, Cell]:
+    """Return what each kind of evidence says; a kind that is not promised says so."""
+    by_name = found.by_name
     record = protocols().get(protocol)
-    if not proofs and record is not None and not record.offers("proof"):
-        return Cell(INCONCLUSIVE, "no proof is offered: bounded evidence only")
-    return _named_cell(proofs, name, "not proved: bounded evidence only")
+    cells = {
+        "TLC": tlc_cell(holding, cases, name, by_name.get("check", {})),
+        "Z3": proof_cell(of_protocol(by_name.get("prove"), protocol), name),
+        "mirror": mirror_cell(holding, by_name.get("mirror", {})),
+        "code": code_cell(holding, cases, name, of_protocol(by_name.get("generate"), protocol)),
+        "traces": traces_cell(by_name, name, protocol, field=found.field),
+        "field": (
+            field_cell(by_name, name, protocol)
+            if found.field
+            else Cell(INCONCLUSIVE, "no real process was run")
+        ),
+    }
+    return {kind: _offered(cell, record, LINK_OF[kind]) for kind, cell in cells.items()}
 
 
-def _named_cell(entries: Mapping[str, Entry] | None, name: str, silent: str) -> Cell:
-    """Return the results of a step that name this property."""
-    found = [entry for entry in (entries or {}).values() if _speaks_of(entry, name)]
-    if not found:
-        return Cell(INCONCLUSIVE, silent if entries is not None else "was not run")
-    if any(entry["verdict"] == VIOLATED for entry in found):
-        return Cell(VIOLATED, str(found[0].get("detail", "")).partition("\n")[0])
-    if not all(entry["verdict"] == HOLDS for entry in found):
-        return Cell(INCONCLUSIVE, str(found[0].get("detail", "")).partition("\n")[0])
-    if not all(agrees(entry) for entry in (entries or {}).values()):
-        return Cell(INCONCLUSIVE, "the invariant it follows from is not proved")
-    return Cell(HOLDS, "proved for any number of messages, views and members")
-
-
-def _speaks_of(entry: Entry, name: str) -> bool:
-    said = str(entry["name"])
-    return said == name or said.endswith((f": {name}", f" {name}", f"-{name}", f"/{name}"))
-
-
-FIELD: Final = ("run", "conform", "conform-spark")
-"""The steps whose results come from real processes."""
-
-
-def _field_cell(by_name: Mapping[str, Mapping[str, Entry]], name: str, protocol: str) -> Cell:
-    """Return what the runs of real processes and their traces say about a property.
-
-    Only SEQUENCER's properties are judged one by one. The trace of another protocol is a behaviour
-    of its model or it is not; if it is, all properties of the model are its properties.
-    """
-    if protocol != SEQUENCER:
-        return trace_cell(by_name, protocol)
-    found = [
-        entry
-        for step in FIELD
-        for entry in by_name.get(step, {}).values()
-        if _speaks_of(entry, name)
-    ]
-    if not found:
-        return Cell(INCONCLUSIVE, "no trace speaks of it")
-    runs = [entry for entry in by_name.get("run", {}).values() if "events" in entry]
-    events = sum(int(entry["events"]) for entry in runs)
-    scope = f"{len(runs)} runs, {events:,} events"
-    over = _over(by_name.get("run", {}), name)
-    return _judged(found, f"{scope}; {over}" if over else scope)
-
-
-def _over(entries: Mapping[str, Entry], name: str) -> str:
-    """Return over how many members, views and messages the field runs have judged a property."""
-    entry = entries.get(name, {})
-    judged = entry.get("judged")
-    return judged_over(judged) if isinstance(judged, dict) else ""
-
-
-def trace_cell(by_name: Mapping[str, Mapping[str, Entry]], protocol: str) -> Cell:
-    """Return what the traces of a protocol's real cores say: whether each event is one of the
-    model's.
-    """
-    found = [
-        entry
-        for step in FIELD[1:]
-        for entry in (of_protocol(by_name.get(step), protocol) or {}).values()
-        if "events" in entry
-    ]
-    if not found:
-        return Cell(INCONCLUSIVE, "no trace of it")
-    events = sum(int(entry["events"]) for entry in found)
-    return _judged(found, f"{len(found)} traces, {events:,} events, each one the model's")
-
-
-def _judged(found: Sequence[Entry], scope: str) -> Cell:
-    gaps = sorted({str(entry["assumption"]) for entry in found if excused(entry)})
-    if gaps:
-        return Cell(INCONCLUSIVE, f"broken where {', '.join(gaps)} was missing; {scope}")
-    if any(not agrees(entry) and entry["verdict"] != INCONCLUSIVE for entry in found):
-        return Cell(VIOLATED, scope)
-    if any(entry["verdict"] == INCONCLUSIVE for entry in found):
-        return Cell(INCONCLUSIVE, f"not decided in every run; {scope}")
-    return Cell(HOLDS, scope)
+def _offered(cell: Cell, record: Protocol | None, link: str) -> Cell:
+    """Return the cell, or that its link is not promised and has nothing against it."""
+    if record is None or link in record.links or cell.verdict == VIOLATED:
+        return cell
+    return Cell(NOT_OFFERED, "")
 
 
 # ---------------------------------------------------------------------- assumptions
@@ -207,7 +191,7 @@ def _judged(found: Sequence[Entry], scope: str) -> Cell:
 def _assumption_row(
     assumption: Assumption,
     needs: Mapping[tuple[str, str], tuple[str, ...]],
-    by_name: Mapping[str, Mapping[str, Entry]],
+    found: Found,
     properties: Sequence[PropertyRow],
 ) -> AssumptionRow:
     needed_by = tuple(
@@ -217,24 +201,25 @@ def _assumption_row(
     )
     if not assumption.evidence:
         return AssumptionRow(assumption, needed_by, Cell(OPEN, assumption.note))
-    cells = [_evidence(name, by_name, properties) for name in assumption.evidence]
+    cells = [_evidence(name, found, properties) for name in assumption.evidence]
     verdicts = {cell.verdict for cell in cells}
-    worst = next((kind for kind in (VIOLATED, INCONCLUSIVE) if kind in verdicts), HOLDS)
+    worst = next((kind for kind in (VIOLATED, INCONCLUSIVE, OPEN) if kind in verdicts), HOLDS)
     return AssumptionRow(assumption, needed_by, Cell(worst, "; ".join(c.text for c in cells)))
 
 
-def _evidence(
-    name: str, by_name: Mapping[str, Mapping[str, Entry]], properties: Sequence[PropertyRow]
-) -> Cell:
+def _evidence(name: str, found: Found, properties: Sequence[PropertyRow]) -> Cell:
     """Return the results that discharge an assumption, by the catalog's word for them.
 
     "Agreement" is a property of SEQUENCER judged in the field, "nakack.GapFree" a property of
-    another protocol on all its evidence, "trace nakack" that protocol's traces, and "case
-    stack-views" one question to TLC.
+    another protocol on all its evidence, "trace nakack" that protocol's traces, "case stack-views"
+    one question to TLC, and "assumption gms.AccurateSuspicion" that another one assumes it too.
     """
+    by_name = found.by_name
     kind, _, rest = name.partition(" ")
+    if kind == "assumption" and rest:
+        return Cell(OPEN, f"as {rest} is assumed")
     if kind == "trace" and rest:
-        cell = trace_cell(by_name, rest)
+        cell = trace_cell(by_name, rest, field=found.field)
         return Cell(cell.verdict, f"field, {rest}: {cell.text}")
     if kind == "case" and rest:
         entry = by_name.get("check", {}).get(rest)
@@ -249,7 +234,7 @@ def _evidence(
             return Cell(INCONCLUSIVE, f"{name}: no case promises it")
         rests = ", ".join(f"{k} {c.verdict}" for k, c in row.cells.items() if c.verdict == HOLDS)
         return Cell(row.verdict, f"{name} ({rests or 'no evidence'})")
-    cell = _field_cell(by_name, name, SEQUENCER)
+    cell = field_cell(by_name, name, SEQUENCER)
     return Cell(cell.verdict, f"field: {cell.text}")
 
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from raincheck.conformance.protocols.registry import installed_alone
+
 from .planting import Ask, Complaints, Plant, planted_for, redundant_of, unshown
 from .rules import Rule, rules_of
 from .sources import SOURCES
@@ -45,7 +47,7 @@ def all_rules() -> list[Rule]:
 
 def tried() -> Iterator[Tried]:
     """Mute each rule in turn, and yield the outcome."""
-    with tempfile.TemporaryDirectory(prefix="raincheck-judges-") as name:
+    with tempfile.TemporaryDirectory(prefix="raincheck-judges-") as name, installed_alone():
         asking = _Asking(Path(name))
         for rule in all_rules():
             excuse = redundant_of(rule.source).get(rule.key, "")

@@ -7,24 +7,40 @@ from __future__ import annotations
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from importlib import import_module
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
-from .rules import Rule, find
+from .rules import Rule, Source, find
 
 
 @contextmanager
 def muted(rule: Rule) -> Iterator[None]:
     """Mute the rule; restore it at the end."""
-    module = import_module(rule.source.name)
     outermost = rule.function.partition(".<locals>")[0]
-    function = _function(module, outermost)
+
+    def mute(tree: ast.Module) -> None:
+        (found,) = (
+            each
+            for each in find(tree, rule.source)
+            if (each.function, each.text) == (rule.function, rule.text)
+        )
+        found.mute()
+
+    module = import_module(rule.source.name)
+    with exchanged(module, outermost, code_of(rule.source, outermost, mute)):
+        yield
+
+
+@contextmanager
+def exchanged(module: ModuleType, qualname: str, code: CodeType) -> Iterator[None]:
+    """Give the function other code; restore it at the end."""
+    function = _function(module, qualname)
     before = function.__code__
-    function.__code__ = _without(rule, before.co_filename, outermost)
+    function.__code__ = code
     _forget(module)
     try:
         yield
@@ -33,19 +49,13 @@ def muted(rule: Rule) -> Iterator[None]:
         _forget(module)
 
 
-def _without(rule: Rule, file: str, qualname: str) -> CodeType:
-    """Return the code of the function without the rule."""
-    tree = ast.parse(rule.source.path.read_text(encoding="utf-8"))
+def code_of(source: Source, qualname: str, change: Callable[[ast.Module], None]) -> CodeType:
+    """Return the code of the function after a change to its part of the module's tree."""
+    tree = ast.parse(source.path.read_text(encoding="utf-8"))
     _keep(tree, qualname.split("."))
-    (found,) = (
-        each
-        for each in find(tree, rule.source)
-        if (each.function, each.text) == (rule.function, rule.text)
-    )
-    found.mute()
+    change(tree)
     part = ast.fix_missing_locations(tree)
-    code = compile(part, file, "exec", dont_inherit=True)
-    made = _named(code, qualname)
+    made = _named(compile(part, str(source.path), "exec", dont_inherit=True), qualname)
     assert made is not None
     return made
 

@@ -10,6 +10,12 @@ A record is a table of a `raincheck.toml`:
 
 Only `cases` must be there. A verb for which a record offers nothing says so. Files are relative to
 the folder of the `raincheck.toml`; modules are imported when a verb needs them and not before.
+
+`links` names the links of the evidence that the record promises (LINKS); without it, they are those
+of its modules. An audit calls a promised link without evidence incomplete, and names the others as
+not offered. `circles` names circles of assumptions between protocols, and what breaks them:
+
+    circles = [{ of = ["gms", "flush"], by = "case stack-views" }]
 """
 
 from __future__ import annotations
@@ -33,12 +39,30 @@ MODULES: Final = {
 }
 """The purpose of each module of a record, and the name that the module must define."""
 
+LINKS: Final = ("specification", "model", "code", "traces", "proofs", "field")
+"""The links of the evidence: TLC's answers, the model as the specification's mirror, the code in
+step with the model, traces judged, theorems proved, and real processes.
+"""
+_NEEDED: Final = {"model": "model", "code": "binding", "traces": "binding", "proofs": "proof"}
+"""The module without which a record cannot promise a link. Real processes may be those of another
+record, whose groups run this protocol too.
+"""
+
 _LACKS: Final = {
     "model": "no model of its specification",
     "binding": "no binding of its model to an implementation",
     "proof": "no proof",
     "run": "no processes that can be run",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Circle:
+    """A circle of assumptions between protocols, and the result that breaks it."""
+
+    of: tuple[str, ...]
+    by: str
+    """ "case NAME" for a composition that TLC checks, "proof NAME" for a result of `prove`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,6 +87,10 @@ class Protocol:
     """A module that says in words what a step of a counterexample means (`tlc/story.py`)."""
     run: str = ""
     """A module with `add_arguments(parser)` and `run(args, ui) -> Outcome`: real processes."""
+    links: tuple[str, ...] = ()
+    """The links of the evidence that the record promises."""
+    circles: tuple[Circle, ...] = ()
+    """The circles of assumptions that its cases or its proof break."""
 
     def offers(self, what: str) -> bool:
         """Return whether the record has such a module: "model", "binding", "proof", "story" or
@@ -123,7 +151,7 @@ def record_of(name: str, table: Any, home: Path) -> Protocol:
     for key, value in table.items():
         if key not in _KEYS:
             raise UsageError(f"{where}: {key} is no key: choose from {', '.join(sorted(_KEYS))}.")
-        if not isinstance(value, str) or not value.strip():
+        if key not in ("links", "circles") and (not isinstance(value, str) or not value.strip()):
             raise UsageError(f"{where}: {key} must be a text.")
     if "cases" not in table:
         raise UsageError(f"{where}: cases must name the table of its cases.")
@@ -135,4 +163,46 @@ def record_of(name: str, table: Any, home: Path) -> Protocol:
                 raise UsageError(f"{where}: {key} is {said[key]}, which is no file: correct it.")
     if said["cases"].stem != name:
         raise UsageError(f"{where}: its table of cases must be called {name}.toml.")
+    said["links"] = _links(table, where)
+    said["circles"] = tuple(_circle(each, where) for each in _list(table, "circles", where))
     return Protocol(name=name, home=home, **said)
+
+
+def _list(table: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    found = table.get(key, [])
+    if not isinstance(found, list):
+        raise UsageError(f"{where}: {key} must be a list.")
+    return found
+
+
+def _links(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Return the links that the record promises, or those of its modules; raise UsageError if it
+    promises one that it cannot have.
+    """
+    offered = [link for link in LINKS if _NEEDED.get(link, "cases") in table]
+    if "links" not in table:
+        return tuple(link for link in offered if link != "field" or "run" in table)
+    said = _list(table, "links", where)
+    for link in said:
+        if link not in LINKS:
+            raise UsageError(f"{where}: links has {link}: choose from {', '.join(LINKS)}.")
+        if link not in offered:
+            raise UsageError(
+                f"{where}: links has {link}, but {_NEEDED[link]} is missing: name it, or take the "
+                "link away."
+            )
+    if "specification" not in said:
+        raise UsageError(f"{where}: links lacks specification, which every record has: add it.")
+    return tuple(link for link in LINKS if link in said)
+
+
+def _circle(raw: Any, where: str) -> Circle:
+    """Return one circle and what breaks it."""
+    of = raw.get("of") if isinstance(raw, Mapping) else None
+    by = raw.get("by") if isinstance(raw, Mapping) else None
+    if not isinstance(of, list) or len(set(map(str, of))) < 2:
+        raise UsageError(f"{where}: circles: of must name at least two protocols.")
+    kind, _, name = by.partition(" ") if isinstance(by, str) else ("", "", "")
+    if kind not in ("case", "proof") or not name:
+        raise UsageError(f'{where}: circles: by must be "case NAME" or "proof NAME".')
+    return Circle(tuple(map(str, of)), str(by))

@@ -26,6 +26,8 @@ from .record import FILE, Protocol, record_of
 GROUP: Final = "raincheck.protocols"
 
 _extra: dict[str, Protocol] = {}
+_elsewhere: list[bool] = []
+"""Not empty while the project at hand is left aside."""
 
 
 def project() -> Path | None:
@@ -36,7 +38,7 @@ def project() -> Path | None:
 
 def protocols() -> Mapping[str, Protocol]:
     """Return the records by name; raise UsageError if a file of them is wrong."""
-    found = project()
+    found = None if _elsewhere else project()
     return {**(_read(found) if found is not None else _installed()), **_extra}
 
 
@@ -58,11 +60,26 @@ def offering(what: str) -> tuple[Protocol, ...]:
 @contextmanager
 def added(record: Protocol) -> Iterator[Protocol]:
     """Add a protocol for a while, in this process: for tests."""
+    before = _extra.get(record.name)
     _extra[record.name] = record
     try:
         yield record
     finally:
         del _extra[record.name]
+        if before is not None:
+            _extra[record.name] = before
+
+
+@contextmanager
+def installed_alone() -> Iterator[None]:
+    """Know the installed protocols for a while, wherever this process works: for the inputs that
+    are planted for our checkers.
+    """
+    _elsewhere.append(True)
+    try:
+        yield
+    finally:
+        _elsewhere.pop()
 
 
 @cache

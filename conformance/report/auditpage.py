@@ -1,53 +1,120 @@
 """The audit's page: one HTML file that needs no network, on screen and on paper."""
 
+import os
 import re
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from jinja2 import Environment, StrictUndefined
 
 from raincheck import __version__
-from raincheck.conformance.evidence.basis import OPEN, Basis
-from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
-from raincheck.conformance.verbs.doctor import examine
+from raincheck.conformance.evidence.basis import NOT_OFFERED, OPEN, Basis, PropertyRow
+from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome, Result
 
-from .pages import figures_line
 from .sequencesvg import STYLE
 
-SIGNS = {HOLDS: ("✓", "ok"), INCONCLUSIVE: ("?", "open"), OPEN: ("○", "open")}
+RESERVED: Final = ("○", "open")
+SIGNS: Final = {
+    HOLDS: ("✓", "ok"),
+    INCONCLUSIVE: ("?", "open"),
+    OPEN: RESERVED,
+    NOT_OFFERED: ("–", "none"),
+}
 
 
-def audit_html(basis: Basis, outcome: Outcome, folder: Path) -> str:
-    """Return the page; pictures of counterexamples are taken from the check's folder."""
+def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
+    """Return the page for the folder `out`; the evidence, and the pictures of counterexamples, are
+    in `folder`.
+    """
     source = files("raincheck.conformance.report").joinpath("audit.html").read_text("utf-8")
     page = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     ).from_string(source)
-    undischarged = [row for row in basis.assumptions if not row.assumption.evidence]
     pictures = {
         case.name: svg
         for row in basis.flaws
         for case, _ in row.exhibited
         if (svg := _picture(folder / "check" / "counterexamples" / f"{case.name}.svg"))
     }
+    place = os.path.relpath(folder, out)
     rendered = page.render(
         basis=basis,
         outcome=outcome,
-        undischarged=undischarged,
+        head=outcome.head,
+        more=outcome.more,
+        identity=outcome.more["identity"],
+        good=sum(row.verdict == HOLDS for row in basis.properties),
+        amber=sum(row.verdict == HOLDS and bool(row.amber) for row in basis.properties),
+        circles=sorted({each for row in basis.properties for each in row.closure.circles}),
+        findings=_findings(outcome),
+        consequences=_consequences(outcome),
         pictures=pictures,
         kinds=list(basis.properties[0].cells) if basis.properties else [],
-        checks=list(basis.protocols[0].cells) if basis.protocols else [],
-        tools=examine(),
-        figures_line=figures_line,
         version=__version__,
         made=f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         style=STYLE,
+        place="" if place == "." else f"{Path(place).as_posix()}/",
+        up="../",
         sign=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[0],
         shade=lambda verdict: SIGNS.get(verdict, ("✗", "bad"))[1],
+        mark=_mark,
+        cellmark=_cell_mark,
         steps_with_actions=sorted({step for row in basis.actions.values() for step in row}),
     )
     return re.sub(r"\n\s*\n+", "\n", rendered)
+
+
+CONSEQUENCES: Final = {
+    "property": "properties",
+    "assumption": "assumptions",
+    "link": "links",
+    "hole": "holes",
+}
+"""The kinds of results that only say what the findings of the steps amount to."""
+
+
+def _kind(result: Result) -> str:
+    return result.name.partition(" ")[0]
+
+
+def _findings(outcome: Outcome) -> list[Result]:
+    """Return what was found, the violations first; a step only if it has no results of its own."""
+    surprises = [result for result in outcome.results if not result.as_expected]
+    said = {result.name.partition(":")[0] for result in surprises if ": " in result.name}
+    found = [
+        result
+        for result in surprises
+        if _kind(result) not in CONSEQUENCES
+        and not (_kind(result) == "step" and result.name.removeprefix("step ") in said)
+    ]
+    return sorted(found, key=lambda result: result.verdict == INCONCLUSIVE)
+
+
+def _consequences(outcome: Outcome) -> dict[tuple[str, str, str], list[str]]:
+    """Return the properties, links and holes that fall, by kind, protocol and verdict."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for result in outcome.results:
+        kind, _, name = result.name.partition(" ")
+        if not result.as_expected and kind in CONSEQUENCES:
+            found.setdefault((CONSEQUENCES[kind], result.protocol, result.verdict), []).append(name)
+    return dict(sorted(found.items(), key=lambda each: each[0][2] == INCONCLUSIVE))
+
+
+def _mark(row: PropertyRow) -> tuple[str, str]:
+    """Return the sign of a property: a circle if it holds with a reserve."""
+    if row.verdict == HOLDS and row.amber:
+        return RESERVED
+    return SIGNS.get(row.verdict, ("✗", "bad"))
+
+
+def _cell_mark(row: PropertyRow, kind: str) -> tuple[str, str]:
+    """Return the sign of a kind of evidence: a circle if it has caught no planted fault."""
+    verdict = row.cells[kind].verdict
+    if verdict == HOLDS and not row.witnesses.get(kind):
+        return RESERVED
+    return SIGNS.get(verdict, ("✗", "bad"))
 
 
 def _picture(path: Path) -> str:

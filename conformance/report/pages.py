@@ -23,6 +23,10 @@ pre { overflow-x: auto; background: #8881; padding: .7rem; font-size: .85rem }
 """
 
 
+PLACE = frozenset({"file", "line"})
+"""The figures that say where a result is: for tools, not for a line of text."""
+
+
 def _text(value: str) -> str:
     return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", value)
 
@@ -44,7 +48,13 @@ def junit_xml(outcome: Outcome) -> str:
         errors=str(len(undecided)),
         time=f"{sum(map(_seconds, outcome.results)):.3f}",
     )
+    if outcome.headline:
+        properties = ElementTree.SubElement(suite, "properties")
+        for line in outcome.headline:
+            name, _, value = line.partition(": ")
+            ElementTree.SubElement(properties, "property", name=_text(name), value=_text(value))
     for result in outcome.results:
+        place = {key: _text(str(result.figures[key])) for key in PLACE & result.figures.keys()}
         case = ElementTree.SubElement(
             suite,
             "testcase",
@@ -52,6 +62,7 @@ def junit_xml(outcome: Outcome) -> str:
             name=_text(result.name),
             time=f"{_seconds(result):.3f}",
         )
+        case.attrib.update(sorted(place.items()))
         if not result.as_expected:
             kind = "error" if result.verdict == INCONCLUSIVE else "failure"
             message = _text(f"{result.verdict}, expected {result.expected}")
@@ -76,7 +87,7 @@ def figures_line(result: Result) -> str:
     words = [
         f"{name.replace('_', ' ')} {round(value, 2) if isinstance(value, float) else value}"
         for name, value in result.figures.items()
-        if isinstance(value, bool | int | float | str)
+        if isinstance(value, bool | int | float | str) and name not in PLACE
     ]
     judged = result.figures.get("judged")
     if isinstance(judged, dict) and all(isinstance(count, int) for count in judged.values()):

@@ -119,6 +119,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
             found = gathered(job.store, "generate", partial(_key, mine, args), gather)
             results += found.results
+            evidence.so_far(results)
     outcome = Outcome("generate", tuple(results), job.again)
     evidence.finish(outcome)
     return outcome

@@ -4,7 +4,7 @@ TLC must find the property violated that a mutant of a specification names; repl
 notice a mutant of an implementation. A mutant that no check notices is a survivor, which is a
 failure of the checks. The verb also asks whether each property of the catalog is broken by some
 mutant or case, and whether each action is reached. With `--judges` it takes out the rules of the
-checkers themselves, one by one (`judges/`).
+checkers themselves, one by one, and damages what is around them (`judges/`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from raincheck.conformance.cases.tables import Case, load_cases, protocols_in, s
 from raincheck.conformance.damage.outcome import damaged_traces
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
+from raincheck.conformance.judges.damage import Trial, trials
+from raincheck.conformance.judges.damage import chosen as chosen_damages
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.replay.coverage import spec_actions
@@ -37,6 +39,11 @@ from raincheck.model.machine.explore import explore
 
 from .mirror import has_model, machine_of
 
+OPEN: Final = "open: no planted input reaches it yet"
+WANTED: Final = 0.95
+"""The share of the damages of the checkers that should be noticed; less is shown as a reserve."""
+LEAST: Final = 0.7
+"""The share below which the verb fails: what is noticed already must not be lost."""
 SMALL: Final = 3_000
 """The most states of a case that shows which actions are reached."""
 
@@ -67,6 +74,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="damage N recorded runs of each protocol, and count what the trace checker notices",
     )
     parser.add_argument(
+        "--damages",
+        type=int,
+        metavar="N",
+        help="with --judges: also damage the statements around the rules in N ways, drawn by the "
+        "seed (0: in every way)",
+    )
+    parser.add_argument(
         "--runs",
         type=int,
         default=RUNS,
@@ -87,6 +101,8 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         return damaged_traces(args, ui, _again(args))
     if args.judges:
         return _judges(args, ui)
+    if args.damages is not None:
+        raise UsageError("--damages is for the checkers: give it with --judges.")
     catalog = load_cases()
     cases = {case.name: case for case in catalog}
     protocols = tuple(dict.fromkeys(case.protocol for case in catalog))
@@ -140,6 +156,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             results.append(result)
             if result.verdict != HOLDS:
                 evidence.write_text(f"{mutant.name}.txt", f"{result.detail}\n")
+                evidence.so_far(results)
             steps.advance(1, mutant.name)
     results += [row.result() for row in switches]
     if len(args.names) == len(whole) and not args.quick:
@@ -153,14 +170,17 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 
 
 def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
-    """Take out each rule of the checkers in turn."""
+    """Take out each rule of the checkers in turn, and damage what is around the rules."""
     if args.names or args.undo or args.quick:
         raise UsageError("--judges tries all rules of the checkers: give it alone.")
+    if args.damages is not None and args.damages < 0:
+        raise UsageError(f"--damages is {args.damages}: it must be at least 0.")
     again = _again(args)
     rules = all_rules()
+    around = [] if args.damages is None else chosen_damages(args.seed, args.damages or None)
     if args.dry_run:
-        for rule in rules:
-            ui.announce(str(rule))
+        for each in (*rules, *around):
+            ui.announce(str(each))
         return Outcome("mutate", (), again)
     evidence = Evidence("mutate", args.out)
     results, lines = [], []
@@ -178,10 +198,36 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
                 )
             )
             steps.advance(1, each.rule.source.module)
+    tries = []
+    with ui.progress(len(around), "damages") as steps:
+        for trial in trials(around):
+            tries.append(trial)
+            said = trial.noticed or f"SURVIVES: {trial.excuse or OPEN}"
+            lines.append(f"{trial.damage}\n    {said}")
+            steps.advance(1, trial.damage.source.module)
+    results += [damaged_judges(tries)] if tries else []
     outcome = Outcome("mutate", tuple(results), again)
     evidence.write_text("judges.txt", "\n".join(lines) + "\n")
     evidence.finish(outcome)
     return outcome
+
+
+def damaged_judges(tries: Sequence[Trial]) -> Result:
+    """Return how many damages of the checkers the planted inputs notice; too few are a failure."""
+    survivors = {str(each.damage): each.excuse or OPEN for each in tries if not each.noticed}
+    caught = len(tries) - len(survivors)
+    figures: dict[str, object] = {
+        "tried": len(tries),
+        "noticed": caught,
+        "rate": round(caught / len(tries), 3),
+        "wanted": WANTED,
+        "unexplained": sum(reason == OPEN for reason in survivors.values()),
+        "damages": [str(each.damage) for each in tries],
+        "survivors": survivors,
+    }
+    bad = caught < LEAST * len(tries)
+    detail = f"{caught} of {len(tries)} damages are noticed, fewer than {LEAST:.0%}" if bad else ""
+    return Result("damages", "judges", VIOLATED if bad else HOLDS, HOLDS, figures, detail)
 
 
 def fits(mutants: Iterable[Mutant], cases: Mapping[str, Case]) -> None:
@@ -327,6 +373,7 @@ def _again(args: argparse.Namespace) -> str:
     words += ["--undo"] if args.undo else []
     words += ["--judges"] if args.judges else []
     words += ["--traces", str(args.traces)] if args.traces is not None else []
+    words += ["--damages", str(args.damages)] if args.damages is not None else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []
     words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)

@@ -9,11 +9,9 @@ from typing import Final
 
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Outcome, Ui
-from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.evidence.plans import usual_run
 from raincheck.conformance.protocols.registry import offering, protocol
 
-USUAL: Final = "stack"
-"""The protocol that runs if none is named, if it has such a record; else the first that can run."""
 TRANSPORTS: Final = ("udp", "udp-multicast", "tcp")
 
 
@@ -68,12 +66,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--undo", default="", help=argparse.SUPPRESS)
     for each in offering("run"):
         each.module("run").add_arguments(parser)
-
-
-def usual_run() -> Protocol | None:
-    """Return the protocol whose processes run if none is named, if any can."""
-    there = {each.name: each for each in offering("run")}
-    return there.get(USUAL) or next(iter(there.values()), None)
 
 
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:

@@ -14,7 +14,7 @@ import pytest
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.case import Case
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.record import LINKS, Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace.generator import record_walk
@@ -71,6 +71,7 @@ def toy() -> Iterator[SimpleNamespace]:
         cases=TOY / "handover.toml",
         model=PLACES["system"],
         binding=PLACES["mapping"],
+        links=LINKS,
     )
     with added(record):
         yield made

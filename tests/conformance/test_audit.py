@@ -5,14 +5,23 @@ import re
 import sys
 from argparse import Namespace
 from pathlib import Path
+from xml.etree import ElementTree
 
+import msgspec
 import pytest
 
+from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.identity import digest_of, sources
+from raincheck.conformance.evidence.plans import Plan, plans
+from raincheck.conformance.evidence.summary import SCHEMA, AuditSummary, schema_text
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome
+from raincheck.conformance.protocols.record import LINKS
+from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.ui import Ui
-from raincheck.conformance.verbs import audit
+from raincheck.conformance.verbs import audit, auditsteps
+from raincheck.conformance.verbs.doctor import examine
 
 QUIET = Ui(quiet=True)
 
@@ -22,7 +31,7 @@ folder, verb, results = sys.argv[1:4]
 from pathlib import Path
 Path(folder).mkdir(parents=True)
 summary = {"verb": verb, "verdict": "holds", "results": json.loads(results),
-           "reproduce": verb, "run": {"started": "now", "seconds": 1.5}}
+           "reproduce": verb, "run": {"started": "now", "seconds": 1.5, "sources": sys.argv[4]}}
 Path(folder, "summary.json").write_text(json.dumps(summary))
 """
 
@@ -35,6 +44,7 @@ def arguments(out: Path, **changes: object) -> Namespace:
         "skip": "",
         "source": None,
         "reuse": False,
+        "against": None,
         "out": out,
         "seed": 7,
         "dry_run": False,
@@ -45,42 +55,76 @@ def arguments(out: Path, **changes: object) -> Namespace:
 def results_of(name: str) -> list[dict[str, object]]:
     """What a good step answers."""
     quick = [case for case in load_cases() if case.tier == "quick"]
+    layers = sorted({case.protocol for case in quick if not case.made_of})
     shared: dict[str, object]
     shared = {"protocol": "sequencer", "verdict": HOLDS, "expected": HOLDS}
     match name:
         case "check":
             return [
-                shared
-                | {"name": case.name, "verdict": case.expected, "expected": case.expected}
-                | {"distinct_states": 10}
+                {"protocol": case.protocol, "verdict": case.expected, "expected": case.expected}
+                | {"name": case.name, "distinct_states": 10, "depth": 3}
                 for case in quick
             ]
         case "mirror":
-            return [shared | {"name": case.name, "edges": 5} for case in quick]
+            return [
+                shared | {"name": case.name, "protocol": case.protocol, "edges": 5}
+                for case in quick
+                if not case.made_of
+            ]
         case "run":
             names = ("Trace", "Integrity", "Fifo", "InView", "GapFree", "Validity")
             names += ("VirtualSynchrony",)
             return [shared | {"name": "run-1", "events": 100}] + [
                 shared | {"name": each} for each in names
             ]
-        case "conform":
+        case "run-raincore":
+            return [shared | {"name": "ring-1", "protocol": "raincore", "events": 20}]
+        case "conform" | "conform-spark":
             return [
                 shared | {"name": f"run-1: {protocol}", "protocol": protocol, "events": 100}
-                for protocol in ("flush", "gms", "stable", "state_transfer", "unicast", "nakack")
+                for protocol in layers
+            ]
+        case "prove":
+            return [
+                shared | {"name": f"{each}-P", "protocol": each, "property": "P", "seeds": [1]}
+                for each in layers
+            ]
+        case "generate":
+            return [
+                shared | figures | {"name": f"{each}-{what}", "protocol": each}
+                for each in layers
+                for what, figures in GENERATED.items()
             ]
     return [shared | {"name": name}]
 
 
-def stand_in(plan: audit.Plan, out: Path, **_: object) -> list[str]:
+GENERATED: dict[str, dict[str, object]] = {
+    "walked": {"covered": 4, "edges": 4, "steps": 5},
+    "lockstep": {"examples": 100, "steps": 4000},
+    "coverage": {"guards": 3, "seen_false": 3, "actions": 5, "reached": 5},
+}
+
+
+def stand_in(plan: Plan, out: Path, **_: object) -> list[str]:
     """A process that leaves the summary of a good step."""
     results = json.dumps(results_of(plan.name))
-    return [sys.executable, "-c", WRITER, str(out / plan.name), plan.words[0], results]
+    words = [str(out / plan.name), plan.words[0], results, digest_of(sources())]
+    return [sys.executable, "-c", WRITER, *words]
+
+
+TOOLS = examine()
+
+
+@pytest.fixture(autouse=True)
+def known_tools(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look for the tools once: Java takes its time."""
+    monkeypatch.setattr(audit, "examine", lambda: TOOLS)
 
 
 @pytest.fixture
 def stood_in(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let every step be a stand-in."""
-    monkeypatch.setattr(audit, "_command", stand_in)
+    monkeypatch.setattr(auditsteps, "command_of", stand_in)
 
 
 @pytest.mark.usefixtures("stood_in")
@@ -89,8 +133,8 @@ def test_good_steps_make_a_page_that_holds_and_says_what_is_not_discharged(tmp_p
 
     assert outcome.verdict == HOLDS
     page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
-    assert "Everything is as the catalog says" in page
-    assert "AccurateSuspicion" in page[: page.index("Properties, and what each rests on")]
+    assert "Everything offered is as the catalog says" in page
+    assert "AccurateSuspicion" in page[: page.index("<h2>The protocols</h2>")]
     assert "SEQ-F18" in page
     assert "raincheck audit --tier quick --runs 1 --seed 7" in page
     assert json.loads((tmp_path / "a" / "summary.json").read_text())["verdict"] == HOLDS
@@ -110,12 +154,12 @@ def test_the_page_needs_no_network(tmp_path: Path) -> None:
 def test_a_step_that_cannot_run_is_reported_in_its_own_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(plan: audit.Plan, out: Path, **_: object) -> list[str]:
+    def broken(plan: Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "check":
             return stand_in(plan, out)
         return [sys.executable, "-c", "import sys; print('No Java is here.'); sys.exit(3)"]
 
-    monkeypatch.setattr(audit, "_command", broken)
+    monkeypatch.setattr(auditsteps, "command_of", broken)
 
     outcome = audit.run(arguments(tmp_path / "a"), QUIET)
 
@@ -128,12 +172,12 @@ def test_a_step_that_cannot_run_is_reported_in_its_own_sentence(
 def test_a_step_that_dies_half_way_is_never_taken_for_a_good_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def half(plan: audit.Plan, out: Path, **_: object) -> list[str]:
+    def half(plan: Plan, out: Path, **_: object) -> list[str]:
         if plan.name != "mirror":
             return stand_in(plan, out)
         return [sys.executable, "-c", "pass"]  # exit code 0, and no summary
 
-    monkeypatch.setattr(audit, "_command", half)
+    monkeypatch.setattr(auditsteps, "command_of", half)
 
     outcome = audit.run(arguments(tmp_path / "a"), QUIET)
 
@@ -154,7 +198,7 @@ def test_a_step_that_does_not_exist_cannot_be_skipped(tmp_path: Path) -> None:
 
 
 def test_an_audit_of_nothing_is_refused(tmp_path: Path) -> None:
-    every = ",".join(plan.name for plan in audit.plans("quick", 1, 1))
+    every = ",".join(plan.name for plan in plans("quick", 1, 1))
 
     with pytest.raises(UsageError, match="--skip leaves no step"):
         audit.run(arguments(tmp_path / "a", skip=every), QUIET)
@@ -180,7 +224,7 @@ def test_a_dry_run_prints_each_command_and_runs_none(
     audit.run(arguments(tmp_path / "a", dry_run=True), Ui())
 
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(audit.plans("quick", 7, 1))
+    assert len(lines) == len(plans("quick", 7, 1))
     assert all("-m raincheck" in line for line in lines)
     assert not (tmp_path / "a").exists()
 
@@ -188,8 +232,8 @@ def test_a_dry_run_prints_each_command_and_runs_none(
 def test_every_step_is_a_command_that_its_verb_understands() -> None:
     from raincheck.__main__ import main
 
-    for plan in audit.plans("quick", 7, 1):
-        words = [word if word != audit.RECORDED else "." for word in plan.words]
+    for plan in plans("quick", 7, 1):
+        words = [word if not word.startswith("{") else "." for word in plan.words]
         assert main([*words, "--dry-run", "--quiet"]) == 0, plan.name
 
 
@@ -213,20 +257,300 @@ def test_a_step_begins_when_what_it_needs_is_done_and_no_store_is_left(
 ) -> None:
     begun: list[str] = []
     ended: list[str] = []
-    one = audit._run_one
+    one = auditsteps.run_one
 
-    def noted(plan: audit.Plan, *words: object, **options: object) -> object:
-        assert not plan.after or plan.after in ended
+    def noted(plan: Plan, *words: object, **options: object) -> object:
+        assert set(plan.after) <= set(ended)
         begun.append(plan.name)
         step = one(plan, *words, **options)
         ended.append(plan.name)
         return step
 
-    monkeypatch.setattr(audit, "_run_one", noted)
+    monkeypatch.setattr(auditsteps, "run_one", noted)
     stale = tmp_path / "a" / audit.CACHE / "tlc"
     stale.mkdir(parents=True)
 
     audit.run(arguments(tmp_path / "a"), QUIET)
 
-    assert sorted(begun) == sorted(plan.name for plan in audit.plans("quick", 7, 1))
+    assert sorted(begun) == sorted(plan.name for plan in plans("quick", 7, 1))
     assert not (tmp_path / "a" / audit.CACHE).exists()
+
+
+# ---------------------------------------------------------------- incomplete, and of what it speaks
+
+
+def summary_at(folder: Path) -> AuditSummary:
+    """The summary in the folder, which must be of the published form."""
+    return msgspec.json.decode((folder / "summary.json").read_bytes(), type=AuditSummary)
+
+
+def without_field(plan: Plan, out: Path, **_: object) -> list[str]:
+    """As `stand_in`, but of the ring no trace was recorded."""
+    kept = [each for each in results_of(plan.name) if each["protocol"] != "raincore"]
+    words = [str(out / plan.name), plan.words[0], json.dumps(kept), digest_of(sources())]
+    if not plan.name.startswith(("run", "conform")):
+        return stand_in(plan, out)
+    return [sys.executable, "-c", WRITER, *words]
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_a_step_that_is_left_out_makes_the_audit_incomplete_wherever_one_looks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "a"
+    code = main(["audit", "--skip", "generate,mutate", "--runs", "1", "--out", str(out)])
+
+    assert code == 2
+    said = capsys.readouterr().out
+    assert said.index("INCOMPLETE: step generate was left out") < said.index("property ")
+    assert "step generate was left out" in summary_at(out).incomplete
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert "Incomplete" in page[: page.index("What is not proved")]
+    suite = ElementTree.parse(out / "junit.xml").getroot()[0]
+    assert suite[0].tag == "properties"
+    assert "step mutate was left out" in suite[0][0].attrib["value"]
+    sarif = json.loads((out / "results.sarif").read_text(encoding="utf-8"))["runs"][0]
+    assert "step generate was left out" in sarif["properties"]["incomplete"]
+    assert not sarif["invocations"][0]["executionSuccessful"]
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_a_failure_in_a_step_that_is_left_out_of_an_earlier_audit_does_not_turn_it_green(
+    tmp_path: Path,
+) -> None:
+    audit.run(arguments(tmp_path / "a"), QUIET)
+
+    again = audit.run(arguments(tmp_path / "b", source=tmp_path / "a", skip="generate"), QUIET)
+
+    assert again.exit_code == 2
+
+
+def test_a_protocol_without_field_evidence_is_incomplete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(auditsteps, "command_of", without_field)
+
+    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+
+    assert outcome.verdict == INCONCLUSIVE
+    lacking = [r for r in outcome.results if r.protocol == "raincore" and not r.as_expected]
+    assert [each.name for each in lacking] == ["link traces", "link field"]
+    assert any("raincore" in each and "field" in each for each in outcome.head["incomplete"])
+
+
+def test_the_quick_plan_runs_every_group_of_real_processes_and_judges_what_it_leaves() -> None:
+    steps = {plan.name: plan for plan in plans("quick", 7, 1)}
+
+    assert {"run", "run-raincore", "judges"} <= steps.keys()
+    assert set(steps["conform"].after) == {"run", "run-raincore"}
+    assert {"{run}/traces", "{run-raincore}/traces"} <= set(steps["conform-spark"].words)
+    assert "--quick" in steps["mutate"].words
+    assert "--quick" not in {p.name: p for p in plans("full", 7, 1)}["mutate"].words
+
+
+def test_a_failing_replay_reaches_the_properties_that_it_speaks_about(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(plan: Plan, out: Path, **_: object) -> list[str]:
+        if plan.name != "generate":
+            return stand_in(plan, out)
+        results = results_of("generate")
+        for each in results:
+            if each["name"] == "stable-lockstep":
+                each["verdict"] = "violated"
+        words = [str(out / plan.name), "generate", json.dumps(results), digest_of(sources())]
+        return [sys.executable, "-c", WRITER, *words]
+
+    monkeypatch.setattr(auditsteps, "command_of", failing)
+
+    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+
+    verdicts = {
+        (each.protocol, each.verdict)
+        for each in outcome.results
+        if each.name.startswith("property")
+    }
+    assert ("stable", "violated") in verdicts
+    assert {protocol for protocol, verdict in verdicts if verdict == "violated"} == {"stable"}
+
+
+INTERRUPTED = """
+import json, sys
+from pathlib import Path
+Path(sys.argv[1]).mkdir(parents=True)
+Path(sys.argv[1], "INCOMPLETE").write_text(json.dumps({"results": json.loads(sys.argv[2])}))
+print("Interrupted.")
+sys.exit(2)
+"""
+
+
+def test_a_failure_that_an_interrupted_step_had_found_is_not_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(plan: Plan, out: Path, **_: object) -> list[str]:
+        if plan.name != "generate":
+            return stand_in(plan, out)
+        results = [each for each in results_of("generate") if each["protocol"] in ("flush", "gms")]
+        results[-1]["verdict"] = "violated"
+        return [sys.executable, "-c", INTERRUPTED, str(out / plan.name), json.dumps(results)]
+
+    monkeypatch.setattr(auditsteps, "command_of", interrupted)
+
+    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+
+    assert outcome.exit_code == 1
+    assert "step generate: Interrupted." in outcome.head["incomplete"]
+    fallen = [each for each in outcome.results if each.verdict == "violated"]
+    assert {each.protocol for each in fallen if each.name.startswith("property")} == {"gms"}
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_evidence_of_other_sources_is_refused_with_their_names(tmp_path: Path) -> None:
+    audit.run(arguments(tmp_path / "a"), QUIET)
+    made = json.loads((tmp_path / "a" / "identity.json").read_text())
+    made["sources"]["raincheck/spec/Flush.tla"] = "another"
+    (tmp_path / "a" / "identity.json").write_text(json.dumps(made))
+
+    with pytest.raises(UsageError, match=r"other sources \(raincheck/spec/Flush\.tla\)"):
+        audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_a_step_that_was_put_in_from_elsewhere_is_refused(tmp_path: Path) -> None:
+    audit.run(arguments(tmp_path / "a"), QUIET)
+    path = tmp_path / "a" / "mirror" / "summary.json"
+    path.write_text(path.read_text().replace(digest_of(sources()), "0" * 64))
+
+    with pytest.raises(UsageError, match=r"mirror is not of the audit in"):
+        audit.run(arguments(tmp_path / "b", source=tmp_path / "a"), QUIET)
+
+
+def test_a_step_made_while_the_sources_changed_makes_the_audit_inconclusive(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def other(plan: Plan, out: Path, **_: object) -> list[str]:
+        words = stand_in(plan, out)
+        return [*words[:-1], "0" * 64] if plan.name == "prove" else words
+
+    monkeypatch.setattr(auditsteps, "command_of", other)
+
+    outcome = audit.run(arguments(tmp_path / "a"), QUIET)
+
+    assert outcome.verdict == INCONCLUSIVE
+    assert outcome.results[0].detail == "steps made from other sources: prove"
+
+
+# ---------------------------------------------------------------- for programs
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_the_summary_is_of_the_published_form_and_says_of_what_it_speaks(tmp_path: Path) -> None:
+    audit.run(arguments(tmp_path / "a"), QUIET)
+
+    summary = summary_at(tmp_path / "a")
+    assert summary.schema == SCHEMA
+    assert summary.identity.sources["raincheck/spec/Sequencer.tla"]
+    assert {"tlc", "z3", "java", "spark", "python"} <= summary.identity.tools.keys()
+    assert {"AccurateSuspicion", "FairLinks", "NoByzantineMember"} <= {
+        each.name for each in summary.rests_on
+    }
+    order = next(
+        p for p in summary.properties if (p.protocol, p.name) == ("sequencer", "TotalOrder")
+    )
+    assert "gms.AccurateSuspicion" in order.as_long_as
+    assert {"flush.VirtualSynchrony", "gms.SingleSequenceOfViews"} <= set(order.rests_on)
+
+
+def test_the_published_schema_is_that_of_the_summary() -> None:
+    published = Path(__file__).parents[2] / "docs" / "audit-summary.schema.json"
+
+    assert published.read_text(encoding="utf-8") == schema_text()
+
+
+def test_every_finding_has_a_file_and_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def violated(plan: Plan, out: Path, **_: object) -> list[str]:
+        if plan.name != "check":
+            return stand_in(plan, out)
+        results = results_of("check")
+        for each in results:
+            if each["name"] == "sequencer-f1-repaired":
+                each["verdict"] = "TotalOrder"
+        words = [str(out / plan.name), "check", json.dumps(results), digest_of(sources())]
+        return [sys.executable, "-c", WRITER, *words]
+
+    monkeypatch.setattr(auditsteps, "command_of", violated)
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")
+    out = tmp_path / "a"
+
+    audit.run(arguments(out), QUIET)
+
+    sarif = json.loads((out / "results.sarif").read_text(encoding="utf-8"))
+    found = {}
+    for each in sarif["runs"][0]["results"]:
+        place = each["locations"][0]["physicalLocation"]
+        file, line = place["artifactLocation"]["uri"], place["region"]["startLine"]
+        path = Path(file.removeprefix("file://"))
+        assert len(path.read_text(encoding="utf-8").splitlines()) >= line, each
+        found[each["message"]["text"].partition(" is ")[0]] = (path.name, line)
+    table = Path("spec/cases/sequencer.toml").read_text().splitlines()
+    assert found["sequencer: check: sequencer-f1-repaired"] == (
+        "sequencer.toml",
+        table.index("[case.f1-repaired]") + 1,
+    )
+    assert found["sequencer: property TotalOrder"][0] == "Sequencer.tla"
+    said = capsys.readouterr().out
+    assert re.search(
+        r"::error file=spec/cases/sequencer\.toml,line=\d+::sequencer: check: seq", said
+    )
+    cases = ElementTree.parse(out / "junit.xml").getroot().iter("testcase")
+    assert all({"file", "line"} <= case.attrib.keys() for case in cases)
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_two_audits_of_the_same_sources_differ_in_nothing(tmp_path: Path) -> None:
+    audit.run(arguments(tmp_path / "a"), QUIET)
+
+    second = audit.run(arguments(tmp_path / "b", against=tmp_path / "a" / "summary.json"), QUIET)
+
+    assert second.head["changes"] == []
+    assert "nothing but times" in (tmp_path / "b" / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_what_is_no_summary_of_an_audit_is_refused_as_the_one_before(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text('{"verb": "check"}')
+
+    for path, why in ((tmp_path / "x.json", "no summary of an audit"), (tmp_path / "y", "No such")):
+        with pytest.raises(UsageError, match=why):
+            audit.run(arguments(tmp_path / "a", against=path), QUIET)
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_the_latest_full_audit_is_linked_from_the_quick_ones(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    audit.run(arguments(runs / "one", tier="full"), QUIET)
+
+    quick = audit.run(arguments(runs / "two"), QUIET)
+
+    assert quick.head["latest_full"]["folder"] == "one"
+    assert '<a href="../one/report.html">' in (runs / "two" / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("stood_in")
+def test_reused_evidence_is_said_at_the_top(tmp_path: Path) -> None:
+    outcome = audit.run(arguments(tmp_path / "a", reuse=True), QUIET)
+
+    assert outcome.head["reused"]
+    assert any(line.startswith("REUSED") for line in outcome.headline)
+    page = (tmp_path / "a" / "report.html").read_text(encoding="utf-8")
+    assert "--reuse" in page[: page.index("What is not proved")]
+
+
+def test_our_own_protocols_promise_every_link() -> None:
+    composed = {case.protocol for case in load_cases() if case.made_of}
+
+    for record in protocols().values():
+        wanted = ("specification",) if record.name in composed else LINKS
+        assert record.links == wanted, record.name

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.cases.tables import Assumption, Case, load_assumptions, load_cases
-from raincheck.conformance.evidence.basis import OPEN, Basis, Step
+from raincheck.conformance.evidence.basis import NOT_OFFERED, OPEN, Basis, Step
 from raincheck.conformance.evidence.verdicts import compile_basis
+from raincheck.conformance.evidence.witnesses import kill_rates
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED, Outcome
+from raincheck.conformance.protocols.registry import added, protocols
+from raincheck.conformance.replay.mutants import Mutant
 
 CASES = tuple(case for case in load_cases() if (case.tier, case.protocol) == ("quick", "sequencer"))
 ASSUMPTIONS = tuple(
@@ -57,9 +60,21 @@ def good_steps() -> dict[str, Step]:
         "mirror": step(
             "mirror", [entry(case.name, edges=7) | {"protocol": case.protocol} for case in CASES]
         ),
-        "prove": step("prove", [entry(name, seconds=2.0) for name in properties]),
+        "prove": step("prove", [entry(name, property=name, seeds=[1, 2]) for name in properties]),
+        "generate": step("generate", generate_entries()),
         "run": step("run", [entry("run-1", events=1000), *(entry(name, runs=1) for name in field)]),
+        "conform": step("conform", [entry("run-1", events=300)]),
+        "conform-spark": step("conform-spark", [entry("run-1", events=300)]),
     }
+
+
+def generate_entries() -> list[Entry]:
+    """What replay and lockstep say of SEQUENCER."""
+    return [
+        entry("sequencer-f1-repaired", covered=7, edges=7, steps=9),
+        entry("sequencer-lockstep", examples=100, steps=4000),
+        entry("sequencer-coverage", guards=3, seen_false=3, actions=5, reached=5),
+    ]
 
 
 def compiled(steps: Mapping[str, Step]) -> Basis:
@@ -138,7 +153,7 @@ def test_a_property_violated_in_the_field_is_violated() -> None:
 def test_what_only_shows_a_known_gap_is_reported_and_is_no_surprise() -> None:
     steps = good_steps()
     gap = entry("r1: TotalOrder", INCONCLUSIVE, assumption="VirtualSynchrony")
-    steps["conform"] = step("conform", [entry("r1"), gap], INCONCLUSIVE)
+    steps["conform"] = step("conform", [entry("r1", events=300), gap], INCONCLUSIVE)
 
     basis = compiled(steps)
 
@@ -315,12 +330,201 @@ def test_what_the_catalog_names_as_evidence_is_promised_by_some_case() -> None:
     promised = {(case.protocol, name) for case in cases for name in case.properties}
     names = {case.name for case in cases}
     protocols = {case.protocol for case in cases}
+    assumed = {(each.protocol, each.name) for each in load_assumptions()}
     for assumption in load_assumptions():
         for evidence in assumption.evidence:
             kind, _, rest = evidence.partition(" ")
             protocol, dot, name = evidence.partition(".")
-            if rest:
+            if kind == "assumption":
+                assert tuple(rest.split(".")) in assumed, evidence
+            elif rest:
                 assert rest in (names if kind == "case" else protocols), evidence
             else:
                 known = promised | {("sequencer", "Trace"), ("sequencer", "VirtualSynchrony")}
                 assert ((protocol, name) if dot else ("sequencer", evidence)) in known, evidence
+
+
+# ---------------------------------------------------------------- counts and witnesses
+
+
+def test_events_are_those_of_the_protocol_and_once_whatever_the_engines() -> None:
+    steps = good_steps()
+    own = [entry("r1", events=300), entry("r1: flush", events=50) | {"protocol": "flush"}]
+    steps["conform"] = step("conform", own)
+    steps["conform-spark"] = step("conform-spark", own)
+
+    rows = {row.name: row.cells["field"].text for row in compiled(steps).properties}
+
+    assert rows["Integrity"] == "1 runs, 300 events"
+
+
+def test_engines_that_say_different_things_of_a_trace_decide_nothing(
+    toy: SimpleNamespace,
+) -> None:
+    case = toy_case(toy)
+    spark = step("conform-spark", [entry("r1: handover", events=119) | {"protocol": "handover"}])
+
+    (row,) = compile_basis((*toy_steps(case), spark), (case,), ()).properties
+
+    assert row.cells["traces"].verdict == INCONCLUSIVE
+
+
+def test_generated_traces_are_not_the_fields(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    steps = [
+        replace(each, generated=each.name == "conform")
+        for each in toy_steps(case)
+        if each.name != "run"
+    ]
+
+    basis = compile_basis(steps, (case,), ())
+
+    (row,) = basis.properties
+    assert row.cells["traces"].text == "1 generated traces, 120 events, each one the model's"
+    assert row.cells["field"].verdict == INCONCLUSIVE
+    assert basis.protocols[0].links["field"].verdict == INCONCLUSIVE
+    assert "link field of handover: no real process was run" in basis.incomplete
+
+
+def test_what_a_record_does_not_promise_is_not_offered_and_nothing_is_missing(
+    toy: SimpleNamespace,
+) -> None:
+    case = toy_case(toy)
+    record = replace(protocols()["handover"], links=("specification", "model", "code", "traces"))
+    kept = [each for each in toy_steps(case) if each.name not in ("prove", "run")]
+    kept.append(step("conform-spark", list(kept[-1].results)))
+
+    with added(record):
+        basis = compile_basis(
+            [replace(each, generated=each.name.startswith("conform")) for each in kept], (case,), ()
+        )
+
+    (row,) = basis.protocols
+    assert row.not_offered == ("proofs", "field")
+    assert row.verdict == HOLDS
+    assert basis.incomplete == ()
+    assert {kind: cell.verdict for kind, cell in basis.properties[0].cells.items()} == {
+        "TLC": HOLDS,
+        "Z3": NOT_OFFERED,
+        "mirror": HOLDS,
+        "code": HOLDS,
+        "traces": HOLDS,
+        "field": NOT_OFFERED,
+    }
+    assert verdict_of(basis) == HOLDS
+
+
+def test_instances_of_other_rules_are_not_counted_for_the_protocol(toy: SimpleNamespace) -> None:
+    case = replace(toy_case(toy), implemented={"Thanks": True}, constants={"Thanks": True})
+    other = replace(case, name="handover-other", constants={"Thanks": False})
+    steps = toy_steps(case)
+    checked = [*steps[0].results, steps[0].results[0] | {"name": other.name}]  # type: ignore[operator]
+
+    basis = compile_basis((step("check", checked), *steps[1:]), (case, other), ())
+
+    assert basis.protocols[0].cells["TLC"].text == "1 cases, and 1 of other rules"
+    assert basis.properties[0].cells["TLC"].text.startswith("1 instances")
+
+
+def test_a_replay_of_code_that_fails_violates_the_properties_of_its_case(
+    toy: SimpleNamespace,
+) -> None:
+    case = toy_case(toy)
+    steps = list(toy_steps(case))
+    bad = [{**each, "verdict": VIOLATED} for each in steps[3].results[:1]]
+    steps[3] = step("generate", [*bad, *steps[3].results[1:]])  # type: ignore[list-item]
+
+    (row,) = compile_basis(steps, (case,), ()).properties
+
+    assert row.cells["code"].verdict == row.verdict == VIOLATED
+
+
+def test_a_kind_of_evidence_has_its_witness_or_the_property_is_reserved() -> None:
+    mutants = [
+        Mutant("bad-order", "shows", file="Sequencer.tla", cases=("x",), breaks="Fifo"),
+        Mutant("bad-code", "shows", file="impl/sequencer/core.py", cases=()),
+    ]
+    steps = good_steps()
+    tried = [entry("bad-order", killed_by="TLC"), entry("bad-code", killed_by="replay")]
+    steps["mutate"] = step("mutate", tried)
+    name = "conformance/trace/sequencer/promises.py x: 'y'"
+    steps["judges"] = step("judges", [entry(name, planted="Fifo: violated: {}", noticed="z")])
+
+    basis = compile_basis(tuple(steps.values()), CASES, ASSUMPTIONS, mutants)
+
+    fifo = next(row for row in basis.properties if row.name == "Fifo")
+    assert fifo.witnesses["code"] == "mutant bad-code"
+    assert fifo.witnesses["traces"] == f"rule {name}"
+    assert fifo.witnesses["Z3"] == ""
+    integrity = next(row for row in basis.properties if row.name == "Integrity")
+    assert integrity.witnesses["traces"] == ""
+    assert "field: no planted fault that this evidence has caught" in integrity.amber
+    assert integrity.verdict == HOLDS
+
+
+def test_a_fault_that_was_not_caught_is_no_witness() -> None:
+    steps = good_steps()
+    steps["mutate"] = step("mutate", [entry("bad-code", VIOLATED, killed_by="")], VIOLATED)
+    mutants = [Mutant("bad-code", "shows", file="impl/sequencer/core.py", cases=())]
+
+    basis = compile_basis(tuple(steps.values()), CASES, ASSUMPTIONS, mutants)
+
+    assert all(not row.witnesses["code"] for row in basis.properties)
+    assert kill_rates(basis.faults)["code"] == (0, 1)
+
+
+def test_what_a_result_says_that_it_has_caught_is_a_witness_of_its_property() -> None:
+    steps = good_steps()
+    said = entry("Fifo", property="Fifo", seeds=[1], caught=["Fifo of founders only"])
+    steps["prove"] = step("prove", [said])
+
+    basis = compiled(steps)
+
+    fifo = next(row for row in basis.properties if row.name == "Fifo")
+    assert fifo.witnesses["Z3"] == "Fifo of founders only"
+
+
+def test_a_property_that_rests_on_one_that_fell_is_not_decided(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    upper = replace(case, name="upper-one", protocol="upper", properties=("Above",))
+    entries = [
+        *(each | {"verdict": "OneHolder"} for each in toy_steps(case)[0].results),  # type: ignore[operator]
+        entry("upper-one", distinct_states=3) | {"protocol": "upper"},
+    ]
+    assumption = Assumption("OneToken", "upper", "HANDOVER", "one", ("handover.OneHolder",))
+
+    basis = compile_basis((step("check", entries),), (case, upper), (assumption,))
+
+    above = next(row for row in basis.properties if row.name == "Above")
+    assert above.cells["TLC"].verdict == HOLDS
+    assert above.verdict == INCONCLUSIVE
+    assert above.fallen == ("handover.OneHolder",)
+
+
+def test_a_case_that_fell_by_one_property_decides_nothing_about_the_others() -> None:
+    """TLC stops at the first violation."""
+    steps = good_steps()
+    entries = check_entries()
+    for each in entries:
+        if each["name"] == "sequencer-f1-repaired":
+            each["verdict"] = "Agreement"
+    steps["check"] = step("check", entries, VIOLATED)
+
+    cells = {row.name: row.cells["TLC"] for row in compiled(steps).properties}
+
+    assert cells["Agreement"].verdict == VIOLATED
+    assert cells["Integrity"].verdict == INCONCLUSIVE
+    assert cells["Integrity"].text == "not decided by sequencer-f1-repaired"
+
+
+@pytest.mark.parametrize(("broken", "verdict", "caught"), [(3, HOLDS, True), (0, HOLDS, False)])
+def test_states_that_break_a_promise_are_the_witness_of_its_theorem(
+    broken: int, verdict: str, caught: bool
+) -> None:
+    steps = good_steps()
+    twin = entry("sequencer-twin-Fifo", verdict, property="Fifo", kept=9, broken=broken)
+    steps["prove"] = step("prove", [entry("Fifo", property="Fifo", seeds=[1]), twin])
+
+    fifo = next(row for row in compiled(steps).properties if row.name == "Fifo")
+
+    assert fifo.witnesses["Z3"] == ("3 states that break Fifo" if caught else "")

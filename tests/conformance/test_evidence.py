@@ -88,7 +88,7 @@ def test_a_finished_run_has_its_three_files(tmp_path: Path) -> None:
     summary = json.loads((tmp_path / "e" / "summary.json").read_text())
     assert summary["verdict"] == "violated"
     assert summary["results"][0]["distinct_states"] == 7
-    assert summary["run"].keys() == {"started", "seconds"}
+    assert summary["run"].keys() == {"started", "seconds", "sources"}
 
 
 def test_junit_tells_failures_from_errors(tmp_path: Path) -> None:
@@ -233,3 +233,15 @@ def test_progress_is_a_line_elsewhere_and_nothing_when_quiet(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.splitlines() == ["events: 5 (0.0 s)"]
+
+
+def test_what_an_unfinished_run_has_found_is_kept_and_it_stays_unfinished(tmp_path: Path) -> None:
+    evidence = Evidence("check", tmp_path)
+
+    evidence.so_far([GOOD, SURPRISE])
+
+    kept = json.loads((tmp_path / "INCOMPLETE").read_text())
+    assert [each["name"] for each in kept["results"]] == [GOOD.name, SURPRISE.name]
+    assert not (tmp_path / "summary.json").exists()
+    evidence.finish(outcome(GOOD))
+    assert not (tmp_path / "INCOMPLETE").exists()

@@ -14,7 +14,7 @@ from raincheck.conformance.bindings.binding import DATAGRAM, binding_of
 from raincheck.conformance.bindings.stable.binding import BINDING as STABLE
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.protocols import registry
-from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.record import Circle, Protocol
 
 RECORD = '[protocol.ping]\ncases = "ping.toml"\n'
 
@@ -69,6 +69,13 @@ def test_a_project_speaks_of_itself_alone(project: Callable[[str], Path]) -> Non
         ('[protocol.ping]\ncases = ""', "cases must be a text"),
         (RECORD + 'modle = "x"', "modle is no key"),
         ('[protocol.pong]\ncases = "ping.toml"', "must be called pong.toml"),
+        (RECORD + "links = 1", "links must be a list"),
+        (RECORD + 'links = ["specification", "luck"]', "links has luck: choose from specification"),
+        (RECORD + 'links = ["specification", "proofs"]', "proof is missing: name it"),
+        (RECORD + "links = []", "links lacks specification"),
+        (RECORD + "circles = [1]", "of must name at least two"),
+        (RECORD + 'circles = [{ of = ["ping", "ping"], by = "case x" }]', "at least two"),
+        (RECORD + 'circles = [{ of = ["ping", "pong"], by = "x" }]', 'by must be "case NAME"'),
     ],
 )
 def test_a_wrong_record_is_reported_in_one_sentence(
@@ -81,6 +88,29 @@ def test_a_wrong_record_is_reported_in_one_sentence(
 
     assert sentence in str(refused.value)
     assert str(home / "raincheck.toml") in str(refused.value)
+
+
+def test_the_links_of_a_record_are_those_that_it_declares_or_those_of_its_modules(
+    project: Callable[[str], Path],
+) -> None:
+    modules = 'model = "m"\nbinding = "b"\nrun = "r"\n'
+    declared = 'links = ["field", "model", "specification"]\n'
+    home = project(RECORD + modules + declared)
+    assert registry.protocols()["ping"].links == ("specification", "model", "field")
+
+    (home / "raincheck.toml").write_text(RECORD + modules)
+    registry._read.cache_clear()
+    assert registry.protocols()["ping"].links == (
+        *("specification", "model", "code", "traces", "field"),
+    )
+
+
+def test_a_record_names_the_circles_that_its_results_break(
+    project: Callable[[str], Path],
+) -> None:
+    project(RECORD + 'circles = [{ of = ["ping", "pong"], by = "proof both" }]')
+
+    assert registry.protocols()["ping"].circles == (Circle(("ping", "pong"), "proof both"),)
 
 
 def test_an_unknown_protocol_suggests_near_ones() -> None:

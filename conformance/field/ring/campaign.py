@@ -25,6 +25,8 @@ FEWEST, MOST = 3, 8
 LARGEST = 4096
 """The largest message in bytes: a token carries many."""
 SECONDS, RATE = 2.0, 50.0
+AUDIT = ("--members", "4")
+"""The options of the runs that an audit makes."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

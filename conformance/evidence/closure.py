@@ -1,0 +1,144 @@
+"""Assumptions followed to the end: what a property rests on, down to what nobody can promise.
+
+A property rests on the assumptions of its protocol, except for those that a holding case takes back
+without harm, or whose record names the properties that need them. What discharges an assumption is
+followed in turn, until nothing is left but assumptions that nothing discharges: the roots. A circle
+of protocols that assume something of each other is broken by a result that a record names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import networkx as nx
+
+from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
+from raincheck.conformance.protocols.record import Circle
+
+Name: TypeAlias = tuple[str, str]
+"""A protocol, and the name of a property or of an assumption of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Closure:
+    """Everything that one property rests on."""
+
+    roots: tuple[Name, ...] = ()
+    """The assumptions at the end, which nothing discharges."""
+    assumptions: tuple[Name, ...] = ()
+    """All assumptions on the way to them."""
+    properties: tuple[Name, ...] = ()
+    """The properties of other protocols on the way."""
+    circles: tuple[tuple[str, ...], ...] = ()
+    """The circles of protocols that it passes through and that no result has broken."""
+
+
+@dataclass(slots=True)
+class Closures:
+    """The assumptions of all protocols, and what follows from them."""
+
+    cases: Sequence[Case]
+    assumptions: Sequence[Assumption]
+    broken: Sequence[frozenset[str]] = ()
+    """The sets of protocols between which every circle is broken."""
+    _graph: nx.DiGraph[tuple[str, ...]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        asked: dict[Name, list[Case]] = {}
+        for case in self.cases:
+            for name in case.properties:
+                asked.setdefault((case.protocol, name), []).append(case)
+        by_name = {(each.protocol, each.name): each for each in self.assumptions}
+        graph: nx.DiGraph[tuple[str, ...]] = nx.DiGraph()
+        self._graph = graph
+        for (protocol, name), cases in asked.items():
+            mine = [each for each in self.assumptions if each.protocol == protocol]
+            graph.add_node(("property", protocol, name))
+            for each in needed(name, cases, mine):
+                graph.add_edge(("property", protocol, name), ("assumption", protocol, each.name))
+        for each in self.assumptions:
+            here = ("assumption", each.protocol, each.name)
+            graph.add_node(here)
+            for word in each.evidence:
+                kind, _, rest = word.partition(" ")
+                if kind == "assumption" and tuple(rest.split(".", 1)) in by_name:
+                    graph.add_edge(here, ("assumption", *rest.split(".", 1)))
+                elif not rest and "." in word:
+                    graph.add_edge(here, ("property", *word.split(".", 1)))
+
+    def of(self, protocol: str, name: str) -> Closure:
+        """Return what the property rests on."""
+        start = ("property", protocol, name)
+        if start not in self._graph:
+            return Closure()
+        below = nx.descendants(self._graph, start)
+        passed = [node for node in below if node[0] == "assumption"]
+        roots = [node for node in passed if not self._graph.out_degree(node) and self._open(node)]
+        return Closure(
+            tuple(sorted(_names(roots))),
+            tuple(sorted(_names(passed))),
+            tuple(sorted(_names(node for node in below if node[0] == "property"))),
+            tuple(each for each in self.circles({start, *below}) if not self._breaks(each)),
+        )
+
+    def circles(self, nodes: Iterable[tuple[str, ...]] | None = None) -> list[tuple[str, ...]]:
+        """Return each elementary circle of protocols among these nodes, or among all."""
+        graph = self._graph if nodes is None else self._graph.subgraph(nodes)
+        protocols: nx.DiGraph[str] = nx.DiGraph()
+        for part in nx.strongly_connected_components(graph):
+            within = graph.subgraph(part).edges
+            protocols.add_edges_from((a[1], b[1]) for a, b in within if a[1] != b[1])
+        return sorted({tuple(sorted(each)) for each in nx.simple_cycles(protocols)})
+
+    def _open(self, node: tuple[str, ...]) -> bool:
+        return any(
+            not each.evidence
+            for each in self.assumptions
+            if (each.protocol, each.name) == (node[1], node[2])
+        )
+
+    def _breaks(self, circle: Sequence[str]) -> bool:
+        return any(each.issuperset(circle) for each in self.broken)
+
+
+def _names(nodes: Iterable[tuple[str, ...]]) -> list[Name]:
+    return [(node[1], node[2]) for node in nodes]
+
+
+def needed(name: str, cases: Iterable[Case], assumptions: Iterable[Assumption]) -> list[Assumption]:
+    """Return the assumptions of its protocol on which a property rests.
+
+    Those are left out whose record names other properties, and those without which a case of the
+    implemented protocol exercises the property and keeps it, if no case breaks it without them.
+    """
+    asking = [case for case in cases if case.as_implemented and name in case.properties]
+    kept = {each for case in asking if _kept(case, name) for each in case.lacking}
+    lost = {each for case in asking if case.expected == name for each in case.lacking}
+    return [
+        each
+        for each in assumptions
+        if (name in each.only if each.only else each.name not in kept - lost)
+    ]
+
+
+def _kept(case: Case, name: str) -> bool:
+    return case.expected == HOLDS and name not in case.idle
+
+
+def broken_by(
+    circles: Iterable[Circle], cases: Iterable[Case], held: Mapping[str, bool]
+) -> list[frozenset[str]]:
+    """Return the sets of protocols whose circles are broken by a result that is as expected.
+
+    `held` says of each result, by "case NAME" or "proof NAME", whether it is as expected; a case
+    counts only if it composes all protocols of the circle.
+    """
+    made_of = {f"case {case.name}": case.made_of for case in cases if case.expected == HOLDS}
+    return [
+        frozenset(each.of)
+        for each in circles
+        if held.get(each.by)
+        and (not each.by.startswith("case ") or {*made_of.get(each.by, ())} >= {*each.of})
+    ]

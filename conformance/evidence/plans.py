@@ -1,0 +1,80 @@
+"""The steps of an audit: which verbs it runs, with which words, and in which order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from raincheck.conformance.cases.tables import TIERS
+from raincheck.conformance.protocols.record import Protocol
+from raincheck.conformance.protocols.registry import offering, protocols
+
+USUAL: Final = "stack"
+"""The protocol that runs if none is named, if it has such a record; else the first that can run."""
+DAMAGES: Final = 60
+"""The number of damages of the checkers in the quick tier; in the others all are done."""
+RUNS: Final = {"quick": 2, "full": 20, "deep": 20}
+"""The number of runs of real processes, by tier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A step of the audit: the verb and its words, and the steps that must be done before it."""
+
+    name: str
+    words: tuple[str, ...]
+    after: tuple[str, ...] = ()
+    generated: bool = False
+    """Whether the traces that it judges are those of generated walks."""
+
+
+def traces_of(step: str) -> str:
+    """Return the word that stands for the folder in which a step leaves traces."""
+    return f"{{{step}}}/traces"
+
+
+def usual_run() -> Protocol | None:
+    """Return the protocol whose processes run if none is named, if any can."""
+    there = {each.name: each for each in offering("run")}
+    return there.get(USUAL) or next(iter(there.values()), None)
+
+
+def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
+    """Return the steps that the protocols here offer, the longest first, so that the last two end
+    at about the same time.
+    """
+    seeded = ("--seed", str(seed))
+    quick = tier == TIERS[0]
+    tiered = () if quick else ("--tier", tier)
+    found = [Plan("check", ("check", "--tier", tier, "--sanity", "--keep-graphs", *seeded))]
+    fields = _field_runs(runs, seeded)
+    found += fields
+    judged = tuple(plan.name for plan in fields) or ("generate",)
+    traces = tuple(map(traces_of, judged))
+    if offering("binding"):
+        spark = ("conform", *traces, "--engine", "spark", *seeded)
+        found.append(Plan("conform-spark", spark, judged, generated=not fields))
+    if offering("model"):
+        found.append(Plan("mirror", ("mirror", "--tier", tier, *seeded), ("check",)))
+    if offering("binding"):
+        kept = () if fields else ("--traces", traces_of("generate"))
+        found.append(Plan("generate", ("generate", *tiered, *kept, *seeded)))
+    if any(each.mutants for each in protocols().values()):
+        found.append(Plan("mutate", ("mutate", *(["--quick"] if quick else []), *seeded)))
+    if offering("proof"):
+        found.append(Plan("prove", ("prove", *seeded)))
+    if offering("binding"):
+        damages = str(DAMAGES if quick else 0)
+        found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
+        found.append(Plan("conform", ("conform", *traces, *seeded), judged, generated=not fields))
+    return tuple(found)
+
+
+def _field_runs(runs: int, seeded: tuple[str, ...]) -> list[Plan]:
+    """Return a step for each group of real processes; the usual one's is called `run`."""
+    usual, found = usual_run(), []
+    for each in sorted(offering("run"), key=lambda record: record is not usual):
+        name = "run" if each is usual else f"run-{each.name}"
+        words = getattr(each.module("run"), "AUDIT", ())
+        found.append(Plan(name, ("run", each.name, *words, "--runs", str(runs), *seeded)))
+    return found

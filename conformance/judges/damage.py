@@ -1,0 +1,284 @@
+"""Damage to the checkers themselves: a comparison turned, records lost, an observer blinded.
+
+Muting takes out one rule; this damages the statements around the rules, by which a checker comes to
+ask them. The inputs planted for the rules of a module must answer differently then.
+"""
+
+from __future__ import annotations
+
+import ast
+import random
+import signal
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from raincheck.conformance.protocols.registry import installed_alone
+
+from .muting import code_of, exchanged
+from .planting import Ask, Complaints, Plant, planted_for
+from .rules import Source
+from .sources import SOURCES
+from .survivors import reason_of
+
+TURNED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Lt: ast.GtE,
+    ast.GtE: ast.Lt,
+    ast.Gt: ast.LtE,
+    ast.LtE: ast.Gt,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+}
+NOTING: Final = frozenset(
+    {"append", "add", "update", "extend", "setdefault", "note", "take", "see"}
+)
+"""The methods by which an observer keeps what it has seen."""
+KINDS: Final = ("comparison turned", "records lost", "observer blinded")
+FEW: Final = 3
+"""The planted inputs of each other module that a damage is shown to."""
+LIMIT: Final = 3.0
+"""Seconds that a damaged checker has for one input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """One piece of damage to a function of a checker."""
+
+    source: Source
+    function: str
+    kind: str
+    text: str
+    number: int
+    """Its place among those of the same kind in the function."""
+
+    @property
+    def key(self) -> str:
+        """Return what names it, whatever its line."""
+        return f"{self.source.module} {self.function}: {self.kind}: {self.text}"
+
+    def __str__(self) -> str:
+        return f"{self.source.file} {self.function}: {self.kind}: {self.text!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """A damage, and what noticed it."""
+
+    damage: Damage
+    noticed: str
+    """The planted input that answers differently, or "" if none does."""
+    excuse: str
+    """Why it may survive, if that is known."""
+
+
+@cache
+def damages() -> tuple[Damage, ...]:
+    """Return every damage to every checker that can be exchanged in this process."""
+    return tuple(each for source in SOURCES for each in _of(source))
+
+
+def chosen(seed: int, most: int | None) -> Sequence[Damage]:
+    """Return all damages, or that many of them, drawn by the seed, in the order of the sources."""
+    every = damages()
+    if most is None or most >= len(every):
+        return every
+    drawn = set(random.Random(seed).sample(range(len(every)), most))
+    return [each for place, each in enumerate(every) if place in drawn]
+
+
+def trials(wanted: Sequence[Damage]) -> Iterator[Trial]:
+    """Do each damage in turn, and yield what noticed it."""
+    with tempfile.TemporaryDirectory(prefix="raincheck-damage-") as name, installed_alone():
+        asking = _Asking(Path(name))
+        for each in wanted:
+            yield Trial(each, _noticed(each, asking), reason_of(each.key))
+
+
+def _noticed(damage: Damage, asking: _Asking) -> str:
+    """Return the words of the first planted input that answers differently, or "".
+
+    The inputs of the same function come first, then those of its module, then a few of each other
+    module.
+    """
+    name = damage.function.rpartition(".")[2]
+    plants = list(planted_for(damage.source).items())
+    plants.sort(key=lambda each: f"{name}:" not in each[0])
+    asked: set[Ask] = set()
+    for key, plant in (*plants, *_few_of_each()):
+        for ask in (plant.bad, plant.good):
+            if ask in asked:
+                continue
+            asked.add(ask)
+            before = asking.known(ask)
+            with damaged(damage):
+                after = asking.answer(ask)
+            if after != before:
+                return _said(key, plant)
+    return ""
+
+
+@cache
+def _few_of_each() -> tuple[tuple[str, Plant], ...]:
+    """Return a few planted inputs of each module, spread over its rules."""
+    found = []
+    for source in SOURCES:
+        plants = list(planted_for(source).items())
+        found += plants[:: max(1, len(plants) // FEW)][:FEW]
+    return tuple(found)
+
+
+def _said(key: str, plant: Plant) -> str:
+    return f"{key} ({plant.words})"
+
+
+class _Asking:
+    """Asks each input in a folder of its own, and the undamaged checker once."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+        self._known: dict[Ask, Complaints] = {}
+
+    def known(self, ask: Ask) -> Complaints:
+        if ask not in self._known:
+            self._known[ask] = self.answer(ask)
+        return self._known[ask]
+
+    def answer(self, ask: Ask) -> Complaints:
+        """Return the complaints, or the kind of exception: a checker that breaks is noticed."""
+        self.count += 1
+        folder = self.folder / str(self.count)
+        folder.mkdir()
+        try:
+            with limited():
+                told = ask(folder)
+        except TooLong:
+            return ["it does not end"]
+        except Exception as error:  # noqa: BLE001 - a damaged checker may do anything
+            return [type(error).__name__]
+        return [each.replace(str(folder), "") for each in told]
+
+
+class TooLong(BaseException):
+    """A damaged checker does not come to an end. No checker may catch it."""
+
+
+@contextmanager
+def limited(seconds: float = LIMIT) -> Iterator[None]:
+    """Raise TooLong in this, the main thread, when the time is over."""
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise TooLong
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+# ---------------------------------------------------------------------- the damage
+
+
+@contextmanager
+def damaged(damage: Damage) -> Iterator[None]:
+    """Damage the function; restore it at the end."""
+    outermost = damage.function.partition(".<locals>")[0]
+
+    def change(tree: ast.Module) -> None:
+        found = [d for d in _places(tree, damage.source) if d[0] == damage]
+        ((_, do),) = found
+        do()
+
+    module = import_module(damage.source.name)
+    with exchanged(module, outermost, code_of(damage.source, outermost, change)):
+        yield
+
+
+def _of(source: Source) -> list[Damage]:
+    tree = ast.parse(source.path.read_text(encoding="utf-8"))
+    return [damage for damage, _ in _places(tree, source)]
+
+
+def _places(tree: ast.Module, source: Source) -> list[tuple[Damage, Callable[[], None]]]:
+    """Return each damage that the tree has room for, and the function that does it."""
+    found: list[tuple[Damage, Callable[[], None]]] = []
+    for qualname, function in _outer_functions(tree, ""):
+        counts: dict[tuple[str, str], int] = {}
+        for kind, text, do in _in(function):
+            number = counts[kind, text] = counts.get((kind, text), 0) + 1
+            told = text if number == 1 else f"{text} #{number}"
+            found.append((Damage(source, qualname, kind, told, number), do))
+    return found
+
+
+def _outer_functions(
+    node: ast.Module | ast.ClassDef, inside: str
+) -> Iterator[tuple[str, ast.FunctionDef]]:
+    for child in node.body:
+        if isinstance(child, ast.ClassDef):
+            yield from _outer_functions(child, f"{inside}{child.name}.")
+        elif isinstance(child, ast.FunctionDef):
+            yield f"{inside}{child.name}", child
+
+
+def _in(function: ast.FunctionDef) -> Iterator[tuple[str, str, Callable[[], None]]]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            yield KINDS[0], _short(node), lambda n=node: _turn(n)  # type: ignore[misc]
+        elif isinstance(node, ast.For):
+            yield KINDS[1], _short(node.iter), lambda n=node: _lose(n)  # type: ignore[misc]
+        for block in _blocks(node):
+            for place, statement in enumerate(block):
+                if _notes(statement):
+                    yield (
+                        KINDS[2],
+                        _short(statement),
+                        lambda b=block, p=place: _blind(b, p),  # type: ignore[misc]
+                    )
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for name in ("body", "orelse", "finalbody"):
+        block = getattr(node, name, None)
+        if isinstance(block, list) and block and isinstance(block[0], ast.stmt):
+            yield block
+
+
+def _notes(statement: ast.stmt) -> bool:
+    """Tell whether a statement only keeps what was seen."""
+    if isinstance(statement, ast.AugAssign):
+        return True
+    call = statement.value if isinstance(statement, ast.Expr) else None
+    if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
+        return call.func.attr in NOTING
+    return isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Subscript)
+
+
+def _turn(node: ast.Compare) -> None:
+    node.ops = [TURNED[type(node.ops[0])]()]
+
+
+def _lose(node: ast.For) -> None:
+    """Let the loop lose all that it looks at."""
+    node.iter = ast.Tuple([], ast.Load())
+
+
+def _blind(block: list[ast.stmt], place: int) -> None:
+    block[place] = ast.Pass()
+
+
+def _short(node: ast.AST) -> str:
+    text = " ".join(ast.unparse(node).split())
+    return text if len(text) <= 70 else f"{text[:70]}…"

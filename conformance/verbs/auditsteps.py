@@ -1,0 +1,215 @@
+"""The steps of an audit as processes: two side by side, each after those that it needs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Condition
+from typing import Any, Final
+
+from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.basis import Step
+from raincheck.conformance.evidence.folder import INCOMPLETE, SUMMARY, Ui
+from raincheck.conformance.evidence.identity import differing, digest_of, some
+from raincheck.conformance.evidence.plans import Plan
+from raincheck.conformance.outcome import EXIT_CODES, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.tools.sidebyside import side_by_side
+from raincheck.conformance.ui import Steps
+
+CACHE: Final = "cache"
+"""The audit's own store, while it runs."""
+IDENTITY: Final = "identity.json"
+SIDE_BY_SIDE: Final = 2
+GRACE: Final = 10.0
+"""Seconds that a step has, when the audit is interrupted, to end the processes that it started."""
+
+
+def run_all(chosen: Sequence[Plan], out: Path, ui: Ui, *, reuse: bool) -> tuple[Step, ...]:
+    """Run the steps, two at a time, each after the steps that it needs; return them in order."""
+    done: dict[str, Step] = {}
+    waiting = list(chosen)
+    changed = Condition()
+    there = {plan.name for plan in chosen}
+    # Each step is a raincheck process with JVMs or members in process groups of their own.
+    with Processes(grace=GRACE) as processes, ui.progress(len(chosen), "audit") as progress:
+
+        def next_plan() -> Plan | None:
+            """Wait for a step that can begin; return None if none is left."""
+            while waiting:
+                for plan in waiting:
+                    if not (set(plan.after) & there) - done.keys():
+                        waiting.remove(plan)
+                        return plan
+                changed.wait()
+            return None
+
+        def run_some() -> None:
+            while True:
+                with changed:
+                    plan = next_plan()
+                if plan is None:
+                    return
+                try:
+                    step = run_one(plan, out, processes, reuse=reuse)
+                except BaseException:
+                    with changed:
+                        waiting.clear()
+                        changed.notify_all()
+                    raise
+                with changed:
+                    done[plan.name] = step
+                    _tell(step, ui, progress)
+                    changed.notify_all()
+
+        work = [run_some] * SIDE_BY_SIDE
+        side_by_side(work, len(work), each=lambda _: None, stop=processes.stop)
+    return tuple(done[plan.name] for plan in chosen)
+
+
+def _tell(step: Step, ui: Ui, progress: Steps) -> None:
+    progress.advance(1, step.name)
+    summary = step.problem or f"{step.as_expected} of {len(step.results)} results as expected"
+    ui.say(f"{step.name}: {step.verdict} ({summary}; {step.seconds:.0f} s)")
+
+
+def words_of(plan: Plan, out: Path) -> list[str]:
+    """Return the words of the step, with the folders of the steps before it."""
+    return [re.sub(r"^\{(.+)\}/", lambda found: f"{out / found[1]}/", each) for each in plan.words]
+
+
+def command_of(plan: Plan, out: Path, *, reuse: bool = False) -> list[str]:
+    """Return the command of the step's process."""
+    words = [*words_of(plan, out), *([] if reuse else ["--cache", str(out / CACHE)])]
+    return [sys.executable, "-m", "raincheck", *words, "--out", str(out / plan.name)]
+
+
+def run_one(plan: Plan, out: Path, processes: Processes, *, reuse: bool) -> Step:
+    """Run one step, and read what it has left."""
+    command = command_of(plan, out, reuse=reuse)
+    started = time.monotonic()
+    finished = processes.run([*command, "--quiet"], Path.cwd())
+    (out / plan.name).mkdir(exist_ok=True)
+    with suppress(OSError):
+        (out / plan.name / "said.txt").write_text(finished.output, encoding="utf-8")
+    seconds = time.monotonic() - started
+    if finished.code in EXIT_CODES.values() and (out / plan.name / SUMMARY).is_file():
+        return read(plan, out, seconds)
+    said = [line for line in finished.output.strip().splitlines() if line.strip()]
+    problem = said[-1] if said else f"it ended with exit code {finished.code} and said nothing"
+    return missing(plan, out, problem, seconds)
+
+
+def earlier(chosen: Sequence[Plan], source: Path, sources: dict[str, str]) -> tuple[Step, ...]:
+    """Return the steps of an earlier audit; raise UsageError if it was one of other sources."""
+    if not any((source / plan.name / SUMMARY).is_file() for plan in chosen):
+        return tuple(_absent(plan, source) for plan in chosen)
+    try:
+        made: dict[str, Any] = json.loads((source / IDENTITY).read_text(encoding="utf-8"))
+        theirs: dict[str, str] = dict(made["sources"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UsageError(
+            f"{source} does not say of which sources its evidence is: audit again."
+        ) from error
+    if other := differing(theirs, sources):
+        raise UsageError(
+            f"The evidence of {source} is of other sources ({some(other)}): audit again."
+        )
+    steps = []
+    for plan in chosen:
+        there = (source / plan.name / SUMMARY).is_file()
+        step = read(plan, source, None) if there else _absent(plan, source)
+        if there and not step.problem and sources_of(source / plan.name) != digest_of(sources):
+            raise UsageError(
+                f"{source / plan.name} is not of the audit in {source}: it was made from other "
+                "sources: audit again."
+            )
+        steps.append(step)
+    return tuple(steps)
+
+
+def sources_of(folder: Path) -> str:
+    """Return the digest of the sources that the evidence in the folder was made from."""
+    try:
+        summary = json.loads((folder / SUMMARY).read_text(encoding="utf-8"))
+        return str(summary["run"]["sources"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def strangers(steps: Sequence[Step], out: Path, digest: str) -> list[str]:
+    """Return the steps that were made from other sources than the audit."""
+    return [
+        step.name
+        for step in steps
+        if not step.problem and not step.left_out and sources_of(out / step.folder) != digest
+    ]
+
+
+def _absent(plan: Plan, source: Path) -> Step:
+    return missing(plan, source, f"{source} has no complete evidence of it", 0.0)
+
+
+def missing(plan: Plan, out: Path, problem: str, seconds: float) -> Step:
+    """Return a step that has no results, or only those that it had found before it ended."""
+    found: tuple[dict[str, Any], ...] = ()
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        partial = json.loads((out / plan.name / INCOMPLETE).read_text(encoding="utf-8"))
+        found = tuple(each for each in partial["results"] if each["verdict"] != "holds")
+    return Step(
+        plan.name,
+        plan.words[0],
+        _command_line(plan, out),
+        INCONCLUSIVE,
+        round(seconds, 1),
+        plan.name,
+        found,
+        problem,
+        plan.generated,
+    )
+
+
+def left_out(plan: Plan, out: Path) -> Step:
+    """Return a step that was left out on demand."""
+    return Step(
+        plan.name,
+        plan.words[0],
+        _command_line(plan, out),
+        INCONCLUSIVE,
+        0.0,
+        plan.name,
+        generated=plan.generated,
+        left_out=True,
+    )
+
+
+def read(plan: Plan, out: Path, seconds: float | None) -> Step:
+    """Return the step with the results in its folder."""
+    try:
+        text = (out / plan.name / SUMMARY).read_text(encoding="utf-8")
+        summary = json.loads(text)
+        if seconds is None:
+            seconds = float(summary["run"]["seconds"])
+        verdict = str(summary["verdict"])
+        return Step(
+            plan.name,
+            plan.words[0],
+            _command_line(plan, out),
+            verdict if verdict in EXIT_CODES else VIOLATED,
+            round(seconds, 1),
+            plan.name,
+            tuple(summary["results"]),
+            generated=plan.generated,
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return missing(plan, out, f"its summary.json cannot be read: {error}", seconds or 0.0)
+
+
+def _command_line(plan: Plan, out: Path) -> str:
+    return shlex.join(["raincheck", *words_of(plan, out)])

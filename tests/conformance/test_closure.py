@@ -1,0 +1,139 @@
+"""What a property rests on is followed to the end; a circle is amber until a result breaks it."""
+
+from pathlib import Path
+
+import pytest
+
+from raincheck.conformance.cases.tables import Assumption, Case, load_assumptions, load_cases
+from raincheck.conformance.evidence.closure import Closures, broken_by, needed
+from raincheck.conformance.evidence.needs import needs_of
+from raincheck.conformance.protocols.record import Circle
+
+
+def case(protocol: str, *asked: str, **more: object) -> Case:
+    """A small case that holds."""
+    fields: dict[str, object] = {"expected": "holds", "tier": "quick", "rule": "R1"}
+    fields |= {"name": f"{protocol}-case", "module": Path("X.tla"), "words": "", **more}
+    return Case(protocol=protocol, properties=asked, **fields)  # type: ignore[arg-type]
+
+
+def assumes(protocol: str, name: str, *evidence: str, only: tuple[str, ...] = ()) -> Assumption:
+    """An assumption of the protocol."""
+    return Assumption(name, protocol, "BELOW", "words", evidence, only=only)
+
+
+TOP, MIDDLE, BOTTOM = case("top", "P"), case("middle", "Q", "R"), case("bottom", "S")
+CHAIN = (
+    assumes("top", "A", "middle.Q"),
+    assumes("middle", "B", "bottom.S", "trace middle"),
+    assumes("bottom", "C"),
+)
+
+
+def test_what_a_property_rests_on_is_followed_to_what_nobody_promises() -> None:
+    closure = Closures((TOP, MIDDLE, BOTTOM), CHAIN).of("top", "P")
+
+    assert closure.roots == (("bottom", "C"),)
+    assert closure.properties == (("bottom", "S"), ("middle", "Q"))
+    assert closure.assumptions == (("bottom", "C"), ("middle", "B"), ("top", "A"))
+    assert closure.circles == ()
+
+
+def test_an_assumption_that_another_protocol_makes_too_ends_there() -> None:
+    assumptions = (assumes("top", "A", "assumption bottom.C"), assumes("bottom", "C"))
+
+    assert Closures((TOP, BOTTOM), assumptions).of("top", "P").roots == (("bottom", "C"),)
+
+
+def test_a_property_rests_only_on_what_its_record_and_its_cases_leave_to_it() -> None:
+    granted: dict[str, object] = {"assumed": {"A": True, "B": True}}
+    without_a = case("top", "P", "Q", **granted, constants={"A": False, "B": True})
+    broken = case("top", "Q", **granted, constants={"A": False, "B": True}, expected="Q")
+    idle = case("top", "P", **granted, constants={"A": True, "B": False}, idle=frozenset({"P"}))
+    assumptions = [assumes("top", "A"), assumes("top", "B"), assumes("top", "C", only=("Q",))]
+
+    def names(of: str) -> list[str]:
+        asking = [each for each in (without_a, broken, idle) if of in each.properties]
+        return [each.name for each in needed(of, asking, assumptions)]
+
+    assert names("P") == ["B"]
+    assert names("Q") == ["A", "B", "C"]
+
+
+CIRCLE = (
+    assumes("top", "A", "middle.Q"),
+    assumes("middle", "B", "top.P"),
+)
+COMPOSED = case("composed", "P", name="composed-all", made_of=("top", "middle"))
+
+
+@pytest.mark.parametrize(
+    ("circle", "held", "broken"),
+    [
+        (Circle(("top", "middle"), "case composed-all"), True, True),
+        (Circle(("top", "middle"), "case composed-all"), False, False),
+        (Circle(("top", "middle"), "case top-case"), True, False),
+        (Circle(("top", "bottom"), "case composed-all"), True, False),
+        (Circle(("top", "middle"), "proof by-induction"), True, True),
+        (Circle(("top", "bottom"), "proof of-another"), True, False),
+        (Circle(("top", "middle"), "proof by-induction"), False, False),
+    ],
+)
+def test_a_circle_is_broken_only_by_a_result_that_is_about_all_of_it_and_there(
+    circle: Circle, held: bool, broken: bool
+) -> None:
+    cases = (TOP, MIDDLE, COMPOSED)
+    sets = broken_by([circle], cases, {circle.by: held})
+
+    found = Closures(cases, CIRCLE, sets).of("top", "P").circles
+
+    assert found == (() if broken else (("middle", "top"),))
+
+
+def test_properties_that_do_not_rest_on_each_other_make_no_circle() -> None:
+    """middle.Q rests on top, top.P on middle.R, which rests on nothing."""
+    assumptions = (
+        assumes("top", "A", "middle.R"),
+        assumes("middle", "B", "top.P", only=("Q",)),
+    )
+
+    assert Closures((TOP, MIDDLE), assumptions).of("middle", "Q").circles == ()
+
+
+# ---------------------------------------------------------------- our own
+
+
+def test_total_order_rests_on_what_flush_and_gms_rest_on() -> None:
+    closure = Closures(load_cases(), load_assumptions()).of("sequencer", "TotalOrder")
+
+    assert {"flush", "gms", "nakack", "unicast"} <= {protocol for protocol, _ in closure.properties}
+    names = {name for _, name in closure.roots}
+    assert {"AccurateSuspicion", "FairLinks", "NoByzantineMember"} <= names
+
+
+def test_every_assumption_that_nothing_discharges_says_what_it_would_cost() -> None:
+    lacking = [each for each in load_assumptions() if not each.evidence and not each.cost]
+
+    assert [f"{each.protocol}.{each.name}" for each in lacking] == []
+
+
+def test_every_property_ends_at_an_assumption() -> None:
+    """No member is trusted without saying so, nor any link."""
+    cases, assumptions = load_cases(), load_assumptions()
+    closures = Closures(cases, assumptions)
+    for each in cases:
+        for name in each.properties:
+            if not each.made_of:
+                roots = {root for _, root in closures.of(each.protocol, name).roots}
+                assert "NoByzantineMember" in roots, (each.protocol, name)
+
+
+def test_no_case_breaks_a_property_by_an_assumption_that_is_said_not_to_matter_to_it() -> None:
+    cases, assumptions = load_cases(), load_assumptions()
+    needs = needs_of(cases, assumptions)
+    for each in assumptions:
+        for name in each.only:
+            assert any(name in c.properties for c in cases if c.protocol == each.protocol), name
+        for (protocol, name), needed_names in needs.items():
+            if each.only and protocol == each.protocol and each.name in needed_names:
+                assert name in each.only, (protocol, name, each.name)

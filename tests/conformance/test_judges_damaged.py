@@ -1,0 +1,124 @@
+"""Checkers are damaged around their rules; survivors are named, and too many are a failure."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from raincheck.__main__ import main
+from raincheck.conformance.judges import damage
+from raincheck.conformance.judges.damage import (
+    KINDS,
+    Trial,
+    chosen,
+    damaged,
+    damages,
+    limited,
+    trials,
+)
+from raincheck.conformance.judges.planting import planted_for
+from raincheck.conformance.judges.survivors import reason_of
+from raincheck.conformance.outcome import HOLDS, VIOLATED
+from raincheck.conformance.verbs.mutate import damaged_judges
+
+EVERY = damages()
+
+
+def test_every_kind_of_damage_is_found_and_each_has_its_own_name() -> None:
+    assert {each.kind for each in EVERY} == set(KINDS)
+    keys = [each.key for each in EVERY]
+    assert len(keys) == len(set(keys))
+
+
+def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
+    fence = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
+    plants = list(planted_for(fence.source).values())
+
+    def told() -> list[str]:
+        said = []
+        for number, plant in enumerate(plants):
+            folder = tmp_path / str(len(list(tmp_path.iterdir()))) / str(number)
+            folder.mkdir(parents=True)
+            said += plant.bad(folder)
+        return said
+
+    before = told()
+    with damaged(fence):
+        within = told()
+
+    assert within != before
+    assert told() == before
+
+
+def test_the_planted_inputs_notice_a_damage_by_its_kind() -> None:
+    wanted = [
+        next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == kind)
+        for kind in (KINDS[0], KINDS[1])
+    ]
+
+    assert all(trial.noticed for trial in trials(wanted))
+
+
+def test_a_checker_that_does_not_end_is_noticed() -> None:
+    def endless() -> None:
+        while True:
+            pass
+
+    with pytest.raises(damage.TooLong), limited(0.05):
+        endless()
+
+
+def test_the_seed_draws_the_damages() -> None:
+    assert chosen(1, 20) == chosen(1, 20)
+    assert chosen(1, 20) != chosen(2, 20)
+    assert len(chosen(1, 20)) == 20
+    assert chosen(1, None) == EVERY
+
+
+def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
+    some = EVERY[:10]
+
+    def result(noticed: int) -> tuple[str, object]:
+        found = damaged_judges(
+            [Trial(d, "seen" if n < noticed else "", "") for n, d in enumerate(some)]
+        )
+        return found.verdict, found.figures["survivors"]
+
+    assert result(10) == (HOLDS, {})
+    verdict, survivors = result(9)
+    assert (verdict, survivors) == (
+        HOLDS,
+        {str(some[9]): "open: no planted input reaches it yet"},
+    )
+    assert result(6)[0] == VIOLATED
+
+
+def test_a_survivor_of_which_it_is_known_says_why() -> None:
+    assert "counts" in reason_of("trace.x F.f: observer blinded: self.report.events += 1")
+    assert reason_of("trace.x F.f: comparison turned: a == b") == ""
+
+
+def test_the_verb_damages_the_judges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from raincheck.conformance.verbs import mutate
+
+    monkeypatch.setattr(mutate, "all_rules", list)
+    monkeypatch.setattr(mutate, "tried", lambda: iter(()))
+    wanted = [
+        next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == kind)
+        for kind in (KINDS[0], KINDS[1])
+    ]
+    monkeypatch.setattr(mutate, "chosen_damages", lambda *_: wanted)
+
+    code = main(["mutate", "--judges", "--damages", "2", "--json", "--out", str(tmp_path)])
+
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+    assert code == 0
+    assert (result["tried"], result["noticed"]) == (2, 2)
+    assert str(wanted[0]) in (tmp_path / "judges.txt").read_text()
+
+
+@pytest.mark.parametrize("words", [["--damages", "3"], ["--judges", "--damages", "-1"]])
+def test_damages_that_make_no_sense_are_refused(words: list[str]) -> None:
+    assert main(["mutate", *words]) == 3
