@@ -244,6 +244,7 @@ def test_each_protocol_has_a_row_of_what_every_check_came_to(toy: SimpleNamespac
         "lockstep": "4,000 steps",
         "guards": "3 of 3 conjuncts seen false",
         "mutants": "1 mutants",
+        "lies": "was not run",
         "traces": "120 events",
         "traces, Spark": "was not run",
     }
