@@ -38,6 +38,7 @@ from raincheck.model.machine.composed import Composed, Handler
 from .conversion import fields_of, named, shaped
 
 if TYPE_CHECKING:
+    from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.promised import Promised
 
 FIFO: Final = "fifo"
@@ -211,6 +212,8 @@ class Binding:
 
     promised: Promised | None = None
     """The protocol's part in judging traces: how its files are seen and judged."""
+    speaks: Speaks | None = None
+    """The parts of its records that other layers' records speak of as well."""
 
     _events: dict[tuple[type[Any], Any], Any] = field(
         default_factory=dict, repr=False, compare=False

@@ -26,6 +26,7 @@ from .findings import (
     Promise,
     claims_synchrony,
 )
+from .layers.judged import LAYERS, judge_layers
 from .promised import Promised, Run
 from .records import Address
 
@@ -44,6 +45,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     conforming: dict[str, int]
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
+    not_compared: list[str] = []
+    """Of the layers of a run: the agreements of which nothing was compared, and why."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -106,6 +109,34 @@ def judge(
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
+    )
+
+
+def layers_of(
+    run: str, reports: Collection[FileReport], crashed: Collection[Address]
+) -> Iterator[RunVerdict]:
+    """Yield the verdict on the layers of a run, if several of them speak of the same things."""
+    found = judge_layers(run, reports, crashed)
+    if found is None:
+        return
+    findings = msgspec.json.decode(msgspec.json.encode(found.findings), type=list[Finding])
+    findings.sort(key=_order)
+    verdict = HOLDS
+    if findings:
+        violated = any(finding.verdict == VIOLATED for finding in findings)
+        verdict = VIOLATED if violated else INCONCLUSIVE
+    yield RunVerdict(
+        run=run,
+        protocol=LAYERS,
+        verdict=verdict,
+        findings=findings,
+        problems=[],
+        promises=found.promises,
+        files=len(reports),
+        events=0,
+        conforming={},
+        actions={},
+        not_compared=found.not_compared,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -23,7 +24,8 @@ from .collector import no_collector
 from .columns import Columns, Digest
 from .events import Crash
 from .findings import INCONCLUSIVE, FileReport
-from .judged import RunVerdict, judge
+from .judged import RunVerdict, judge, layers_of
+from .layers.judged import slim
 from .promised import Followed
 from .records import Address
 from .streams import Streams
@@ -113,10 +115,14 @@ def _crashes(path: Path, report: Report) -> Iterator[Crash]:
 def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list[RunVerdict]:
     """Check every run that has files among the paths, in this process."""
     found = sorted_out(trace_files(paths))
-    verdicts = [
-        check_run(run, protocol, processes, found.crashed.get(run, set()), progress)
-        for (run, protocol), processes in sorted(found.runs.items())
-    ]
+    verdicts: list[RunVerdict] = []
+    for run, of_run in groupby(sorted(found.runs.items()), lambda each: each[0][0]):
+        crashed, reports = found.crashed.get(run, set()), list[FileReport]()
+        layers = list(of_run)
+        keep = reports.append if len(layers) > 1 else None
+        for (_, protocol), processes in layers:
+            verdicts.append(check_run(run, protocol, processes, crashed, progress, keep))
+        verdicts += layers_of(run, reports, crashed)
     return with_strays(verdicts, found)
 
 
@@ -145,11 +151,12 @@ def check_run(
     processes: Processes,
     crashed: set[Address],
     progress: Progress | None = None,
+    keep: Callable[[FileReport], None] | None = None,
 ) -> RunVerdict:
     """Check one protocol of one run: its files side by side, in the order of their clocks.
 
     The order is for the memory's sake: what one node sends the others receive soon, and then the
-    rows of both ends are compared and dropped.
+    rows of both ends are compared and dropped. `keep` takes what is compared with other layers.
     """
     problems: list[Problem] = []
     checked: list[tuple[FileReport, Columns]] = []
@@ -184,6 +191,8 @@ def check_run(
                 streams.settle()
         compared = streams.finish() | compare_all(columns for _, columns in checked)
         reports = [report for report, _ in checked]
+    for report in reports if keep is not None else ():
+        keep(slim(report))
     return judge(run, protocol, reports, compared, crashed, problems)
 
 

@@ -25,6 +25,7 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
 from .promised import PROMISED
+from .speaks import SPEAKS
 from .worlds import WORLDS, world
 
 
@@ -222,4 +223,5 @@ BINDING = Binding(
     seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
     assumes=assumes,
     promised=PROMISED,
+    speaks=SPEAKS,
 )
