@@ -83,12 +83,12 @@ def main(argv: list[str] | None = None) -> int:
     except SystemExit as stop:  # --help and --version
         return stop.code if isinstance(stop.code, int) else USAGE_EXIT_CODE
     except ImportError as error:
-        sentence = _missing_extra(verb, error) or _crash(folder)
+        sentence = _missing_extra(verb, error) or _crash(folder, error)
         return _give_up(verb, ui, sentence, again, USAGE_EXIT_CODE)
     except Exception as error:  # noqa: BLE001 - the last resort: a sentence, and a file for us
         if _was_interrupted(error):
             return _give_up(verb, ui, "Interrupted.", again, EXIT_CODES[INCONCLUSIVE])
-        return _give_up(verb, ui, _crash(folder), again, USAGE_EXIT_CODE)
+        return _give_up(verb, ui, _crash(folder, error), again, USAGE_EXIT_CODE)
     finally:
         if argv is None:
             signal.signal(signal.SIGTERM, previous)
@@ -227,15 +227,23 @@ def _missing_extra(verb: str, error: ImportError) -> str:
     return f"raincheck {verb} needs the package {name}: pip install raincheck[audit]"
 
 
-def _crash(folder: list[Path]) -> str:
-    """Keep the traceback of a bug in a file, and say where."""
+def _crash(folder: list[Path], error: Exception) -> str:
+    """Keep the traceback in a file, and say where, and whose mistake it is."""
     path = (folder[0] if folder else Path("runs")) / "crash.txt"
+    # It needs the registry, which a plain install has no use for until something fails.
+    from raincheck.conformance.protocols.mistakes import mistake_in
+
+    mistake = mistake_in(error)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(traceback.format_exc(), encoding="utf-8")
-    except OSError as error:
+    except OSError as failed:
+        if mistake is not None:
+            return f"{mistake}: correct it."
         last = traceback.format_exc().strip().splitlines()[-1]
-        return f"This is a bug of raincheck ({last}), and {path} cannot be written: {error}."
+        return f"This is a bug of raincheck ({last}), and {path} cannot be written: {failed}."
+    if mistake is not None:
+        return f"{mistake}: correct it; the traceback is in {path}."
     return f"This is a bug of raincheck: please report it with the file {path}."
 
 

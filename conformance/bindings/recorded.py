@@ -1,14 +1,14 @@
-"""A protocol's `Binding` as the description that a recorder needs (`impl/recording/core.py`)."""
+"""A protocol's `Binding` as the description for its recorder (`impl/recording/described.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.canonical import plain
-from raincheck.impl.recording.core import Parcel
+from raincheck.impl.recording.described import Parcel, UsualForm
 from raincheck.impl.recording.writer import Record
 
 from .binding import Binding
@@ -18,7 +18,7 @@ _LASTING = (tuple, str, int, frozenset, bytes, type(None))
 
 
 @dataclass(frozen=True, slots=True)
-class FromBinding:
+class FromBinding(UsualForm):
     """Describes records in the model's names, whatever the implementation's names are."""
 
     binding: Binding
@@ -36,7 +36,7 @@ class FromBinding:
     def variables(self, core: Any) -> Record:
         """Return the core's state as the model's."""
         binding = self.binding
-        self.parts(core, None)
+        self.parts(core, None, ())
         if binding.local_of is not None:
             local = binding.local_of(core)
             found = {name: plain(value) for name, value in local._asdict().items()}
@@ -47,7 +47,7 @@ class FromBinding:
             if name not in binding.uncompared
         }
 
-    def parts(self, core: Any, event: Any) -> Record | None:
+    def parts(self, core: Any, event: Any, _effects: Sequence[Any]) -> Record | None:
         """Return the numbers that the event has changed, where records have numbers."""
         numbers, known = self.binding.numbers, self._numbers
         if numbers is None:
@@ -82,7 +82,7 @@ class FromBinding:
         self._known[name] = (value, made)
         return made
 
-    def args(self, event: Any) -> Record:
+    def args(self, event: Any, _effects: Sequence[Any]) -> Record:
         """Return the event as the model's input."""
         return {name: plain(value) for name, value in self._input(event)._asdict().items()}
 

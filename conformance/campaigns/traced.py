@@ -10,7 +10,7 @@ import msgspec
 from raincheck.conformance.field.stack.layer_traces import traced as layer_traced
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Simulator
 
@@ -24,9 +24,9 @@ class TracedGroup(Simulator):
     def __init__(self, folder: Path, traced: tuple[str, ...], **settings: Any) -> None:
         self._folder = folder
         self._traced = tuple(layer for layer in traced if layer != SEQUENCER)
-        self._sequencers: dict[str, tuple[Tracer, TraceWriter]] = {}
+        self._sequencers: dict[str, tuple[Recorder, TraceWriter]] = {}
         if SEQUENCER in traced:
-            settings["tracer"] = self._sequencer
+            settings["recorder"] = self._sequencer
         super().__init__(**settings)
         self._open: dict[str, list[tuple[Any, Recorder, TraceWriter]]] = {}
 
@@ -39,12 +39,12 @@ class TracedGroup(Simulator):
             core, recorder = layer_traced(stack, layer, RUN, "abcd", writer)
             self._open[name].append((core, recorder, writer))
 
-    def _sequencer(self, me: Address) -> Tracer:
-        """Return what traces SEQUENCER, which has a tracer of its own."""
+    def _sequencer(self, me: Address) -> Recorder:
+        """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        tracer = Tracer(RUN, me, "abcd", writer)
-        self._sequencers[me.node] = tracer, writer
-        return tracer
+        recorder = sequencer_recorder(RUN, me, "abcd", writer)
+        self._sequencers[me.node] = recorder, writer
+        return recorder
 
     def crash(self, name: str) -> None:
         """Stop a member without a word; the harness has one for it."""
@@ -64,9 +64,9 @@ class TracedGroup(Simulator):
             for core, recorder, writer in files:
                 recorder.footer(core)
                 writer.close()
-        for name, (tracer, writer) in self._sequencers.items():
+        for name, (recorder, writer) in self._sequencers.items():
             # Who has stopped has its footer, and who has not joined no header.
             core = self[name].stack.sequencer
-            if core.recorder is tracer and core.status not in ("joining", "left"):
-                tracer.footer()
+            if core.status not in ("joining", "left"):
+                recorder.footer(core)
             writer.close()

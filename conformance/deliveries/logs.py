@@ -7,7 +7,7 @@ order. Lines that are not rows are quarantined with their number and the reason,
 import csv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, cast, get_args
 
 import msgspec
 
@@ -15,9 +15,12 @@ from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.tracefile import files_in
 
 Natural = Annotated[int, msgspec.Meta(ge=0, le=2**62)]
-COLUMNS = ("member", "view", "sender", "message", "position", "event")
+COLUMNS = ("member", "view", "sender", "message", "position", "event", "after", "members")
 SUFFIXES = (".jsonl", ".ndjson", ".csv", ".parquet")
 MAX_LINE = 1 << 20
+
+
+Event = Literal["deliver", "send", "view", "crash", "end"]
 
 
 class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
@@ -25,19 +28,25 @@ class Row(msgspec.Struct, frozen=True, gc=False, omit_defaults=True):
 
     member: str
     position: Natural = 0
-    view: Natural = 0
+    view: Natural | str = 0
     sender: str = ""
     message: str = ""
-    event: Literal["deliver", "send", "view", "crash", "end"] = "deliver"
+    event: Event = "deliver"
+    after: Natural | None = None
+    """Of a send or a view: how many messages its member had delivered before."""
+    members: tuple[str, ...] = ()
+    """Of a view: who is in it, sorted, if the log says so."""
 
 
 class _Json(msgspec.Struct, gc=False):
     member: str
     position: Natural = 0
-    view: Natural = 0
+    view: Natural | str = 0
     sender: str | None = None
     message: str | int | None = None
     event: str | None = None
+    after: Natural | None = None
+    members: list[str] | str | None = None
 
 
 _decoder = msgspec.json.Decoder(_Json)
@@ -74,7 +83,7 @@ def read_rows(path: Path, report: Report) -> Iterator[Row]:
 
 def _row(found: _Json) -> Row:
     event = found.event or "deliver"
-    if event not in ("deliver", "send", "view", "crash", "end"):
+    if event not in get_args(Event):
         raise ValueError(f"unknown event {event!r}")
     if not found.member:
         raise ValueError("no member is named")
@@ -86,7 +95,27 @@ def _row(found: _Json) -> Row:
     if event in ("deliver", "send") and not found.position:
         raise ValueError("positions count from 1")
     sender = found.member if event == "send" else found.sender or ""
-    return Row(found.member, found.position, found.view, sender, message, event)  # type: ignore[arg-type]
+    if found.after is not None and event not in ("send", "view"):
+        raise ValueError(f"only a send or a view has `after`, no {event}")
+    if found.members is not None and event != "view":
+        raise ValueError(f"only a view has `members`, no {event}")
+    listed = found.members.split() if isinstance(found.members, str) else found.members or ()
+    return Row(
+        found.member,
+        found.position,
+        label_of(found.view),
+        sender,
+        message,
+        cast("Event", event),
+        found.after,
+        tuple(sorted(listed)),
+    )
+
+
+def label_of(view: int | str) -> int | str:
+    """Return a view's number as a number, if it is one; no view is 0."""
+    number = isinstance(view, str) and view.isascii() and view.isdigit() and len(view) <= 18
+    return int(view) if number else view or 0
 
 
 def _jsonl(path: Path, report: Report) -> Iterator[tuple[int, _Json]]:

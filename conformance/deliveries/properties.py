@@ -54,6 +54,8 @@ NOBODY = {
     "sending_view": "no message was delivered of which the log says in which view it was sent",
 }
 """The reason why a property is inconclusive when there was nobody to judge."""
+NEEDS_VIEWS = frozenset({"agreement", "virtual_synchrony", "sending_view"})
+"""The properties that compare views."""
 NEEDS_ALL = frozenset({"agreement", "gap_freeness", "no_creation"})
 """The properties that missing records alone could make look violated."""
 
@@ -82,6 +84,10 @@ class Facts(msgspec.Struct, kw_only=True):
     """Some log may continue after its last row."""
     counted: bool = True
     """Some sender's ids are numbers."""
+    names: dict[int, str] = {}
+    """What the log calls a view, where that is not its number."""
+    unclear: str = ""
+    """Why it is unclear which views are the same, "" if it is clear."""
 
 
 class Answers(NamedTuple):
@@ -119,7 +125,7 @@ def judged(
             for name in NAMES
             if name not in ON_DEMAND
             and (facts.sends or name != "no_creation")
-            and (facts.views or name != "virtual_synchrony")
+            and (facts.views or facts.unclear or name != "virtual_synchrony")
         ]
     properties = [_verdict(name, answers, bool(problems), complete) for name in chosen]
     return LogVerdict(facts=facts, properties=properties, problems=problems)
@@ -127,14 +133,17 @@ def judged(
 
 def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Promise:
     facts = answers.facts
-    witness = answers.witnesses.get(name)
+    witness = _named(answers.witnesses.get(name), facts)
     judged = answers.judged[name]
+    if facts.unclear and name in NEEDS_VIEWS:
+        return Promise(name, INCONCLUSIVE, {}, facts.unclear, judged)
     if name == "agreement":
         if complete or not facts.open_end:
-            witness, judged = witness or answers.loose, answers.judged[LAST]
+            witness, judged = witness or _named(answers.loose, facts), answers.judged[LAST]
         elif witness is None and answers.loose is not None:
             reason = "the last view differs, and no log says that it is complete"
-            return Promise(name, INCONCLUSIVE, answers.loose, reason, judged)
+            loose = _named(answers.loose, facts) or {}
+            return Promise(name, INCONCLUSIVE, loose, reason, judged)
     missing = _missing(facts, problems)
     if witness is not None and not (missing and name in NEEDS_ALL):
         return Promise(name, VIOLATED, witness, judged=judged)
@@ -143,6 +152,18 @@ def _verdict(name: str, answers: Answers, problems: bool, complete: bool) -> Pro
     if reason := _unasked(name, facts, judged):
         return Promise(name, INCONCLUSIVE, {}, reason, judged)
     return Promise(name, HOLDS, judged=judged)
+
+
+def _named(witness: Witness | None, facts: Facts) -> Witness | None:
+    """Return the witness with the log's own names of its views."""
+    if witness is None or not facts.names:
+        return witness
+    named = dict(witness)
+    if "view" in named:
+        named["view"] = facts.names.get(named["view"], named["view"])
+    if "views" in named:
+        named["views"] = [facts.names.get(view, view) for view in named["views"]]
+    return named
 
 
 def _missing(facts: Facts, problems: bool) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from raincheck.conformance.trace.batches import Problem
 
+from .cycles import cycle_in
 from .logs import Row, delivery_files, read_rows
 from .overwhom import over_all
 from .properties import (
@@ -59,6 +60,8 @@ def answer(rows: Iterable[Row]) -> Answers:
         unordered=unordered,
         open_end=any(m not in log.ended and m not in log.crashed for m in log.members),
         counted=any(senders.values()),
+        names=log.views.names,
+        unclear=log.views.unclear,
     )
     firm, loose = _agreement(log)
     ordered, order = _total_order(log, log.firm, log.firm_first)
@@ -109,7 +112,7 @@ def _inversions(
 def _total_order(
     log: SortedLog, delivered: Mapping[str, Deliveries], first: Mapping[str, dict[Message, int]]
 ) -> tuple[Judged, Witness | None]:
-    """Compare all with the fullest log in one pass; only members with more than it pair by pair.
+    """Compare all with the fullest log in one pass; members with more than it are merged with it.
 
     Also count members, views and messages; two members with fewer than two messages in common have
     no order that could differ.
@@ -140,9 +143,8 @@ def _total_order(
     if found:
         _, member, a, b = min(found)
         return judged, order_witness(member, reference, a, b)
-    for p, q in pairs[len(others) :]:
-        for _, a, b in _inversions(first[p], first[q]):
-            return judged, order_witness(p, q, a, b)
+    if len(beyond) > 1:
+        return judged, cycle_in({m: [*first[m]] for m in (reference, *beyond)})
     return judged, None
 
 
@@ -191,10 +193,20 @@ def _created(log: SortedLog) -> Witness | None:
         for position, _, key in log.delivered[member]
         if key not in log.sent
     ]
-    if not found:
+    if found:
+        position, member, key = min(found)
+        return {"members": [member], "messages": [list(key)], "positions": [position]}
+    early = [
+        (position, member, key)
+        for member in log.members
+        for position, _, key in log.delivered[member]
+        if key[0] == member and position <= log.after.get(key, 0)
+    ]
+    if not early:
         return None
-    position, member, key = min(found)
-    return {"members": [member], "messages": [list(key)], "positions": [position]}
+    position, member, key = min(early)
+    witness = {"members": [member], "messages": [list(key)], "positions": [position]}
+    return witness | {"sent_after": log.after[key]}
 
 
 def _fifo(log: SortedLog, counted: dict[str, bool], unsent: set[str]) -> Witness | None:

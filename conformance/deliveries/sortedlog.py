@@ -2,9 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from .logs import Row
 from .properties import Message
+from .views import SHARED, Label, Numbered, Visit, numbered
 
 Deliveries = list[tuple[int, int, Message]]
 """Position, view and message."""
@@ -14,9 +16,13 @@ class SortedLog:
     """The rows, grouped by member."""
 
     def __init__(self, rows: Iterable[Row]) -> None:
-        self.delivered: dict[str, Deliveries] = defaultdict(list)
-        self.visited: dict[str, set[int]] = defaultdict(set)
-        self.sent: dict[Message, tuple[int, int]] = {}
+        # Until the rows are read, a view is what the log calls it.
+        self.delivered: dict[str, list[tuple[int, Any, Message]]] = defaultdict(list)
+        self.visited: dict[str, set[Any]] = defaultdict(set)
+        self.sent: dict[Message, tuple[int, Any]] = {}
+        installed: list[Row] = []
+        self.after: dict[Message, int] = {}
+        """After how many deliveries of its own the sender sent a message, where that is known."""
         self.crashed: set[str] = set()
         self.ended: dict[str, int] = {}
         self.count = 0
@@ -29,10 +35,13 @@ class SortedLog:
             elif row.event == "send":
                 key = (row.sender, row.message)
                 known = self.sent.get(key)
-                place = (row.position, row.view)
-                self.sent[key] = place if known is None else min(known, place)
+                if known is None or row.position < known[0]:
+                    self.sent[key] = (row.position, row.view)
+                if row.after is not None:
+                    self.after[key] = min(row.after, self.after.get(key, row.after))
             elif row.event == "view":
                 self.visited[row.member].add(row.view)
+                installed.append(row)
             elif row.event == "crash":
                 self.crashed.add(row.member)
             else:
@@ -40,10 +49,40 @@ class SortedLog:
         for log in self.delivered.values():
             log.sort(key=lambda row: (row[0], row[2]))
         self.members = sorted(set(self.delivered) | set(self.visited))
+        self.views = self._number(installed)
         self.first = self._first(self.delivered)
         self.firm = {member: self._firm(member) for member in self.members}
         """Each member's deliveries, for a crashed one without those in its last view."""
         self.firm_first = self._first(self.firm)
+
+    def _number(self, installed: list[Row]) -> Numbered:
+        """Number the views, unless they are numbers that all members share."""
+        labels = [view for views in self.visited.values() for view in views]
+        if all(isinstance(each, int) for each in labels) and not any(r.members for r in installed):
+            return SHARED
+        lists: dict[tuple[str, Label], tuple[str, ...]] = {}
+        after: dict[tuple[str, Label], int] = {}
+        first: dict[tuple[str, Label], int] = {}
+        for row in installed:
+            stay = (row.member, row.view)
+            if row.members:
+                lists[stay] = min(row.members, lists.get(stay, row.members))
+            if row.after is not None:
+                after[stay] = min(row.after, after.get(stay, row.after))
+        for member, rows in self.delivered.items():
+            for position, view, _ in rows:
+                first[member, view] = min(position, first.get((member, view), position))
+        found = numbered(
+            Visit(*stay, lists.get(stay, ()), after.get(stay), first.get(stay))
+            for stay in ((member, view) for member, views in self.visited.items() for view in views)
+        )
+        for member, rows in self.delivered.items():
+            rows[:] = [(at, found.numbers.get((member, view), 0), key) for at, view, key in rows]
+        for member, views in self.visited.items():
+            self.visited[member] = {found.numbers.get((member, view), 0) for view in views}
+        for key, (position, view) in self.sent.items():
+            self.sent[key] = (position, found.numbers.get((key[0], view), 0))
+        return found
 
     def _first(self, delivered: Mapping[str, Deliveries]) -> dict[str, dict[Message, int]]:
         found: dict[str, dict[Message, int]] = {}

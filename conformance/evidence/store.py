@@ -68,7 +68,7 @@ def _imported(module: str, text: str, own: frozenset[str]) -> tuple[str, ...]:
     """Return the modules of these packages that a text imports, anywhere in it."""
     package = module if _is_package(module) else module.rpartition(".")[0]
     found = dict.fromkeys(_prefixes(module))
-    for node in _statements(ast.parse(text)):
+    for node in _statements(ast.parse(text, str(_path_of(module)))):
         if isinstance(node, ast.Import):
             names = [each.name for each in node.names]
         elif isinstance(node, ast.ImportFrom):

@@ -179,6 +179,7 @@ class GroupCampaign(Campaign[AnyJudged], Generic[AnyJudged, AnySettings, AnyFaul
             options += ["--seconds", f"{self.settings.seconds:g}"]
         options += ["--size", str(args.size), "--rate", f"{self.settings.rate:g}", *which]
         options += ["--undo", args.undo] if args.undo else []
+        options += ["--no-check"] if args.no_check else []
         return options + self.more_options()
 
     def dry(self) -> None:

@@ -83,6 +83,14 @@ PLANTED: Final[dict[str, Planted]] = {
         "read_rows: report(Problem(str(path), line, str(error)))": _json(
             "line 2: unknown event 'fly'", '{"member":"a","event":"fly"}\n'
         ),
+        "_row: only a send or a view has `after`, no …": _json(
+            "line 2: only a send or a view has `after`, no end",
+            '{"member":"a","event":"end","after":1}\n',
+        ),
+        "_row: only a view has `members`, no …": _json(
+            "line 2: only a view has `members`, no end",
+            '{"member":"a","event":"end","members":["a"]}\n',
+        ),
         "read_rows: cannot be read any further (…)": Plant(
             good=_GOOD,
             bad=_no_file,

@@ -13,6 +13,7 @@ from .pingpong_talk import Change, Records, at, event, insert, known, plant, tal
 from .planting import Complaints, Plant, Planted
 
 _TAKE: Final = "InFull.take: "
+_PLACE: Final = "check_place: "
 _INITIAL: Final = "initial_local: "
 _OTHERWISE: Final = "not what the model does; "
 _STRANGER: Final = "a record of another run, node or incarnation than the header's"
@@ -124,31 +125,9 @@ PLANTED: Final[dict[str, Planted]] = {
                 at("b", 5, changed__said=3)(records),
             ),
         ),
-        f"{_TAKE}a second header": unsure(
-            "a second header",
-            lambda records: records["b"].insert(3, records["b"][0]),
-            breaks=AttributeError,
-            why="a header has no number",
-        ),
-        **{
-            f"{_TAKE}record.{name} != self.header.{name}": unsure(
-                _STRANGER, at("b", 5, **{name: value})
-            )
-            for name, value in {"run": "r9", "node": "a", "incarnation": 5}.items()
-        },
-        f"{_TAKE}a record after the footer": unsure("a record after the footer", _footer_first),
-        f"{_TAKE}self._missing(self.last + 1, record.index, line)": unsure(
-            "events 6 to 7 are missing", at("b", -1, index=7)
-        ),
-        f"{_TAKE}an event of …": unsure("an event of 'other'", at("b", 5, protocol="other")),
-        f"{_TAKE}the footer says that event … is the last one, and the file has …": unsure(
-            "the footer says that event 4 is the last one, and the file has 5", at("b", -1, index=4)
-        ),
-        f"{_TAKE}index … came before": unsure(
-            "index 1 came before",
-            _again,
-            then="events 2 to 5 are missing",
-            why="the repeated number then counts as the last one",
+        f"{_TAKE}self._find(missing, line=line, verdict=INCONCLUSIVE)": unsure(
+            "the footer says that event 7 is the last one, the file ends with event 5: records",
+            at("b", -1, index=7),
         ),
         f"{_TAKE}… has no action …": unsure(
             "pingpong has no action 'Fly'",
@@ -156,8 +135,8 @@ PLANTED: Final[dict[str, Planted]] = {
             then="args: {} is not null",
             why="an action that nobody knows takes no arguments",
         ),
-        f"{_TAKE}self._missing(self.last + 1, record.index - 1, line)": unsure(
-            "events 3 to 3 are missing", lambda records: records["a"].pop(3)
+        f"{_TAKE}self._find(missing, line=line, verdict=INCONCLUSIVE) #2": unsure(
+            "event 3 is missing", lambda records: records["a"].pop(3)
         ),
         "InFull._given: nobody but the core changes …": unsure(
             "given: nobody but the core changes said", at("a", 5, given={"said": 1})
@@ -175,6 +154,36 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "InFull._step: not what the model does": plant(
             f"{_OTHERWISE}said: 7, not 2", at("b", 5, changed__said=7)
+        ),
+    },
+    "trace.following.order": {
+        f"{_PLACE}a second header": unsure(
+            "a second header",
+            lambda records: records["b"].insert(3, records["b"][0]),
+            breaks=AttributeError,
+            why="a header has no number",
+        ),
+        **{
+            f"{_PLACE}record.{name} != header.{name}": unsure(
+                _STRANGER, at("b", 5, **{name: value})
+            )
+            for name, value in {"run": "r9", "node": "a", "incarnation": 5}.items()
+        },
+        f"{_PLACE}a record after the footer": unsure("a record after the footer", _footer_first),
+        f"{_PLACE}an event of …": unsure("an event of 'other'", at("b", 5, protocol="other")),
+        f"{_PLACE}index … came before": unsure(
+            "index 1 came before",
+            _again,
+            then="the footer says that event 5 is the last one, the file ends with event 1",
+            why="the repeated number then counts as the last one",
+        ),
+        "gap: the footer says that event … is the last one, the file ends with event ……": unsure(
+            "the footer says that event 4 is the last one, the file ends with event 5",
+            at("b", -1, index=4),
+        ),
+        "gap: … missing: what follows cannot be checked": unsure(
+            "event 3 is missing: what follows cannot be checked",
+            lambda records: records["a"].pop(3),
         ),
     },
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from raincheck.conformance.trace.events import Args, Crash, Event, Footer
+from raincheck.conformance.trace.events import Args, Crash, Event
 from raincheck.conformance.trace.sequencer.tracegen import Trace
 
 from .planting import Planted
@@ -13,11 +13,8 @@ from .sequencer_story import A, Change, event, on, plant, sets, unsure
 
 _FEED: Final = "LocalRun.check: "
 _UNUSUAL: Final = "LocalRun._unusual: "
-_OTHER: Final = "LocalRun._other: "
-_FOOTER: Final = "LocalRun._footer: "
-_STRANGER: Final = "an event of another run, protocol, node or incarnation"
+_STRANGER: Final = "a record of another run, node or incarnation than the header's"
 _AFTER: Final = "a record after the footer"
-_MANY_WAYS: Final = "what is not the next event is unusual for one reason or another"
 
 
 def _ends_with(*records: Any) -> Change:
@@ -65,7 +62,6 @@ def _footer_first(trace: Trace) -> None:
 
 
 _TOO_MUCH: Final = 'violated local, a.0 event 13 Stop: args is not what the model expects; args: {"'
-_SECOND_FOOTER: Final = Footer(run="r1", node="a", incarnation=0, index=13)
 _EARLY_CLOCK: Final = "the clock 15 is not greater than 15, the one before"
 
 PLANTED: Final[dict[str, Planted]] = {
@@ -86,7 +82,7 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_FEED}event.node != node": unsure(_STRANGER, on(A, "Stop", sets(node="b"))),
         f"{_FEED}event.run != run": unsure(_STRANGER, on(A, "Stop", sets(run="r9"))),
         f"{_FEED}event.protocol != protocol": unsure(
-            _STRANGER, on(A, "Stop", sets(protocol="other"))
+            "an event of 'other'", on(A, "Stop", sets(protocol="other"))
         ),
         f"{_FEED}(step := steps.get(event.action)) is None": unsure(
             "unknown action 'Fly'",
@@ -101,51 +97,23 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_UNUSUAL}unknown action …": unsure(
             "unknown action 'Fly'", _ends_with(_event(action="Fly"))
         ),
-        **{
-            f"{_UNUSUAL}record.{name} != header.{name}": unsure(
-                _STRANGER,
-                _ends_with(_event(**{name: value})),
-                then="the clock 99 is not greater than 16, the one before",
-                why=_MANY_WAYS,
-            )
-            for name, value in {
-                "run": "r9",
-                "protocol": "other",
-                "node": "b",
-                "incarnation": 5,
-            }.items()
-        },
-        f"{_UNUSUAL}self._out_of_sequence(line, record)": unsure(
+        f"{_UNUSUAL}self.quarantine(line, str(problem))": unsure(
+            "index 3 came before", _ends_with(_event(index=3))
+        ),
+        f"{_UNUSUAL}self._missing(line, missing, record)": unsure(
             "events 14 to 19 are missing: what follows cannot be checked",
             _ends_with(_event(index=20)),
         ),
         f"{_UNUSUAL}the clock … is not greater than …, the one before": plant(
             _EARLY_CLOCK, _last_not_counted(sets(clock=15))
         ),
-        f"{_OTHER}a record after the footer": unsure(_AFTER, _ends_with(_SECOND_FOOTER)),
-        f"{_OTHER}a second header": unsure(
-            "a second header", lambda trace: trace[A].insert(3, trace[A][0])
-        ),
-        f"{_OTHER}a crash record belongs into a file of its own": unsure(
+        f"{_UNUSUAL}a crash record belongs into a file of its own": unsure(
             "a crash record belongs into a file of its own",
             _ends_with(Crash(run="r1", node="a", incarnation=0)),
         ),
-        **{
-            f"{_FOOTER}footer.{name} != header.{name}": unsure(
-                "a footer of another run, node or incarnation", _foot(**{name: value})
-            )
-            for name, value in {"run": "r9", "node": "b", "incarnation": 5}.items()
-        },
-        f"{_FOOTER}the footer says that event … is the last one, the file ends with event …: "
-        "records are missing": unsure(
+        f"{_UNUSUAL}self._missing(line, gap(record, last))": unsure(
             "the footer says that event 15 is the last one, the file ends with event 13: records",
             _foot(index=15),
-        ),
-        "LocalRun._out_of_sequence: index … came before": unsure(
-            "index 3 came before", _ends_with(_event(index=3))
-        ),
-        "LocalRun._out_of_sequence: … missing: what follows cannot be checked": unsure(
-            "event 14 is missing: what follows cannot be checked", _ends_with(_event(index=15))
         ),
     },
 }

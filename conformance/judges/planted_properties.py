@@ -100,6 +100,11 @@ PLANTED: Final[dict[str, Planted]] = {
             "agreement: inconclusive: the last view differs",
             [*log(_P, _Q.removesuffix("2/b3"), end=False), *_SENT],
         ),
+        "_verdict: return Promise(name, INCONCLUSIVE, {}, facts.unclear, judged)": _of(
+            "agreement: inconclusive: the log has no member list of view 1 of p",
+            [*log(_P, _Q), Row("q", 0, 1, event="view", members=("p", "q")), *_SENT],
+            names=("agreement",),
+        ),
         "_verdict: not missing": _plant(
             "agreement: violated: {'view': 1", q=_Q.replace(" 1/b2", "").replace(" 2/b3", "")
         ),
@@ -174,11 +179,6 @@ PLANTED: Final[dict[str, Planted]] = {
         "_total_order: return (judged, order_witness(member, reference, a, b))": _plant(
             _ORDER, q=_SWAPPED
         ),
-        "_total_order: return (judged, order_witness(p, q, a, b))": _of(
-            "total_order: violated: {'members': ['q', 'r'], 'messages': [['b', '1'], ['b', '2']]}",
-            log(*_APART),
-            names=_TWO,
-        ),
         "_agreement.<locals>.witness: return agreement_witness(view, key, has, lacks)": _plant(
             "agreement: violated: {'view': 2, 'messages': [['b', '3']], 'members': ['p', 'q']}",
             q=_Q.removesuffix("2/b3"),
@@ -192,6 +192,12 @@ PLANTED: Final[dict[str, Planted]] = {
             "no_creation: violated: {'members': ['p'], 'messages': [['a', '5']]",
             f"{_P} 2/a4 2/a5",
             f"{_Q} 2/a4 2/a5",
+        ),
+        "_created: return witness | {'sent_after': log.after[key]}": _of(
+            "no_creation: violated: {'members': ['b'], 'messages': [['b', '1']], "
+            "'positions': [1], 'sent_after': 1}",
+            [*log("b: b1", "p: b1"), Row("b", 1, 0, "b", "1", "send", 1)],
+            names=("no_creation",),
         ),
         "_fifo: return {'members': [member], 'messages': [list(first), list(second)]}": _plant(
             "sender_fifo: violated: {'members': ['p'], 'messages': [['a', '2'], ['a', '1']]}",
@@ -215,6 +221,14 @@ PLANTED: Final[dict[str, Planted]] = {
             "gap_freeness: violated: {'members': ['p'], 'messages': [['a', '2']]}",
             _P.replace("1/a2 ", ""),
             _Q.replace("1/a2 ", ""),
+        ),
+    },
+    "deliveries.cycles": {
+        "cycle_in: return "
+        "{'members': cycle, 'messages': [list(stuck[member]) for member in cycle]}": _of(
+            "total_order: violated: {'members': ['q', 'r'], 'messages': [['b', '1'], ['b', '2']]}",
+            log(*_APART),
+            names=_TWO,
         ),
     },
 }

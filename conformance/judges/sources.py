@@ -17,10 +17,8 @@ SOURCES: Final = (
     Source(
         module="bindings.sequencer.localrun",
         planted="planted_localrun",
-        complaints=frozenset(
-            {"quarantine", "_note", "_stop", "_out_of_sequence", "_unusual", "Problem"}
-        ),
-        builders=frozenset({"quarantine", "_note", "_stop"}),
+        complaints=frozenset({"quarantine", "_note", "_stop", "_missing", "_unusual", "Problem"}),
+        builders=frozenset({"quarantine", "_note", "_stop", "_missing"}),
     ),
     Source(
         module="trace.sequencer.members",
@@ -111,8 +109,14 @@ SOURCES: Final = (
     Source(
         module="trace.following.in_full",
         planted="planted_follower",
-        complaints=frozenset({"Unusable", "ShapeError", "_find", "_missing"}),
-        builders=frozenset({"_find", "_missing", "_out_of_order"}),
+        complaints=frozenset({"Unusable", "ShapeError", "_find"}),
+        builders=frozenset({"_find", "_out_of_order"}),
+    ),
+    Source(
+        module="trace.following.order",
+        planted="planted_follower",
+        complaints=frozenset({"Unusable"}),
+        witnesses=frozenset({"gap"}),
     ),
     Source(
         module="trace.following.steps",
@@ -162,6 +166,11 @@ SOURCES: Final = (
         witnesses=frozenset(
             {"_duplicate", "_created", "_fifo", "_views_differ", "_sent_elsewhere", "_gap"}
         ),
+    ),
+    Source(
+        module="deliveries.cycles",
+        planted="planted_properties",
+        witnesses=frozenset({"cycle_in"}),
     ),
     Source(
         module="trace.ring.views",

@@ -24,7 +24,7 @@ from typing import Any, Final
 from raincheck.conformance.errors import Inconclusive, UsageError
 
 _FILES: Final = ("cases", "mutants")
-_MODULES: Final = {
+MODULES: Final = {
     "model": "machine",
     "binding": "BINDING",
     "proof": "theory",
@@ -94,13 +94,13 @@ class Protocol:
             raise UsageError(
                 f"{self.where}: {what} is {name}, but there is no module {error.name}: correct it."
             ) from error
-        if not hasattr(found, _MODULES[what]):
-            raise UsageError(f"{self.where}: {name} has no {_MODULES[what]}: define it.")
+        if not hasattr(found, MODULES[what]):
+            raise UsageError(f"{self.where}: {name} has no {MODULES[what]}: define it.")
         return found
 
     def get(self, what: str) -> Any:
         """Return the one name in the module that the verb needs."""
-        return getattr(self.module(what), _MODULES[what])
+        return getattr(self.module(what), MODULES[what])
 
     @property
     def where(self) -> str:

@@ -251,7 +251,7 @@ class _Whole(_Run):
                 self.refusals += probes.refused.total() - before
 
 
-def drawn(
+def chosen(
     system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
 ) -> Move[Any] | None:
     """Return one of the moves that the model has now, drawn by action first, or None."""
@@ -261,10 +261,17 @@ def drawn(
     actions = list(by_action)
     if seldom and random.random() < 0.9:
         actions = [action for action in actions if action not in seldom] or actions
-    if not actions:
-        return None
-    move = random.choice(by_action[random.choice(actions)])
-    return move if system.batch == 1 else system.together(move, random.randint(1, system.batch))
+    return random.choice(by_action[random.choice(actions)]) if actions else None
+
+
+def drawn(
+    system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
+) -> Move[Any] | None:
+    """Return such a move, with as many messages at once as is drawn too."""
+    move = chosen(system, state, random, seldom)
+    if move is None or system.batch == 1:
+        return move
+    return system.together(move, random.randint(1, system.batch))
 
 
 class _Alone(_Run):

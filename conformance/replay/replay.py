@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, cast
 
 from raincheck.conformance.bindings.binding import Binding, Core, MakeCore
 from raincheck.conformance.bindings.conversion import ShapeError
+from raincheck.conformance.errors import UsageError
 from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
 
@@ -131,6 +132,11 @@ class Cores:
             self.cores[node] = self.make(self.system.rules, local)
         except Exception as error:
             raise Problem(f"no core can be made at {node}: {_raised(error)}") from error
+        if not hasattr(self.cores[node], "handle"):
+            raise UsageError(
+                f"{self.binding.protocol}: make_core returned {self.cores[node]!r}: it must return "
+                "a core, which has handle(event)."
+            )
         self.compare(node, "begins otherwise")
 
     def handle(self, move: Move[Any], local: Any) -> None:

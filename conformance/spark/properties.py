@@ -11,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from raincheck.conformance.deliveries.logs import delivery_files, read_rows
+from raincheck.conformance.deliveries.cycles import cycle_in
+from raincheck.conformance.deliveries.logs import delivery_files, label_of, read_rows
 from raincheck.conformance.deliveries.properties import (
     ON_DEMAND,
     Answers,
     Facts,
     LogVerdict,
+    Message,
     Witness,
     agreement_witness,
     counts,
     judged,
     order_witness,
 )
+from raincheck.conformance.deliveries.views import SHARED, Numbered, Visit, numbered
 from raincheck.conformance.trace.batches import Problem
 
 from . import queries
@@ -33,8 +36,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row as SparkRow
 
 SCHEMA = (
-    "member string, position long, view long, sender string, message string, event string, "
-    "problem string"
+    "member string, position long, view string, sender string, message string, event string, "
+    "after long, members array<string>, problem string"
 )
 ROWS = 65536
 
@@ -53,9 +56,8 @@ def check_deliveries(
             Problem(**msgspec.json.decode(row.problem))
             for row in frame.where("problem is not null").select("problem").collect()
         ]
-        return judged(
-            ask(session, frame.where("problem is null"), names), sorted(problems), names, complete
-        )
+        rows, views = numbered_views(session, frame.where("problem is null"))
+        return judged(ask(session, rows, names, views), sorted(problems), names, complete)
     finally:
         frame.unpersist()
 
@@ -69,8 +71,9 @@ def load(session: "SparkSession", files: list[Path]) -> "DataFrame":
 def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
     import pyarrow as pa
 
-    fields = ("member", "position", "view", "sender", "message", "event")
-    kinds = [pa.string(), pa.int64(), pa.int64(), pa.string(), pa.string(), pa.string()]
+    text, number = pa.string(), pa.int64()
+    fields = ("member", "position", "view", "sender", "message", "event", "after", "members")
+    kinds = [text, number, text, text, text, text, number, pa.list_(text)]
     schema = pa.schema([*zip(fields, kinds, strict=True), ("problem", pa.string())])
 
     def packed(rows: list[tuple[Any, ...]]) -> pa.RecordBatch:
@@ -83,20 +86,42 @@ def _read(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
             problems: list[Problem] = []
             rows: list[tuple[Any, ...]] = []
             for row in read_rows(Path(path), problems.append):
-                rows.append(
-                    (row.member, row.position, row.view, row.sender, row.message, row.event, None)
-                )
+                label = {"view": str(row.view), "members": row.members or None}
+                plain = msgspec.structs.asdict(row) | label
+                rows.append((*(plain[name] for name in fields), None))
                 if len(rows) == ROWS:
                     yield packed(rows)
                     rows = []
             rows += [
-                (None,) * 6 + (msgspec.json.encode(problem._asdict()).decode(),)
+                (None,) * len(fields) + (msgspec.json.encode(problem._asdict()).decode(),)
                 for problem in problems
             ]
             yield packed(rows)
 
 
-def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -> Answers:
+def numbered_views(session: "SparkSession", rows: "DataFrame") -> tuple["DataFrame", Numbered]:
+    """Return the rows with numbers for views, as the local engine gives them."""
+    rows.createOrReplaceTempView("labelled")
+    strange = _one(session, queries.STRANGE_VIEWS)
+    if strange is None:
+        return rows.withColumn("view", rows["view"].cast("bigint")), SHARED
+    found = numbered(
+        Visit(each.member, label_of(each.label), tuple(each.members or ()), each.after, each.first)
+        for each in session.sql(queries.VISITS).toLocalIterator()
+    )
+    stays = [(member, str(label), number) for (member, label), number in found.numbers.items()]
+    known = session.createDataFrame(stays, "known string, label string, number bigint")
+    same = (rows["member"] == known["known"]) & (rows["view"] == known["label"])
+    joined = rows.join(known.hint("broadcast"), same, "left").fillna(0, ["number"])
+    return joined.drop("view").withColumnRenamed("number", "view"), found
+
+
+def ask(
+    session: "SparkSession",
+    rows: "DataFrame",
+    names: Iterable[str] = (),
+    views: Numbered = SHARED,
+) -> Answers:
     """Put every question to the rows; those that are judged on demand only if they are named."""
     rows.createOrReplaceTempView("log")
     with ExitStack() as kept:
@@ -105,10 +130,10 @@ def ask(session: "SparkSession", rows: "DataFrame", names: Iterable[str] = ()) -
             view = session.sql(text).persist()
             kept.callback(view.unpersist)
             view.createOrReplaceTempView(name)
-        return _answers(session, names)
+        return _answers(session, names, views)
 
 
-def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
+def _answers(session: "SparkSession", names: Iterable[str], views: Numbered) -> Answers:
     facts = _one(session, queries.FACTS)
     assert facts is not None
     known = Facts(
@@ -121,23 +146,25 @@ def _answers(session: "SparkSession", names: Iterable[str]) -> Answers:
         unordered=facts.unordered or "",
         open_end=facts.open_ends > 0,
         counted=facts.counted > 0,
+        names=views.names,
+        unclear=views.unclear,
     )
     loose = _agreement(_one(session, queries.AGREEMENT_LAST))
     found: dict[str, Witness | None] = {
-        "total_order": _total_order(session, queries.ORDER_REFERENCE, queries.ORDER_PAIRS),
+        "total_order": _total_order(session, queries.ORDER),
         "agreement": _agreement(_one(session, queries.AGREEMENT)),
         "no_duplication": _duplicate(_one(session, queries.DUPLICATE)),
         "sender_fifo": _pair(_one(session, queries.FIFO)),
         "gap_freeness": _gap(_one(session, queries.GAP)),
     }
     if "uniform_total_order" in names:
-        found["uniform_total_order"] = _total_order(
-            session, queries.UNIFORM_REFERENCE, queries.UNIFORM_PAIRS
-        )
+        found["uniform_total_order"] = _total_order(session, queries.UNIFORM_ORDER)
     if known.views and "sending_view" in names:
         found["sending_view"] = _late(_one(session, queries.SENT_ELSEWHERE))
     if known.sends:
-        found["no_creation"] = _created(_one(session, queries.CREATED))
+        found["no_creation"] = _created(
+            _one(session, queries.CREATED) or _one(session, queries.EARLY)
+        )
     if known.views:
         found["virtual_synchrony"] = _views(_one(session, queries.VIEWS_DIFFER))
     asked = [name for name in queries.JUDGED if name not in ON_DEMAND or name in names]
@@ -154,11 +181,15 @@ def _one(session: "SparkSession", query: str) -> "SparkRow | None":
     return rows[0] if rows else None
 
 
-def _total_order(session: "SparkSession", reference: str, pairs: str) -> Witness | None:
-    row = _one(session, reference) or _one(session, pairs)
-    if row is None:
-        return None
-    return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
+def _total_order(session: "SparkSession", asked: queries.Order) -> Witness | None:
+    row = _one(session, asked.reference)
+    if row is not None:
+        return order_witness(row.p, row.q, (row.sender1, row.message1), (row.sender2, row.message2))
+    # A cycle is looked for here: only what several unlike logs have in common gets this far.
+    orders: dict[str, list[Message]] = {}
+    for each in session.sql(asked.unlike).toLocalIterator():
+        orders.setdefault(each.member, []).append((each.sender, each.message))
+    return cycle_in(orders)
 
 
 def _agreement(row: "SparkRow | None") -> Witness | None:
@@ -180,11 +211,12 @@ def _duplicate(row: "SparkRow | None") -> Witness | None:
 def _created(row: "SparkRow | None") -> Witness | None:
     if row is None:
         return None
-    return {
+    witness: Witness = {
         "members": [row.member],
         "messages": [[row.sender, row.message]],
         "positions": [row.position],
     }
+    return witness if row.after is None else witness | {"sent_after": row.after}
 
 
 def _pair(row: "SparkRow | None") -> Witness | None:

@@ -6,6 +6,7 @@ over how many members, views and messages each question was asked, as `overwhom.
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 VIEWS = {
     "d": """
@@ -14,7 +15,7 @@ VIEWS = {
         select member, sender, message, min(position) as position
         from d group by member, sender, message""",
     "s": """
-        select sender, message, min(struct(position, view)) as place
+        select sender, message, min(struct(position, view)) as place, min(after) as after
         from log where event = 'send' group by sender, message""",
     "visited": """
         select distinct member, view from log where event in ('deliver', 'view')""",
@@ -60,6 +61,17 @@ VIEWS = {
         having count(*) < g.size""",
 }
 
+STRANGE_VIEWS = """
+    select 1 from labelled
+    where members is not null or not view rlike '^[0-9]{1,18}$' limit 1"""
+
+VISITS = """
+    select member, view as label,
+           min(case when event = 'view' then members end) as members,
+           min(case when event = 'view' then after end) as after,
+           min(case when event = 'deliver' then position end) as first
+    from labelled where event in ('deliver', 'view') group by member, view"""
+
 FACTS = """
     select (select count(*) from log) as rows,
            (select count(*) from everybody) as members,
@@ -96,27 +108,36 @@ _REFERENCE = """
     where there < there_before
     order by position, p limit 1"""
 
-_PAIRS = """
+_UNLIKE = """
     with inside as (select f.sender, f.message
                     from {f} f join {reference} r0 on r0.member = f.member),
          beyond as (select distinct f.member from {f} f
                     left anti join inside i on i.sender = f.sender and i.message = f.message),
-         b as (select f.* from {f} f join beyond on beyond.member = f.member)
-    select p, q, sender1, message1, sender as sender2, message as message2
-    from (select p.member as p, q.member as q, p.position, p.sender, p.message,
-                 q.position as there,
-                 lag(q.position) over w as there_before,
-                 lag(p.sender) over w as sender1, lag(p.message) over w as message1
-          from b p join b q
-          on q.sender = p.sender and q.message = p.message and p.member < q.member
-          window w as (partition by p.member, q.member order by p.position, p.sender, p.message))
-    where there < there_before
-    order by p, q, position limit 1"""
+         chosen as (select member from beyond
+                    union select member from {reference} where (select count(*) from beyond) > 1),
+         b as (select f.*, count(*) over (partition by f.sender, f.message) as holders
+               from {f} f join chosen on chosen.member = f.member)
+    select member, sender, message from b where holders > 1
+    order by member, position, sender, message"""
 
-ORDER_REFERENCE = _REFERENCE.format(f="firm_f", reference="firm_reference")
-ORDER_PAIRS = _PAIRS.format(f="firm_f", reference="firm_reference")
-UNIFORM_REFERENCE = _REFERENCE.format(f="f", reference="reference")
-UNIFORM_PAIRS = _PAIRS.format(f="f", reference="reference")
+
+class Order(NamedTuple):
+    """The questions about total order; the second is asked if the first has found nothing."""
+
+    reference: str
+    """Whether somebody contradicts the fullest log."""
+    unlike: str
+    """The messages of several members whose logs the fullest one lacks parts of, and of that one,
+    for the search of cycles.
+    """
+
+
+def _order(first: str, reference: str) -> Order:
+    return Order(*(text.format(f=first, reference=reference) for text in (_REFERENCE, _UNLIKE)))
+
+
+ORDER = _order("firm_f", "firm_reference")
+UNIFORM_ORDER = _order("f", "reference")
 
 _UNEVEN = """
     select u.view, u.sender, u.message, u.has, min(t.member) as lacks
@@ -140,8 +161,14 @@ DUPLICATE = """
     order by position, member, sender, message limit 1"""
 
 CREATED = """
-    select d.member, d.sender, d.message, d.position
+    select d.member, d.sender, d.message, d.position, cast(null as bigint) as after
     from d left anti join s on s.sender = d.sender and s.message = d.message
+    order by d.position, d.member, d.sender, d.message limit 1"""
+
+EARLY = """
+    select d.member, d.sender, d.message, d.position, s.after
+    from d join s on s.sender = d.sender and s.message = d.message
+    where d.member = d.sender and d.position <= s.after
     order by d.position, d.member, d.sender, d.message limit 1"""
 
 FIFO = """

@@ -55,6 +55,60 @@ def files_of(module: Path) -> tuple[Path, ...]:
     return tuple(sorted(found))
 
 
+def check_question(module: Path, cfg: Configuration) -> None:
+    """Raise UsageError where TLC would say nothing, or nothing that helps."""
+    check_header(module)
+    check_constants(module, cfg)
+    check_temporal(module, cfg)
+
+
+_HEADER: Final = re.compile(r"^\s*-{4,}\s*MODULE\s+(\w+)\s*-{4,}", re.MULTILINE)
+
+
+def check_header(module: Path) -> None:
+    """Raise UsageError unless the file has the module that its name says."""
+    header = _HEADER.search(code_of(_read(module)))
+    if header is None:
+        raise UsageError(
+            f"{module} is no TLA+ module: it has no line ---- MODULE {module.stem} ----."
+        )
+    if header[1] != module.stem:
+        raise UsageError(
+            f"{module} has the module {header[1]}: file and module must have the same name."
+        )
+
+
+_TEMPORAL: Final = re.compile(r"\[\]|<>|~>|-\+->|\b[WS]F_")
+_DEFINITION: Final = re.compile(r"^[ \t]*(\w+)[ \t]*(?:\([^)]*\))?[ \t]*==", re.MULTILINE)
+
+
+def check_temporal(module: Path, cfg: Configuration) -> None:
+    """Raise UsageError if a PROPERTY is a state predicate.
+
+    TLC takes it for a claim about the initial states alone, and does not say so.
+    """
+    bodies: dict[str, str] = {}
+    for path in files_of(module):
+        code = code_of(_read(path))
+        found = [*_DEFINITION.finditer(code)]
+        ends = [each.start() for each in found[1:]] + [len(code)]
+        for each, end in zip(found, ends, strict=True):
+            bodies[each[1]] = bodies.get(each[1], "") + code[each.end() : end]
+    for name in cfg.names("PROPERTY"):
+        wanted, reached = [cfg.replaced.get(name, name)], set[str]()
+        while wanted:
+            one = wanted.pop()
+            if one in bodies and one not in reached:
+                reached.add(one)
+                words = _WORD.findall(bodies[one])
+                wanted += [cfg.replaced.get(word, word) for word in words]
+        if reached and not any(_TEMPORAL.search(bodies[one]) for one in reached):
+            raise UsageError(
+                f"{cfg.where} has {name} as a PROPERTY, but it is a state predicate, which TLC "
+                "would ask of the initial states only: make it an INVARIANT."
+            )
+
+
 def check_constants(module: Path, cfg: Configuration) -> None:
     """Raise UsageError if the configuration assigns to a name that the specification lacks.
 

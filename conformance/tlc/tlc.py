@@ -22,7 +22,7 @@ from .errors import complaint
 from .exercises import MODULE as EXERCISES
 from .exercises import Watch, reached
 from .output import ActionCoverage, Report, TlcState, read_output
-from .spec import check_constants
+from .spec import check_question
 
 HOLDS: Final = "holds"
 VIOLATED: Final = "violated"
@@ -187,7 +187,7 @@ class _Run:
     def __call__(self, asked: Configuration, target: Path | None = None) -> TlcResult:
         """Check the configuration's properties."""
         module, options, cfg = self.module, self.options, asked.path
-        check_constants(module, asked)
+        check_question(module, asked)
         with tempfile.TemporaryDirectory(prefix="raincheck-tlc-", dir=self.workdir) as name:
             folder = Path(name).resolve()
             for each in module.parent.glob("*.tla"):

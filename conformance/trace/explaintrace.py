@@ -10,7 +10,8 @@ def describe(finding: Finding) -> str:
     """The finding as a few lines of text."""
     who = f"{finding.node}.{finding.incarnation}"
     event = f"event {finding.index}" if finding.index else "the file"
-    action = f" ({finding.action}, clock {finding.clock})" if finding.action else ""
+    clock = f", clock {finding.clock}" if finding.clock else ""
+    action = f" ({finding.action}{clock})" if finding.action else ""
     lines = [f"{WORDS[finding.verdict]}: {who}, {event}{action}: {finding.reason}"]
     if finding.path:
         line = f", line {finding.line}" if finding.line else ""

@@ -15,11 +15,41 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.recorded import FromBinding
-from raincheck.conformance.replay.replay import Cores
+from raincheck.conformance.replay.lockstep import drawn
+from raincheck.conformance.replay.replay import Cores, Problem
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.core import Described, Recorder, attach
+from raincheck.impl.recording.core import Recorder, attach
+from raincheck.impl.recording.described import Described
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.model.machine.composed import Composed
+from raincheck.model.machine.composed import Composed, Move
+
+
+class Walked:
+    """The cores of one walk, and their records: by default the binding's own, and usual ones.
+
+    A protocol whose records say more than its model (`Binding.walked`) overrides what differs.
+    """
+
+    def __init__(self, binding: Binding) -> None:
+        self.binding = binding
+        """The binding of the cores that are to be made."""
+
+    def described(self) -> Described:
+        """Return the description of one core's records."""
+        return FromBinding(self.binding)
+
+    def observed(self, core: Any) -> Any:
+        """Return the core whose events are recorded, if this one only drives it."""
+        return core
+
+    def constants(self, system: Composed[Any, Any]) -> dict[str, Any]:
+        """Return what the header says of the rules."""
+        usual = asdict(self.binding.rules())
+        return {k: v for k, v in asdict(system.rules).items() if v != usual[k]}
+
+    def drawn(self, system: Composed[Any, Any], state: Any, random: Random) -> Move[Any] | None:
+        """Return the next move, or None: then the walk ends."""
+        return drawn(system, state, random, self.binding.seldom)
 
 
 def record_walk(
@@ -30,17 +60,20 @@ def record_walk(
     run: str = "walk",
     seed: int = 1,
     steps: int = 60,
-    described: Described | None = None,
 ) -> int:
-    """Write the traces of one random walk into the folder; return how many steps it had."""
+    """Write the traces of one random walk into the folder; return how many steps it had.
+
+    Raises Problem where a core differs from the model, with the records up to there written.
+    """
     random = Random(f"{run}/{seed}")
+    walked = (binding.walked or Walked)(binding)
+    binding = walked.binding
     cores = Cores(binding, system)
     state = random.choice(list(system.initial()))
     cores.begin(state)
     lives: dict[str, _Life] = {}
     begun: set[Address] = set()
-    usual = asdict(binding.rules())
-    constants = {k: v for k, v in asdict(system.rules).items() if v != usual[k]}
+    constants = walked.constants(system)
     crashes: list[dict[str, Any]] = []
 
     def begin(node: str) -> None:
@@ -49,33 +82,30 @@ def record_walk(
             return  # a life has one file, and this one's is closed
         begun.add(who)
         writer = TraceWriter(folder, run, who, protocol=binding.protocol)
-        recorder = Recorder(
-            described or FromBinding(binding),
-            run,
-            who,
-            system.nodes,
-            writer,
-            constants=constants,
-        )
-        recorder.begin(cores.cores[node])
-        attach(cores.cores[node], recorder)
+        described = walked.described()
+        recorder = Recorder(described, run, who, system.nodes, writer, constants=constants)
+        core = walked.observed(cores.cores[node])
+        recorder.begin(core)
+        attach(core, recorder)
         lives[node] = _Life(who, writer, recorder)
 
     for node in system.nodes:
         begin(node)
     taken = 0
     while taken < steps:
-        by_action: dict[str, list[Any]] = {}
-        for each in system.moves(state):
-            by_action.setdefault(each.action, []).append(each)
-        if not by_action:
+        move = walked.drawn(system, state, random)
+        if move is None:
             break
-        move = random.choice(by_action[random.choice(list(by_action))])
         handled = move.node is not None and move.action not in binding.unhandled
         if handled and move.node not in lives:
             break
         before = dict(cores.cores)
-        cores.perform(move)
+        try:
+            cores.perform(move)
+        except Problem:
+            for open_life in lives.values():
+                open_life.writer.close()
+            raise
         state = move.target
         taken += 1
         for node in system.nodes:
@@ -87,7 +117,7 @@ def record_walk(
                 crashes.append(life.crash(run))
             begin(node)
     for node, life in lives.items():
-        life.recorder.footer(cores.cores[node])
+        life.recorder.footer(walked.observed(cores.cores[node]))
         life.writer.close()
     if crashes:
         text = b"".join(msgspec.json.encode(crash) + b"\n" for crash in crashes)

@@ -320,6 +320,7 @@ def reproduce(args: argparse.Namespace) -> str:
     words += ["--no-deadlock"] if args.no_deadlock else []
     if args.catalog:
         words += ["--catalog", str(args.catalog)]
+    words += ["--timeout", f"{args.timeout:g}"] if args.timeout is not None else []
     return shlex.join([*words, "--seed", str(args.seed)])
 
 

@@ -18,7 +18,6 @@ from raincheck.conformance.deliveries.properties import NAMES, LogVerdict
 from raincheck.conformance.deliveries.properties_local import check_deliveries
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence
-from raincheck.conformance.evidence.needs import SEQUENCER
 from raincheck.conformance.outcome import Outcome, Result
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.explaintrace import describe, describe_problem
@@ -162,9 +161,8 @@ def _check(
 
 
 def result_name(verdict: RunVerdict) -> str:
-    """Return the run's name; results of protocols other than SEQUENCER add the protocol's."""
-    name = verdict.run
-    return name if verdict.protocol in (SEQUENCER, "") else f"{name}: {verdict.protocol}"
+    """Return the names of the run and the protocol, if its files are of one."""
+    return f"{verdict.run}: {verdict.protocol}" if verdict.protocol else verdict.run
 
 
 def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list[Result]:

@@ -36,7 +36,14 @@ from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols import registry
 from raincheck.conformance.replay.coverage import coverage
 from raincheck.conformance.replay.lockstep import Instance, lockstep
-from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, printed, replay
+from raincheck.conformance.replay.replay import (
+    PART_STEPS,
+    Prepared,
+    Problem,
+    Replay,
+    printed,
+    replay,
+)
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
@@ -240,25 +247,32 @@ def recorded(
 ) -> Result:
     """Record cores on random walks over these systems in turn; `conform` checks the traces."""
     started = time.monotonic()
-    # Records that have a follower of their own are not those that the recorder of a core writes.
-    readable = binding.promised is None or binding.promised.follow is None
+    # A follower of its own reads a form of its own, which only cores of its own can write.
+    foreign = binding.promised is not None and binding.promised.follow is not None
+    readable = binding.walked is not None or not foreign
     steps: list[int] = []
+    verdict, detail = HOLDS, ""
     if systems and readable:
         folder.mkdir(parents=True, exist_ok=True)
         for number in range(TRACED):
             system = systems[number % len(systems)]
             run = f"{binding.protocol}-{seed}-{number:02}"
-            steps.append(record_walk(binding, system, folder, run=run, seed=seed + number))
+            try:
+                steps.append(record_walk(binding, system, folder, run=run, seed=seed + number))
+            except Problem as problem:
+                differs = map(str, problem.differences)
+                verdict, detail = VIOLATED, "\n".join((f"{run}: {problem}", *differs))
+                break
     figures: dict[str, object] = {
         "walks": len(steps),
         "steps": sum(steps),
         "folder": str(folder),
         "seconds": round(time.monotonic() - started, 2),
     }
-    detail = "" if any(steps) else "no instance could be walked"
     if not readable:
-        detail = "its records have a form of their own: raincheck run writes them"
-    verdict = INCONCLUSIVE if detail else HOLDS
+        verdict, detail = INCONCLUSIVE, "its records have a form of their own: set Binding.walked"
+    elif not detail and not any(steps):
+        verdict, detail = INCONCLUSIVE, "no instance could be walked"
     return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)
 
 

@@ -80,6 +80,11 @@ def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Mac
         made: Machine[Any] = machine(constants)
     except ValueError as error:
         raise UsageError(f"{where} does not fit {record.model}: {error}.") from error
+    if not hasattr(made, "initial") or not hasattr(made, "steps"):
+        raise UsageError(
+            f"{record.where}: machine in {record.model} returned {made!r}: it must return a "
+            "Machine."
+        )
     return made
 
 

@@ -31,6 +31,7 @@ from raincheck.model.proof.claims import Proof, proof_in
 from raincheck.model.proof.induction import Attempt, Obligation, Theory, attempt, obligations
 
 SEEDS = "1,2"
+TIMEOUT = 20
 SHOWN = 3
 """The number of open obligations that are explained; the others are only named."""
 
@@ -63,9 +64,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--timeout",
         type=int,
-        default=20,
+        default=TIMEOUT,
         metavar="SECONDS",
-        help="time limit of one obligation (default: 20)",
+        help=f"time limit of one obligation (default: {TIMEOUT})",
     )
 
 
@@ -237,6 +238,7 @@ def _reproduce(args: argparse.Namespace, seeds: Sequence[int]) -> str:
     words = ["raincheck prove", *args.names]
     words += [f"--property {name}" for name in args.property]
     words += [f"--without {name}" for name in args.without]
+    words += [f"--timeout {args.timeout}"] if args.timeout != TIMEOUT else []
     return " ".join([*words, f"--seeds {','.join(map(str, seeds))}"])
 
 

@@ -7,7 +7,7 @@ that its record names as `run` defines the processes and the faults.
 import argparse
 from typing import Final
 
-from raincheck.conformance.errors import Inconclusive
+from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Outcome, Ui
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import offering, protocol
@@ -82,5 +82,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     if chosen is None:
         raise Inconclusive("No protocol here offers processes that can be run: name a module "
                            "as `run` in its record.")  # fmt: skip
-    outcome: Outcome = chosen.get("run")(args, ui)
+    outcome = chosen.get("run")(args, ui)
+    if not isinstance(outcome, Outcome):
+        raise UsageError(
+            f"{chosen.where}: run in {chosen.run} returned {outcome!r}: it must return an Outcome."
+        )
     return outcome

@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.stack import Stack
@@ -131,8 +131,8 @@ class ChannelConfig:
         if self.trace is None:
             return Stack(address, config, seed=seed), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
-        tracer = Tracer(self.run, address, self.nodes or (address.node,), writer)
-        return Stack(address, config, seed=seed, tracer=tracer), writer
+        recorder = sequencer_recorder(self.run, address, self.nodes or (address.node,), writer)
+        return Stack(address, config, seed=seed, recorder=recorder), writer
 
     async def stack_config(self, transport: Transport) -> StackConfig:
         """Return the stack's settings, hosts resolved, fitting the transport."""

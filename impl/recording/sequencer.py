@@ -1,15 +1,14 @@
-"""Traces: one record for each event that SEQUENCER handled, as docs/trace-format.md defines it.
+"""The form of SEQUENCER's records, as docs/trace-format.md defines it: messages in runs, a clock.
 
-A `Tracer` is set as the `recorder` of a Sequencer; without one nothing is built. It only looks: a
-member behaves the same with it and without.
+Its network messages carry their places in their channels, so the recorder counts none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
-from raincheck.impl.messages import Address, Digest, Payloads, Run, Table, View
+from raincheck.impl.messages import Address, Digest, Payloads, Run
 from raincheck.impl.sequencer.core import Sequencer, intervals
 from raincheck.impl.sequencer.events import (
     Deliver,
@@ -24,170 +23,136 @@ from raincheck.impl.sequencer.events import (
     SendJoinRsp,
 )
 
-from .writer import VERSION, Record
+from .core import Recorder
+from .described import Parcel, UsualForm
+from .writer import Record
 
 
-def variables(sequencer: Sequencer) -> Record:
-    """The specification's variables of a member, in the words of the trace format."""
-    return {
-        "status": sequencer.status,
-        "view": sequencer.view,
-        "seqno": sequencer.seqno,
-        "said": sequencer.said,
-        "forwardTable": intervals(sequencer.forward_table),
-        "resend": intervals(sequencer.resend),
-        "receivedTable": rows(tuple(sorted(sequencer.received_table.items()))),
-        "early": [[f.view, *_run(f.messages)] for f in sequencer.early],
-        "position": rows(tuple(sorted(sequencer.position.items()))),
-    }
+def sequencer_recorder(
+    run: str, me: Address, nodes: Collection[str], write: Callable[[Record], None]
+) -> Recorder:
+    """Return the recorder of a member's SEQUENCER."""
+    return Recorder(SequencerForm(), run, me, nodes, write)
 
 
-def rows(table: Table) -> list[list[Any]]:
-    """A table or digest as the trace writes it."""
-    return [[*address, value] for address, value in table]
+class SequencerForm(UsualForm):
+    """Describes SEQUENCER's records to the recorder of one core."""
 
+    __slots__ = ("_before",)
 
-class Tracer:
-    """Makes the records of one member and hands them to `write`."""
+    protocol = "sequencer"
 
-    def __init__(
-        self,
-        run: str,
-        me: Address,
-        nodes: Iterable[str],
-        write: Callable[[Record], None],
-        *,
-        said: int = 0,
-    ) -> None:
-        self._write = write
-        self._me = me
-        self._nodes = sorted({*nodes, me.node})
-        self._said = said
-        self._common = {
-            "run": run,
-            "protocol": "sequencer",
-            "node": me.node,
-            "incarnation": me.incarnation,
-        }
-        self._index = 0
+    def __init__(self) -> None:
         self._before: Record = {}
 
-    def header(self, initial: View | None) -> None:
-        """Write the header; `initial` is a founder's first view, None for one who joins."""
-        first = initial and {"id": initial.id.counter, "members": initial.members}
-        self._write(
-            {
-                "kind": "header",
-                "version": VERSION,
-                **self._common,
-                "nodes": self._nodes,
-                "constants": {},
-                "initial": first,
-                "said": self._said,
-            }
-        )
+    def ordered(self, common: Record) -> Record:
+        """The protocol second, as in `conformance/trace/events.py`."""
+        return {"run": common["run"], "protocol": self.protocol, **common}
 
-    def footer(self) -> None:
-        """Write the footer: no event is missing at the end."""
-        common = {k: v for k, v in self._common.items() if k != "protocol"}
-        self._write({"kind": "footer", **common, "index": self._index})
+    def variables(self, core: Sequencer) -> Record:
+        """The specification's variables of a member."""
+        self._before = {
+            "status": core.status,
+            "view": core.view,
+            "seqno": core.seqno,
+            "said": core.said,
+            "forwardTable": intervals(core.forward_table),
+            "resend": intervals(core.resend),
+            "receivedTable": _rows(sorted(core.received_table.items())),
+            "early": [[f.view, *_run(f.messages)] for f in core.early],
+            "position": _rows(sorted(core.position.items())),
+        }
+        return self._before
 
-    def before(self, sequencer: Sequencer) -> None:
-        """Remember the state before the first event; `after` keeps it up to date."""
-        if not self._before:
-            self._before = variables(sequencer)
+    def opening(self, core: Sequencer, _variables: Record) -> Record:
+        """A founder's first view, null for who joins; what earlier lives of the node have sent."""
+        joining = core.status == "joining"
+        initial = None if joining else {"id": core.view, "members": core.members}
+        return {"initial": initial, "said": core.said}
 
-    def after(self, sequencer: Sequencer, event: Event, effects: list[Effect]) -> None:
-        """Write the record of an event."""
-        self._index += 1
-        sent = [out for out in map(self._sent, effects) if out is not None]
-        self._write(
-            {
-                "kind": "event",
-                **self._common,
-                "index": self._index,
-                "clock": sequencer.clock,
-                "action": type(event).__name__,
-                "args": _args(event, effects),
-                "received": self._received(event),
-                "sent": sent,
-                "changed": self._changed(sequencer, effects),
-            }
-        )
+    def stamp(self, core: Sequencer) -> Record:
+        """Lamport's clock."""
+        return {"clock": core.clock}
 
-    def _received(self, event: Event) -> list[Any] | None:
+    def args(self, event: Event, effects: Sequence[Effect]) -> Record:
+        """The event's fields; of own messages, the run that they became."""
         match event:
-            case ReceiveForward(sender, forward):
-                return ["FORWARD", *sender, *self._me, forward.position]
-            case ReceiveData(coordinator, data):
-                return ["DATA", *coordinator, data.position]
-            case Join(coordinator, rsp):
-                return ["JOIN_RSP", *coordinator, *self._me, rsp.view.id.counter]
-        return None
-
-    def _sent(self, effect: Effect) -> Record | None:
-        match effect:
-            case SendForward(to, forward):
-                name = ["FORWARD", *self._me, *to, forward.position]
-                return _message(name, to, forward.view, forward.messages, forward.payloads)
-            case Multicast(data):
-                name = ["DATA", *self._me, data.position]
-                return _message(name, None, data.view, data.messages, data.payloads)
-            case SendJoinRsp(to, rsp):
-                counter = rsp.view.id.counter
+            case ReceiveForward(sender, (messages, view, payloads, _, _)):
+                run = _run(messages)
+                return {"from": sender, "messages": run, "view": view, "crc": payloads.crc()}
+            case ReceiveData(_, (messages, view, payloads, position, _)):
                 return {
-                    "id": ["JOIN_RSP", *self._me, *to, counter],
-                    "to": to,
-                    "view": counter,
-                    "table": rows(rsp.table),
+                    "from": messages.sender,
+                    "messages": _run(messages),
+                    "view": view,
+                    "position": position,
+                    "crc": payloads.crc(),
+                }
+            case InstallView(view):
+                return {"view": view.id.counter, "members": view.members}
+            case Join(_, rsp):
+                return {
+                    "view": rsp.view.id.counter,
+                    "members": rsp.view.members,
+                    "table": _rows(rsp.table),
                     "digest": _digest(rsp.digest),
                 }
+        for effect in effects:  # Send, Resend
+            match effect:
+                case SendForward(_, forward):
+                    return {"messages": _run(forward.messages)}
+                case Multicast(data):
+                    return {"messages": _run(data.messages)}
+        return {}
+
+    def sent(self, effect: Effect) -> Iterable[Parcel]:
+        """At most one message, with its place in the channel; of a JOIN_RSP it is the view."""
+        match effect:
+            case SendForward(to, forward):
+                content = _content(forward.view, forward.messages, forward.payloads)
+                return (Parcel("FORWARD", to, content, "FORWARD", forward.position),)
+            case Multicast(data):
+                content = _content(data.view, data.messages, data.payloads)
+                return (Parcel("DATA", None, content, "DATA", data.position),)
+            case SendJoinRsp(to, rsp):
+                view = rsp.view.id.counter
+                known = {"table": _rows(rsp.table), "digest": _digest(rsp.digest)}
+                return (Parcel("JOIN_RSP", to, {"view": view, **known}, "JOIN_RSP", view),)
+        return ()
+
+    def arrived(self, event: Event) -> Parcel | None:
+        """What is named as it was when sent; `args` has its content."""
+        match event:
+            case ReceiveForward(sender, forward):
+                return Parcel("FORWARD", sender, {}, "FORWARD", forward.position)
+            case ReceiveData(coordinator, data):
+                return Parcel("DATA", coordinator, {}, "DATA", data.position, to_all=True)
+            case Join(coordinator, rsp):
+                return Parcel("JOIN_RSP", coordinator, {}, "JOIN_RSP", rsp.view.id.counter)
         return None
 
-    def _changed(self, sequencer: Sequencer, effects: list[Effect]) -> Record:
-        old, new = self._before, variables(sequencer)
+    def contents(self, parcel: Parcel) -> Record:
+        """The content alone: the id has the message's name."""
+        return parcel.content
+
+    def parts(self, core: Sequencer, _event: Event, effects: Sequence[Effect]) -> Record:
+        """The variables that have changed, of `position` the entries, and what was delivered."""
+        old = self._before
+        new = self.variables(core)
         changed = {name: new[name] for name in new if new[name] != old[name]}
         if "position" in changed:
-            at = {(n, i): 0 for n, i, _ in old["position"]}
-            at |= {(n, i): place for n, i, place in new["position"]}
             was = {(n, i): place for n, i, place in old["position"]}
-            changed["position"] = [[*who, at[who]] for who in sorted(at) if at[who] != was.get(who)]
+            now = dict.fromkeys(was, 0) | {(n, i): place for n, i, place in new["position"]}
+            moved = (who for who in sorted(now) if now[who] != was.get(who))
+            changed["position"] = [[*who, now[who]] for who in moved]
         for effect in effects:
             if isinstance(effect, Deliver):
                 changed["delivered"] = {"view": effect.view, "messages": _run(effect.messages)}
-        self._before = new
         return changed
 
 
-def _args(event: Event, effects: list[Effect]) -> Record:
-    match event:
-        case ReceiveForward(sender, (messages, view, payloads, _, _)):
-            run = _run(messages)
-            return {"from": sender, "messages": run, "view": view, "crc": payloads.crc()}
-        case ReceiveData(_, (messages, view, payloads, position, _)):
-            return {
-                "from": messages.sender,
-                "messages": _run(messages),
-                "view": view,
-                "position": position,
-                "crc": payloads.crc(),
-            }
-        case InstallView(view):
-            return {"view": view.id.counter, "members": view.members}
-        case Join(_, rsp):
-            return {
-                "view": rsp.view.id.counter,
-                "members": rsp.view.members,
-                "table": rows(rsp.table),
-                "digest": _digest(rsp.digest),
-            }
-    for effect in effects:  # Send, Resend
-        match effect:
-            case SendForward(_, forward):
-                return {"messages": _run(forward.messages)}
-            case Multicast(data):
-                return {"messages": _run(data.messages)}
-    return {}
+def _rows(table: Iterable[tuple[Address, int]]) -> list[list[Any]]:
+    return [[*address, value] for address, value in table]
 
 
 def _run(run: Run) -> list[Any]:
@@ -195,10 +160,8 @@ def _run(run: Run) -> list[Any]:
 
 
 def _digest(digest: Digest) -> list[list[Any]]:
-    return rows(digest.entries)
+    return _rows(digest.entries)
 
 
-def _message(
-    name: list[Any], to: Address | None, view: int, run: Run, payloads: Payloads
-) -> Record:
-    return {"id": name, "to": to, "view": view, "messages": _run(run), "crc": payloads.crc()}
+def _content(view: int, run: Run, payloads: Payloads) -> Record:
+    return {"view": view, "messages": _run(run), "crc": payloads.crc()}

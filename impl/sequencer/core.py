@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address, Digest, Payloads, Run, Table, View
@@ -40,7 +40,7 @@ from .events import (
 )
 from .own_messages import Own, intervals, remove
 
-__all__ = ["Own", "Recorder", "Repairs", "Sequencer", "intervals"]
+__all__ = ["Own", "Repairs", "Sequencer", "intervals"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +56,6 @@ class Repairs:
     incarnations: bool = True
     prune_table: bool = True
     drain_on_leave: bool = True
-
-
-class Recorder(Protocol):
-    """An observer of each handled event, such as `recording.sequencer.Tracer`."""
-
-    def before(self, sequencer: Sequencer) -> None:
-        """Called before an event is handled."""
-
-    def after(self, sequencer: Sequencer, event: Event, effects: list[Effect]) -> None:
-        """Called after it was handled."""
 
 
 class Sequencer:
@@ -90,7 +80,6 @@ class Sequencer:
         self.forwards: dict[Address, int] = {}  # messages sent in each FORWARD channel
         self.clock = 0  # Lamport's clock, which every message carries
         self.pending_bytes = 0  # payload bytes in forward_table
-        self.recorder: Recorder | None = None
         self._handlers: dict[type[Any], Callable[[Any], list[Effect]]] = {
             Send: self._send,
             ReceiveForward: self._receive_forward,
@@ -110,13 +99,7 @@ class Sequencer:
 
     def handle(self, event: Event) -> list[Effect]:
         """Handle one event; raises NotEnabled where its guard is false."""
-        recorder = self.recorder
-        if recorder is None:
-            return self._handlers[type(event)](event)
-        recorder.before(self)
-        effects = self._handlers[type(event)](event)
-        recorder.after(self, event, effects)
-        return effects
+        return self._handlers[type(event)](event)
 
     @property
     def running(self) -> bool:

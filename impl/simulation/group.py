@@ -24,7 +24,7 @@ from random import Random
 
 from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
@@ -51,7 +51,7 @@ class Simulator(Network, VirtualTime):
         config: StackConfig | None = None,
         manual: bool = False,
         repairs: Repairs | None = None,
-        tracer: Callable[[Address], Tracer | None] = lambda _: None,
+        recorder: Callable[[Address], Recorder | None] = lambda _: None,
         on_batch: Callable[[Node, Batch], None] = lambda _node, _batch: None,
         record: bool = True,
         with_state: bool = False,
@@ -74,7 +74,7 @@ class Simulator(Network, VirtualTime):
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
         """The factory of the application of each life of a node."""
-        self._tracer = tracer
+        self._recorder = recorder
         self._on_batch = on_batch
         self._record = record
         self._seed = seed
@@ -118,7 +118,7 @@ class Simulator(Network, VirtualTime):
             address,
             replace(self._config, initial_hosts=hosts),
             seed=self._seed * 1000 + len(self._by_endpoint),
-            tracer=self._tracer(address),
+            recorder=self._recorder(address),
             repairs=self.repairs,
             layers=self.layers,
             kinds=self._kinds,

@@ -17,7 +17,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
 from raincheck.impl.messages import Address, Payloads
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs as SequencerRepairs
 from raincheck.impl.sequencer.events import Data
 from raincheck.impl.wire.headers import (
@@ -52,7 +52,7 @@ class Ground:
         seed: int = 0,
         repairs: LayerRepairs | None = None,
         sequencer: SequencerRepairs | None = None,
-        tracer: Tracer | None = None,
+        recorder: Recorder | None = None,
     ) -> None:
         self.me = me
         self.config = config
@@ -61,7 +61,8 @@ class Ground:
         """Layers that need randomness make their own generator from this seed."""
         self.repairs = repairs or LayerRepairs()
         self.sequencer_repairs = sequencer
-        self.tracer = tracer
+        self.recorder = recorder
+        """Records SEQUENCER from its first view on."""
         self.membership = Membership(me)
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from raincheck.impl.messages import Address, Run, View
+from raincheck.impl.messages import Address, Run
+from raincheck.impl.recording.core import attach
 from raincheck.impl.sequencer.core import Sequencer
 from raincheck.impl.sequencer.events import (
     Data,
@@ -63,12 +64,12 @@ class SequencerLayer(Layer):
             case Install(placed):
                 self.apply(self.core.handle(InstallView(placed.view)), now)
             case Joined(source, body):
-                self._trace(None)
+                self._record()
                 rsp = JoinRsp(body.placed.view, body.table, body.digest, body.clock)
                 self.apply(self.core.handle(Join(source, rsp)), now)
             case Found(placed):
-                self._trace(placed.view)
                 self.core.found(placed.view)
+                self._record()
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
 
@@ -89,15 +90,15 @@ class SequencerLayer(Layer):
                 return  # messages of this member are still to be multicast
             case Stop():
                 self.core.handle(event)
-                if self.ground.tracer is not None:
-                    self.ground.tracer.footer()
+                if self.ground.recorder is not None:
+                    self.ground.recorder.footer(self.core)
         self.below.down(event, now)
 
-    def _trace(self, first: View | None) -> None:
-        tracer = self.ground.tracer
-        if tracer is not None:
-            tracer.header(first)
-            self.core.recorder = tracer
+    def _record(self) -> None:
+        recorder = self.ground.recorder
+        if recorder is not None:
+            recorder.begin(self.core)
+            attach(self.core, recorder)
 
     def step(self, now: float) -> bool:
         """Sequence FORWARDs, and send this member's messages."""

@@ -36,7 +36,7 @@ from typing import Any
 
 from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
 from raincheck.impl.messages import Address, Endpoint, View
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.wire.datagrams import HEADROOM, Codec
 
@@ -61,18 +61,23 @@ class Stack:
         config: StackConfig,
         *,
         seed: int = 0,
-        tracer: Tracer | None = None,
+        recorder: Recorder | None = None,
         repairs: Repairs | None = None,
         layers: LayerRepairs | None = None,
         kinds: Kinds = LAYERS,
     ) -> None:
-        """`kinds` are the layers, from the bottom to the top; any may be replaced."""
+        """`kinds` are the layers, from the bottom to the top; any may be replaced.
+
+        `recorder` is SEQUENCER's.
+        """
         self.address = address
         self.config = config
         self.max_message = config.max_bundle - HEADROOM - 4
         self._codec = Codec(config.cluster, config.max_bundle)
         self._outbox = Outbox(self._codec)
-        self._ground = ground = Ground(address, config, self._outbox, seed, layers, repairs, tracer)
+        self._ground = ground = Ground(
+            address, config, self._outbox, seed, layers, repairs, recorder
+        )
         self._group = Group(ground, kinds)
         self._membership = ground.membership
         self._buffer = ground.buffer

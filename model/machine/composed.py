@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Generic, NamedTuple, TypeAlias, TypeVar
 
-from .machine import Accepted, Refused, Step, Value
+from .machine import Accepted, ModelError, Refused, Step, Value
 
 S = TypeVar("S", bound=Hashable)
 L = TypeVar("L")
@@ -116,6 +116,11 @@ class Composed(ABC, Generic[S, L]):
         answer = self.handlers[action](self.rules, self.local(state, node), event)
         if isinstance(answer, Refused):
             return
+        if not isinstance(answer, Accepted):
+            raise ModelError(
+                f"{type(self).__module__}: the handler of {action} answered {answer!r}: it must "
+                "answer Accepted or Refused"
+            )
         target = self.carried(state, node, answer.local, answer.outputs)
         if target is not None:
             given = (node, *event) if args is None else args
@@ -123,8 +128,15 @@ class Composed(ABC, Generic[S, L]):
 
 
 def handlers_of(inputs: Iterable[str], namespace: Mapping[str, Any]) -> dict[str, Handler]:
-    """Return the handlers of these inputs; that of ReceiveYes is the function `receive_yes`."""
-    return {name: namespace[_snake(name)] for name in inputs}
+    """Return the handlers of these inputs; that of ReceiveYes is the function `receive_yes`.
+
+    Raises ModelError if there is no such function.
+    """
+    named = {name: _snake(name) for name in inputs}
+    for name, handler in named.items():
+        if handler not in namespace:
+            raise ModelError(f"there is no function {handler} for the input {name}")
+    return {name: namespace[handler] for name, handler in named.items()}
 
 
 def _snake(name: str) -> str:

@@ -20,6 +20,7 @@ __all__ = [
     "Conjunct",
     "Fcn",
     "Machine",
+    "ModelError",
     "ModelValue",
     "Refused",
     "Step",
@@ -48,6 +49,10 @@ def state(kind: Any) -> Any:
 
     kind._replace = replaced
     return kind
+
+
+class ModelError(Exception):
+    """A model is not what the machine asks for, for example since it lacks a handler."""
 
 
 class Step(NamedTuple, Generic[S]):

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from raincheck.model.machine.graph import Path
+from raincheck.model.machine.machine import ModelError
 
 from .bounded import Failure
 from .induction import Conjunct, Theory
@@ -47,14 +48,20 @@ class Proof:
 
 
 def proof_in(module: ModuleType) -> Proof:
-    """Return the proof that the module offers; the module has `theory`."""
+    """Return the proof that the module offers; the module has `theory`.
+
+    Raises ModelError if that returns something else.
+    """
 
     def offered(name: str, otherwise: T) -> T:
         found: T = getattr(module, name, otherwise)
         return found
 
+    theory: object = module.theory()
+    if not isinstance(theory, Theory):
+        raise ModelError(f"{module.__name__}: theory() returned {theory!r}: return a Theory")
     return Proof(
-        module.theory().name,
+        theory.name,
         module.__name__,
         module.theory,
         tuple(offered("WITHOUT", ())),

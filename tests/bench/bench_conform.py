@@ -78,7 +78,7 @@ def child(folder: Path) -> None:
 def tlc(folder: Path, events: int) -> None:
     """The same trace by TLC and by the local engine."""
     from raincheck.conformance.tlc.tlc import run_tlc
-    from raincheck.conformance.trace.tlatrace import write_tla_trace
+    from raincheck.conformance.trace.sequencer.tlatrace import write_tla_trace
 
     paths = write_steady(folder / "tlc", events, MEMBERS, change=False)
     trace = write_tla_trace(folder / "module", paths)

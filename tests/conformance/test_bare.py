@@ -112,6 +112,9 @@ def test_a_module_that_cannot_be_read_is_said_with_its_line(
         (["Clock.tla", "Fast.cfg", "Fast.cfg"], "Two configurations are called Fast"),
         (["Lone.tla"], "There is no Lone.cfg"),
         (["Clock.tla", "Typo.cfg"], "Typo.cfg assigns to Mx"),
+        (["Renamed.tla", "Clock.cfg"], "Renamed.tla has the module Clock: file and module"),
+        (["Notes.tla", "Clock.cfg"], "Notes.tla is no TLA+ module: it has no line ---- MODULE"),
+        (["Clock.tla", "Once.cfg"], "Once.cfg has Small as a PROPERTY, but it is a state pred"),
     ],
 )
 def test_wrong_files_are_answered_with_one_sentence(
@@ -119,6 +122,9 @@ def test_wrong_files_are_answered_with_one_sentence(
 ) -> None:
     (project / "Lone.tla").write_text(MODULE)
     (project / "Typo.cfg").write_text(CFG.replace("Max", "Mx"))
+    (project / "Renamed.tla").write_text(MODULE)
+    (project / "Notes.tla").write_text("what a clock is")
+    (project / "Once.cfg").write_text(CFG.replace("INVARIANT", "PROPERTY"))
 
     assert main(["check", *words]) == 3
     said = capsys.readouterr().err

@@ -238,6 +238,16 @@ def test_what_a_joiners_digest_covers_counts_as_read(tmp_path: Path) -> None:
     assert judged(tmp_path, story.files()).verdict == HOLDS
 
 
+def test_a_view_without_a_joiner_that_never_learnt_of_its_admission_lost_no_reader(
+    tmp_path: Path,
+) -> None:
+    story = Story(joiners=(D,)).install(2, (A, B, C, D), B, C).do("Crash", A)
+    story.install(3, (B, C)).do("Crash", C).install(4, (B, D), B).do("Join", D)
+    story.do("Crash", B).install(5, (D,)).send(D).read(D, D).do("Leave", D).do("Stop", D)
+
+    assert judged(tmp_path, story.files()).verdict == HOLDS
+
+
 # ---------------------------------------------------------------------- views
 
 
@@ -431,7 +441,7 @@ OTHERS: dict[str, Any] = {
         version=1, run="r1", protocol="sequencer", node="a", incarnation=0, nodes=tuple("abcd")
     ),
     "a crash record belongs into a file of its own": Crash(run="r1", node="a", incarnation=0),
-    "a footer of another run, node or incarnation": Footer(
+    "a record of another run, node or incarnation than the header's": Footer(
         run="r1", node="b", incarnation=0, index=1
     ),
 }

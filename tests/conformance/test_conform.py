@@ -48,9 +48,9 @@ def test_a_good_trace_holds_and_names_each_property(capsys: Capture) -> None:
 
     assert code == HOLDS
     assert {result["verdict"] for result in results.values()} == {"holds"}
-    assert {"steady", "steady: TotalOrder", "steady: Fifo"} <= set(results)
-    assert results["steady"]["quarantined"] == 0
-    assert results["steady"]["actions"]["ReceiveData"] == 126
+    assert {"steady: sequencer", "steady: TotalOrder", "steady: Fifo"} <= set(results)
+    assert results["steady: sequencer"]["quarantined"] == 0
+    assert results["steady: sequencer"]["actions"]["ReceiveData"] == 126
 
 
 def test_a_wrong_trace_is_violated_and_the_first_bad_event_is_named(capsys: Capture) -> None:
@@ -59,10 +59,10 @@ def test_a_wrong_trace_is_violated_and_the_first_bad_event_is_named(capsys: Capt
     code, results = conform(capsys, "t")
 
     assert code == VIOLATED
-    assert results["steady"]["first"]["node"] == "n00"
-    assert results["steady"]["first"]["action"] == "Send"
-    assert "seqno" in results["steady"]["detail"]
-    assert "seqno" in Path("e/steady.findings.txt").read_text()
+    assert results["steady: sequencer"]["first"]["node"] == "n00"
+    assert results["steady: sequencer"]["first"]["action"] == "Send"
+    assert "seqno" in results["steady: sequencer"]["detail"]
+    assert "seqno" in Path("e/steady__sequencer.findings.txt").read_text()
 
 
 def test_what_is_in_quarantine_is_counted_and_listed(capsys: Capture) -> None:
@@ -72,7 +72,7 @@ def test_what_is_in_quarantine_is_counted_and_listed(capsys: Capture) -> None:
     code, results = conform(capsys, "t")
 
     assert code == INCONCLUSIVE
-    assert results["steady"]["quarantined"] == 2
+    assert results["steady: sequencer"]["quarantined"] == 2
     listed = json.loads(Path("e/quarantine.json").read_text())
     assert [(Path(p["path"]).name, p["line"]) for p in listed] == [(path.name, 4), (path.name, 5)]
 
@@ -87,7 +87,7 @@ def test_an_undischarged_assumption_is_told_and_counts_only_with_strict(capsys: 
             name = assumed[0]
             break
 
-    assert results["r"]["verdict"] == "holds"
+    assert results["r: sequencer"]["verdict"] == "holds"
     assert name.startswith("r: ")
     assert (code, results[name]["verdict"]) == (INCONCLUSIVE, "inconclusive")
     code, results = conform(capsys, str(seed), "--strict")
@@ -110,7 +110,7 @@ def test_delivery_logs_hold_or_show_their_smallest_witness(capsys: Capture) -> N
 
 
 def test_bad_rows_of_a_delivery_log_are_counted(capsys: Capture) -> None:
-    Path("log.csv").write_text(GOOD_LOG + "p,one,a,3,3,deliver\n")
+    Path("log.csv").write_text(GOOD_LOG + "p,1,a,3,three,deliver\n")
     code, results = conform(capsys, "log.csv", "--log-format", "deliveries")
 
     assert code == INCONCLUSIVE
@@ -142,11 +142,14 @@ def test_what_an_action_does_not_take_is_compared_too(
     code, results = conform(capsys, "t")
 
     assert code == VIOLATED
-    assert (results["r"]["first"]["node"], results["r"]["first"]["index"]) == (
+    assert (
+        results["r: sequencer"]["first"]["node"],
+        results["r: sequencer"]["first"]["index"],
+    ) == (
         event.node,
         event.index,
     )
-    assert word in results["r"]["detail"]
+    assert word in results["r: sequencer"]["detail"]
 
 
 def test_a_message_that_carries_more_than_the_model_sends_is_a_violation(capsys: Capture) -> None:
@@ -159,7 +162,7 @@ def test_a_message_that_carries_more_than_the_model_sends_is_a_violation(capsys:
     code, results = conform(capsys, "t")
 
     assert code == VIOLATED
-    assert "sent.table" in results["r"]["detail"]
+    assert "sent.table" in results["r: sequencer"]["detail"]
 
 
 # ---------------------------------------------------------------------- as a TLA+ module

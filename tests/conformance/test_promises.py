@@ -97,7 +97,7 @@ def test_a_run_in_which_nobody_was_there_to_be_judged_by_is_no_pass(
 
     results = {r["name"]: r for r in json.loads(capsys.readouterr().out)["results"]}
     assert code == 2
-    assert results["r1"]["verdict"] == HOLDS
+    assert results["r1: sequencer"]["verdict"] == HOLDS
     undecided = {name for name, r in results.items() if r["verdict"] == INCONCLUSIVE}
     assert undecided == {f"r1: {name}" for name in PROMISES - {"Integrity", "InView"}}
     assert results["r1: Agreement"]["judged"] == {"members": 0, "views": 0, "messages": 0}

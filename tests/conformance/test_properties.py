@@ -1,10 +1,17 @@
 """Black-box checking: each property by a planted fault, and its smallest witness."""
 
 import csv
+from itertools import pairwise
 from pathlib import Path
+from random import Random
 
+import msgspec
+import networkx as nx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from raincheck.conformance.deliveries.cycles import cycle_in
 from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES, judged
 from raincheck.conformance.deliveries.properties_local import answer, check_deliveries
@@ -46,11 +53,126 @@ def test_order_between_members_beyond_the_fullest_log_is_seen() -> None:
     assert found.witness == {"members": ["q", "r"], "messages": [["b", "1"], ["c", "1"]]}
 
 
-def test_a_cycle_of_pairwise_compatible_orders_is_no_violation() -> None:
+def test_orders_that_are_compatible_pair_by_pair_but_not_all_together_are_a_cycle() -> None:
     found = verdicts(log("p: z1 z2 a1 b1", "q: z1 z2 b1 c1", "r: z1 z2 c1 a1"))["total_order"]
 
-    assert found.verdict == HOLDS
+    assert found.verdict == VIOLATED
+    assert found.witness == {
+        "members": ["p", "q", "r"],
+        "messages": [["a", "1"], ["b", "1"], ["c", "1"]],
+    }
     assert found.judged == {"members": 3, "views": 1, "messages": 5}
+
+
+@given(st.integers(0, 10**6), st.integers(2, 5))
+def test_a_cycle_is_found_if_and_only_if_the_orders_cannot_be_merged(seed: int, size: int) -> None:
+    random = Random(seed)
+    keys = [("s", str(number)) for number in range(6)]
+    orders = {
+        f"m{number}": random.sample(keys, random.randint(0, len(keys))) for number in range(size)
+    }
+    graph = nx.DiGraph(
+        (before, after) for order in orders.values() for before, after in pairwise(order)
+    )
+
+    found = cycle_in(orders)
+
+    assert (found is None) == nx.is_directed_acyclic_graph(graph)
+    if found is not None:
+        members, messages = found["members"], [tuple(each) for each in found["messages"]]
+        for member, this, following in zip(
+            members, messages, [*messages[1:], messages[0]], strict=True
+        ):
+            assert orders[member].index(this) < orders[member].index(following)
+
+
+def test_an_own_message_is_not_delivered_before_it_was_sent() -> None:
+    rows = log("p: b1 p1", "b: b1 p1")
+    sends = [Row("b", 1, 0, "b", "1", "send", 0), Row("p", 1, 0, "p", "1", "send", 1)]
+    late = [sends[0], msgspec.structs.replace(sends[1], after=2)]
+
+    assert verdicts([*rows, *sends])["no_creation"].verdict == HOLDS
+    found = verdicts([*rows, *late])["no_creation"]
+    assert found.verdict == VIOLATED
+    assert found.witness == {
+        "members": ["p"],
+        "messages": [["p", "1"]],
+        "positions": [2],
+        "sent_after": 2,
+    }
+
+
+def installed(member: str, view: int | str, members: str = "", after: int | None = None) -> Row:
+    return Row(member, 0, view, event="view", members=tuple(members.split()), after=after)
+
+
+def called(rows: list[Row], names: dict[int, str]) -> list[Row]:
+    """The same log with other names for its views."""
+    return [msgspec.structs.replace(row, view=names.get(int(row.view), row.view)) for row in rows]
+
+
+NAMES_OF_VIEWS = {1: "ring 7", 2: "ring 3"}
+
+
+def test_views_may_be_called_anything() -> None:
+    good = called(log("p: 1/a1 1/a2 2/a3", "q: 1/a1 1/a2 2/a3"), NAMES_OF_VIEWS)
+    bad = called(log("p: 1/a1 1/a2 2/a3", "q: 1/a1 2/a2 2/a3"), NAMES_OF_VIEWS)
+
+    assert {found.verdict for found in verdicts(good).values()} == {HOLDS}
+    found = verdicts(bad)
+    assert found["virtual_synchrony"].witness["views"] == ["ring 7", "ring 3"]
+    assert found["agreement"].witness["view"] == "ring 7"
+
+
+def test_views_that_each_member_numbers_for_itself_are_aligned_by_their_members() -> None:
+    rows = [
+        *log("p: 4/x1 5/p1 6/y1 7/p2", "q: 1/p1 2/p2"),
+        installed("p", 4, "p"),
+        installed("p", 5, "p q"),
+        installed("p", 6, "p"),
+        installed("p", 7, "p q"),
+        installed("q", 1, "p q"),
+        installed("q", 2, "q p"),
+    ]
+    late = [*rows[:-1], installed("q", 2, "q")]
+
+    # q was in both views of p and q, and saw nothing of the one between them.
+    assert {found.verdict for found in verdicts(rows).values()} == {HOLDS}
+    found = verdicts(late)["virtual_synchrony"]
+    assert found.verdict == VIOLATED
+    assert set(found.witness["views"]) == {"{p q} for the 2th time", "{q}"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        (
+            [*log("p: 1/a1 2/a2", "q: 1/a1 2/a2"), installed("p", 1, "p q")],
+            "the log has no member list of view 2 of p",
+        ),
+        (
+            [
+                *called(log("p: 1/a1 2/a2", "q: 1/a1 2/a2"), NAMES_OF_VIEWS),
+                installed("p", "x", after=1),
+                installed("p", "y", after=1),
+            ],
+            "it is unclear whether p had view x or y first",
+        ),
+        (
+            called(log("p: 1/a1 2/a2", "q: 2/a1 1/a2"), NAMES_OF_VIEWS),
+            "the members had these views in different orders",
+        ),
+    ],
+)
+def test_views_that_cannot_be_compared_leave_what_rests_on_them_inconclusive(
+    rows: list[Row], why: str
+) -> None:
+    found = verdicts(rows)
+
+    for name in ("agreement", "virtual_synchrony"):
+        assert found[name].verdict == INCONCLUSIVE
+        assert why in found[name].reason
+    assert found["total_order"].verdict == HOLDS
 
 
 def test_survivors_must_agree_on_a_view_that_they_went_on_from() -> None:

@@ -8,12 +8,16 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.deliveries import properties_local
+from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES
+from raincheck.conformance.deliveries.sortedlog import SortedLog
+from raincheck.conformance.judges.delivery_log import log
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.trace.events import Event
@@ -157,6 +161,86 @@ def test_delivery_logs_get_the_same_witnesses_on_both_engines(
 
     assert check_deliveries(session, [tmp_path], NAMES) == local
     assert {promise.verdict for promise in local.properties} != {"holds"}
+
+
+@spark
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("p: z1 z2 a1 b1", "q: z1 z2 b1 c1", "r: z1 z2 c1 a1"),
+        ("p: z1 a1 b1", "q: z1 b1 c1", "r: z1 a1 c1"),
+        ("p: z1 a1 b1", "q: z1 a1 b1"),
+    ],
+)
+def test_a_cycle_of_order_is_found_on_both_engines(
+    session: "SparkSession", lines: tuple[str, ...]
+) -> None:
+    from raincheck.conformance.spark import properties, queries
+
+    rows = log(*lines)
+    session.createDataFrame(
+        [(row.member, row.view, row.sender, row.message, row.position) for row in rows],
+        "member string, view long, sender string, message string, position long",
+    ).where("sender <> ''").createOrReplaceTempView("d")
+    for name in ("f", "reference"):
+        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
+
+    found = properties._total_order(session, queries.UNIFORM_ORDER)
+
+    assert found == properties_local.answer(rows).witnesses.get("total_order")
+    assert (found is None) == (len(lines) == 2 or "c1 a1" not in lines[-1])
+
+
+@spark
+@pytest.mark.parametrize("after", [0, 1])
+def test_an_own_message_delivered_before_it_was_sent_is_found_on_both_engines(
+    session: "SparkSession", tmp_path: Path, after: int
+) -> None:
+    from raincheck.conformance.spark import properties, queries
+
+    sends = [Row("a", 1, 1, "a", "1", "send", after), Row("b", 1, 1, "b", "1", "send")]
+    rows = [*log("a: a1 b1", "b: a1 b1"), *sends]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+    properties.load(session, [path]).createOrReplaceTempView("log")
+    for name in ("d", "s"):
+        session.sql(queries.VIEWS[name]).createOrReplaceTempView(name)
+
+    found = properties._created(properties._one(session, queries.EARLY))
+
+    assert found == properties_local.answer(rows).witnesses.get("no_creation")
+    assert (found is not None) == bool(after)
+
+
+@spark
+@pytest.mark.parametrize("listed", [True, False])
+def test_views_without_common_numbers_are_aligned_alike_on_both_engines(
+    session: "SparkSession", tmp_path: Path, listed: bool
+) -> None:
+    from raincheck.conformance.spark import properties
+
+    rows = [*log("p: 4/x1 5/p1 7/p2", "q: 1/p1 2/p2"), Row("p", 1, 4, "p", "1", "send")]
+    lists = (("p", 4, "p"), ("p", 5, "p q"), ("p", 7, "p q"), ("q", 1, "p q"), ("q", 2, "p q"))
+    for member, view, members in lists:
+        words = tuple(members.split()) if listed else ()
+        rows.append(Row(member, 0, view, event="view", members=words))
+    if not listed:
+        rows = [msgspec.structs.replace(row, view=row.view and f"v{row.view}") for row in rows]
+    path = tmp_path / "log.jsonl"
+    path.write_text("".join(json.dumps(msgspec.to_builtins(row)) + "\n" for row in rows))
+
+    frame, found = properties.numbered_views(session, properties.load(session, [path]))
+
+    mine = SortedLog(rows)
+    assert found == mine.views
+    assert found.names
+    theirs = [row for row in frame.collect() if row.event == "deliver"]
+    assert {(row.member, row.position): row.view for row in theirs} == {
+        (member, position): view
+        for member, delivered in mine.delivered.items()
+        for position, view, _ in delivered
+    }
+    assert mine.sent["p", "1"] == (1, found.numbers["p", rows[-5].view])
 
 
 @spark

@@ -384,3 +384,25 @@ def test_a_plain_install_has_a_doctor(tmp_path: Path) -> None:
     found = {each["name"] for each in answer["results"] if each["verdict"] == "holds"}
     assert found == {"python", "raincheck", "msgspec"}
     assert answer["verdict"] == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "check flush --timeout 30 --tier full",
+        "check flush --sanity",
+        "prove sequencer --timeout 30 --seeds 3",
+        "run --no-check --members 3",
+        "run raincore --no-check --members 3",
+        "mirror flush --limit 77 --tier full",
+    ],
+)
+def test_the_last_line_repeats_the_options_that_decide(
+    words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert main([*words.split(), "--dry-run", "--json"]) == 0
+
+    again = json.loads(capsys.readouterr().out)["reproduce"].split()
+    assert set(words.split()) <= set(again)

@@ -7,17 +7,19 @@ import json
 import pytest
 
 from raincheck.impl.messages import Address
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Link, Simulator
 
 A = Address("a", 0)
 
 
-def eventful(tracer=lambda _: None, seed=4):
+def eventful(recorder=lambda _: None, seed=4):
     """A run with losses, a crash, a return, a join and a leave."""
     sent = []
-    group = Simulator(seed, link=Link(loss=0.1, duplicate=0.1, delay=(0.001, 0.01)), tracer=tracer)
+    group = Simulator(
+        seed, link=Link(loss=0.1, duplicate=0.1, delay=(0.001, 0.01)), recorder=recorder
+    )
     transmit = group._transmit
     group._transmit = lambda node, out: (
         sent.append((group.now, node.name, out)),
@@ -39,10 +41,10 @@ def eventful(tracer=lambda _: None, seed=4):
 def traced():
     records = {}
 
-    def tracer(me):
-        return Tracer("r1", me, "abc", records.setdefault(me, []).append)
+    def recorder(me):
+        return sequencer_recorder("r1", me, "abc", records.setdefault(me, []).append)
 
-    group, sent = eventful(tracer)
+    group, sent = eventful(recorder)
     return records, group, sent
 
 
@@ -144,7 +146,7 @@ class FullDisk(io.BytesIO):
 def test_a_full_disk_stops_the_trace_not_the_member_and_the_file_looks_incomplete(tmp_path):
     problems, writers = [], {}
 
-    def tracer(me):
+    def recorder(me):
         writers[me] = TraceWriter(
             tmp_path,
             "r1",
@@ -153,9 +155,9 @@ def test_a_full_disk_stops_the_trace_not_the_member_and_the_file_looks_incomplet
             problem=problems.append,
             open_file=lambda _: FullDisk(),
         )
-        return Tracer("r1", me, "abc", writers[me])
+        return sequencer_recorder("r1", me, "abc", writers[me])
 
-    group, _ = eventful(tracer)
+    group, _ = eventful(recorder)
     plain, _ = eventful()
 
     assert group["c"].delivered == plain["c"].delivered

@@ -7,141 +7,24 @@ message. The contents are compared too: each payload has its sender and its numb
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from raincheck.conformance.bindings.binding import Binding
-from raincheck.conformance.bindings.conversion import ShapeError
-from raincheck.conformance.errors import UsageError
-from raincheck.impl import messages as wire
 from raincheck.impl.sequencer import events as impl
-from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.model.machine.machine import Refused
 from raincheck.model.machine.runs import Address, Run
 from raincheck.model.sequencer import events as ev
 from raincheck.model.sequencer import handlers as model
-from raincheck.model.sequencer.handlers import Rules, Table
+from raincheck.model.sequencer.handlers import Rules
 from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
+from .driven import give, make_core, member_of
 from .promised import PROMISED
 from .speaks import SPEAKS
+from .walked import SequencerWalked
 from .worlds import WORLDS, world
-
-
-def repairs_of(rules: Rules) -> Repairs:
-    """Return the implementation's test-only switches for a case's rules, by the same names."""
-    return Repairs(**dataclasses.asdict(rules))
-
-
-class Driven:
-    """A core that takes the model's inputs and returns its own effects.
-
-    Where an input leaves something open, the core's state decides: the contents of a message that
-    is sent, and the runs of a resend, since a core resends the runs that it sent.
-    """
-
-    def __init__(self, core: Sequencer) -> None:
-        self.core = core
-
-    def handle(self, event: Any) -> list[impl.Effect]:
-        """Let the core handle the input; raises NotEnabled where its guard is false."""
-        if isinstance(event, ev.Resend):
-            return self._resend(event.size)
-        effects = self.core.handle(self._event(event))
-        if isinstance(event, ev.InstallView | ev.Join):
-            # A stream ends with its member; a later one must not go on with it under the same
-            # address.
-            places = self.core.position.items()
-            self.core.position = {who: at for who, at in places if who in self.core.members}
-        return effects
-
-    def _resend(self, count: int) -> list[impl.Effect]:
-        effects = more = self.core.handle(impl.Resend(count))
-        while more:
-            done = sum(len(reading.tagged(_message(each))) for each in effects)
-            if done >= count:
-                break
-            more = self.core.handle(impl.Resend(count - done))
-            effects = effects + more
-        return effects
-
-    def _event(self, event: Any) -> impl.Event:
-        core = self.core
-        match event:
-            case ev.Send(count):
-                return impl.Send(reading.payloads(core.node, core.said + 1, count))
-            case ev.ReceiveForward(sender, run, view):
-                forward = impl.Forward(*_carried(run, view), 1, 0)
-                return impl.ReceiveForward(wire.Address(*sender), forward)
-            case ev.ReceiveData(coordinator, run, view, place):
-                who = wire.Address(*coordinator)
-                return impl.ReceiveData(who, impl.Data(*_carried(run, view), place, 0))
-            case ev.InstallView(number, members, joiners):
-                return impl.InstallView(_view(number, members, joiners))
-            case ev.Join(coordinator, number, members, table, digest):
-                known = wire.Digest(_table(digest))
-                rsp = impl.JoinRsp(_view(number, members), _table(table), known, 0)
-                return impl.Join(wire.Address(*coordinator), rsp)
-            case ev.Leave():
-                return impl.Leave()
-            case ev.Stop(drained):
-                return impl.Stop(drained)
-        raise UsageError(f"SEQUENCER's core has no event {type(event).__name__}: bind it.")
-
-
-def _carried(run: Run, view: int) -> tuple[wire.Run, int, wire.Payloads]:
-    sender = wire.Address(*run.sender)
-    contents = reading.payloads(sender.node, run.payload, run.size)
-    return wire.Run(sender, run.first, run.size), view, contents
-
-
-def _view(number: int, members: Iterable[Address], joiners: Iterable[Address] = ()) -> wire.View:
-    inside = tuple(wire.Address(*each) for each in members)
-    return wire.View(
-        wire.ViewId(number, inside[0]), inside, tuple(wire.Address(*each) for each in joiners)
-    )
-
-
-def _table(table: Table) -> wire.Table:
-    return tuple((wire.Address(*who), number) for who, number in table)
-
-
-def _message(effect: impl.Effect) -> impl.Forward | impl.Data | impl.Deliver:
-    match effect:
-        case impl.SendForward(_, forward):
-            return forward
-        case impl.Multicast(data):
-            return data
-        case impl.Deliver():
-            return effect
-    raise ShapeError(f"{effect!r} carries no message")
-
-
-def make_core(rules: Rules, local: Member, kind: Callable[..., Sequencer] = Sequencer) -> Driven:
-    """Return the core of a founder, a joiner or an ended process, with the same repairs."""
-    me = wire.Address(local.node, local.incarnation)
-    core = kind(me, repairs=repairs_of(rules), said=local.said)
-    if local.members:
-        core.found(_view(local.view, local.members))
-    core.status = local.status
-    return Driven(core)
-
-
-def member_of(driven: Driven) -> Member:
-    """Return the core's state as the model's, with its places in the streams of its members."""
-    core = driven.core
-    known = ((who, at) for who, at in core.position.items() if who in core.members)
-    position = reading.table_of(known)
-    return Member(*reading.local_of(core), position)
-
-
-def give(driven: Driven, before: Member, local: Member) -> bool:
-    """Remove the streams that ended with a process whose successor is there."""
-    if before._replace(position=local.position) != local:
-        return False
-    driven.core.position = {wire.Address(*who): at for who, at in local.position}
-    return True
 
 
 def outputs_of(effect: impl.Effect) -> list[Any]:
@@ -224,4 +107,5 @@ BINDING = Binding(
     assumes=assumes,
     promised=PROMISED,
     speaks=SPEAKS,
+    walked=SequencerWalked,
 )

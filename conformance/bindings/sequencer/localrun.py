@@ -14,8 +14,9 @@ from typing import Any
 from raincheck.conformance.trace.batches import Problem, Report
 from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import DECODER, Crash, Event, Footer, Record
-from raincheck.conformance.trace.events import Header as HeaderRecord
 from raincheck.conformance.trace.findings import INCONCLUSIVE, VIOLATED, Finding
+from raincheck.conformance.trace.following.order import check_place, gap
+from raincheck.conformance.trace.following.reports import Unusable
 from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.sequencer.rows import Rows
 from raincheck.conformance.trace.sequencer.summary import Summary
@@ -101,66 +102,37 @@ class LocalRun:
 
     def _unusual(self, line: int, record: Record) -> None:
         """What is not the next event of this node, and why."""
-        header = self.header
-        if not isinstance(record, Event) or self.closed:
-            self._other(line, record)
-        elif record.action not in self.trace.steps:
-            self.quarantine(line, f"unknown action {record.action!r}")
-        elif (record.run, record.protocol, record.node, record.incarnation) != (
-            header.run,
-            header.protocol,
-            header.node,
-            header.incarnation,
-        ):
-            self.quarantine(line, "an event of another run, protocol, node or incarnation")
-        elif record.index != self.summary.conforming + 1:
-            self._out_of_sequence(line, record)
-        else:
-            text = f"the clock {record.clock} is not greater than {self.clock}, the one before"
-            self._stop(line, record, Wrong(text))
-
-    def _other(self, line: int, record: Record) -> None:
-        if self.ended:
-            self.quarantine(line, "a record after the footer")
-        elif isinstance(record, Event):
-            self.summary.events += 1
-        elif isinstance(record, Footer):
-            self._footer(line, record)
-        elif isinstance(record, HeaderRecord):
-            self.quarantine(line, "a second header")
-        elif isinstance(record, Crash):
+        if isinstance(record, Crash):
             self.quarantine(line, "a crash record belongs into a file of its own")
-
-    def _footer(self, line: int, footer: Footer) -> None:
-        header = self.header
-        if (footer.run, footer.node, footer.incarnation) != (
-            header.run,
-            header.node,
-            header.incarnation,
-        ):
-            self.quarantine(line, "a footer of another run, node or incarnation")
             return
-        self.ended = self.closed = True
-        self.summary.end = "footer"
-        if not self.broken and footer.index != self.summary.conforming:
-            reason = (
-                f"the footer says that event {footer.index} is the last one, "
-                f"the file ends with event {self.summary.conforming}: records are missing"
-            )
-            self._note(INCONCLUSIVE, "records", reason, line)
+        if self.broken and not self.ended and isinstance(record, Event):
+            self.summary.events += 1
+            return
+        last = self.summary.conforming
+        try:
+            check_place(self.header, record, last, self.ended)
+        except Unusable as problem:
+            self.quarantine(line, str(problem))
+            return
+        if isinstance(record, Footer):
+            self.ended = self.closed = True
+            self.summary.end = "footer"
+            if not self.broken:
+                self._missing(line, gap(record, last))
+        elif isinstance(record, Event):
+            if record.action not in self.trace.steps:
+                self.quarantine(line, f"unknown action {record.action!r}")
+            elif missing := gap(record, last):
+                self._missing(line, missing, record)
+                self.summary.events += 1
+            else:
+                text = f"the clock {record.clock} is not greater than {self.clock}, the one before"
+                self._stop(line, record, Wrong(text))
+
+    def _missing(self, line: int, missing: str, event: Event | None = None) -> None:
+        if missing:
             self.broken = self.closed = True
-
-    def _out_of_sequence(self, line: int, event: Event) -> None:
-        expected = self.summary.conforming + 1
-        if event.index < expected:
-            self.quarantine(line, f"index {event.index} came before")
-            return
-        last = event.index - 1
-        missing = f"event {last} is" if last == expected else f"events {expected} to {last} are"
-        reason = f"{missing} missing: what follows cannot be checked"
-        self._note(INCONCLUSIVE, "records", reason, line, event)
-        self.broken = self.closed = True
-        self.summary.events += 1
+            self._note(INCONCLUSIVE, "records", missing, line, event)
 
     def _stop(self, line: int, event: Event, wrong: Wrong) -> None:
         self.broken = self.closed = True

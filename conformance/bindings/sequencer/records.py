@@ -56,6 +56,16 @@ def rules_of(constants: dict[str, Any]) -> Rules:
     return Rules(**{RULES[name]: value for name, value in constants.items() if name in RULES})
 
 
+def constants_of(rules: Rules) -> dict[str, Any]:
+    """Return what a header says of rules that are not the implemented ones."""
+    usual = Rules()
+    return {
+        name: getattr(rules, field)
+        for name, field in RULES.items()
+        if getattr(rules, field) != getattr(usual, field)
+    }
+
+
 def table_rows(table: handlers.Table) -> tuple[Entry, ...]:
     """Return receivedTable as the trace writes it."""
     return tuple([(who[0], who[1], seqno) for who, seqno in table])

@@ -1,4 +1,4 @@
-"""The tracing of each layer of a stack apart from SEQUENCER, which has a tracer of its own."""
+"""The tracing of each layer of a stack but SEQUENCER, whose layer attaches the recorder itself."""
 
 from __future__ import annotations
 

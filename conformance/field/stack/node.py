@@ -20,7 +20,7 @@ from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
-from raincheck.impl.recording.sequencer import Tracer
+from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
@@ -60,11 +60,11 @@ class TracedConfig(ChannelConfig):
         address = self.address(transport.endpoint)
         writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
         self.writers.append(writer)
-        tracer = Tracer(self.run, address, self.nodes, writer)
+        recorder = sequencer_recorder(self.run, address, self.nodes, writer)
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
-            address, config, seed=seed, tracer=tracer, repairs=self.repairs, layers=self.layers
+            address, config, seed=seed, recorder=recorder, repairs=self.repairs, layers=self.layers
         )
         self._record(stack, address)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)

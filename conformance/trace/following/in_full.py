@@ -26,6 +26,7 @@ from raincheck.model.machine.machine import Refused
 
 from .ends import Ends
 from .initial import initial_local
+from .order import check_place, gap
 from .reports import Unusable, within
 from .shared import Shared
 from .steps import differences
@@ -78,39 +79,24 @@ class InFull:
 
     def take(self, record: Any, line: int) -> None:
         """Check the next record."""
-        mine = (self.header.run, self.header.node, self.header.incarnation)
-        if isinstance(record, Header):
-            raise Unusable("a second header")
-        if (record.run, record.node, record.incarnation) != mine:
-            raise Unusable("a record of another run, node or incarnation than the header's")
-        if self.ended:
-            raise Unusable("a record after the footer")
+        check_place(self.header, record, self.last, self.ended)
+        missing = gap(record, self.last)
         if isinstance(record, Footer):
             self.ended = True
-            if record.index > self.last:
-                self._missing(self.last + 1, record.index, line)
-            elif record.index < self.last:
-                low, high = record.index, self.last
-                reason = (
-                    f"the footer says that event {low} is the last one, and the file has {high}"
-                )
-                self._find(reason, line=line, verdict=INCONCLUSIVE)
+            if missing:
+                self._find(missing, line=line, verdict=INCONCLUSIVE)
             return
-        if record.protocol != self.header.protocol:
-            raise Unusable(f"an event of {record.protocol!r}")
-        if record.index <= self.last:
-            raise Unusable(f"index {record.index} came before")
         wanted = self.binding.traced_input(record.action)
         if wanted is None:
             raise Unusable(f"{self.header.protocol} has no action {record.action!r}")
         # Behind a hole nobody knows which message of a channel is next.
-        self.broken = self.broken or record.index > self.last + 1
+        self.broken = self.broken or bool(missing)
         event = within("args", shaped, record.args, wanted)
         given = within("given", self._given, record.given)
         sent = [within("sent", self._ends.sent, each) for each in record.sent]
         received = within("received", self._ends.received, record, event)
-        if record.index > self.last + 1:
-            self._missing(self.last + 1, record.index - 1, line)
+        if missing:
+            self._find(missing, line=line, verdict=INCONCLUSIVE)
         self.last = record.index
         self.report.events += 1
         counts = self.report.actions
@@ -177,9 +163,6 @@ class InFull:
         """Note once that a FIFO channel's message is not the next one."""
         if not self.broken:
             self._find(reason, index=self.last + 1)
-
-    def _missing(self, low: int, high: int, line: int) -> None:
-        self._find(f"events {low} to {high} are missing", line=line, verdict=INCONCLUSIVE)
 
     def _find(
         self,

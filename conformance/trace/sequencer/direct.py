@@ -48,8 +48,11 @@ class Direct:
         """What it had read when it left that view, by going on to the next or by ending."""
         self.went_on: set[tuple[Address, int]] = set()
         """Who left that view by going on."""
-        self.departed: dict[tuple[Address, Address], set[Numbered]] = {}
-        """What the first had read when the second was out of its view, where that was the last."""
+        self.departed: dict[tuple[Address, Address], tuple[int, set[Numbered]]] = {}
+        """What the first had read when the second was out of its view, where that was the last, and
+        the first view without it."""
+        self.joined: dict[Address, int] = {}
+        """The view with which a member began."""
         self.events: list[Event] = []
         self.world = World("", rules_of({}))
         for who, records in sorted(trace.items()):
@@ -166,7 +169,8 @@ class Direct:
                 self.departed.pop((who, member), None)
             for member in before:
                 if member not in here.me.members:
-                    self.departed[who, member] = had
+                    self.departed[who, member] = (here.me.view, had)
+            self.joined.setdefault(who, here.me.view)
             return self._view(who, here.me.view, here.me.members)
         return ""
 
@@ -244,7 +248,7 @@ class Direct:
                 self.behind[who, here.me.view] = self.read[who]
                 if who in self.complete:
                     for member in here.me.members:
-                        self.departed[who, member] = self.read[who]
+                        self.departed[who, member] = (here.me.view + 1, self.read[who])
         lost: set[Numbered] = set()
         for number, members in sorted(self.views.items()):
             old = self.views.get(number - 1)
@@ -256,7 +260,9 @@ class Direct:
                 if member not in self.files and member not in self.killed:
                     self.unsure.append((member, 0, "it has no file"))
         if self.world.rules.drain_on_leave:
-            for (reader, member), had in self.departed.items():
+            for (reader, member), (number, had) in self.departed.items():
+                if number < self.joined.get(member, 0):
+                    continue  # without having learnt of its admission, it was no member
                 if member in self.stopped and self._stream(member) - lost - had:
                     self.violated.append((member, 0, f"it stopped before {reader} had all of it"))
 

@@ -104,6 +104,7 @@ def check_drained(summaries: Summaries) -> list[Finding]:
         if not summary.stopped or summary.constants.get("DrainOnLeave", True) is False:
             continue
         length = summary.multicast - lost.get(who, 0)
+        first = summary.views[0].view if summary.views else 0
         for reader in (other for _, other in sorted(summaries.items())):
             for left in reader.departures:
                 if left.member != who or left.position >= length:
@@ -114,6 +115,10 @@ def check_drained(summaries: Summaries) -> list[Finding]:
                     left.index < view.index and who in view.members for view in reader.views
                 ):
                     continue  # It was admitted again; where it was lost last is what counts.
+                if left.index and any(
+                    left.index == view.index and view.view < first for view in reader.views
+                ):
+                    continue  # That view lost a joiner that never learnt of its admission.
                 values = {
                     "p": list(reader.who),
                     "position[p][n]": left.position,

@@ -8,12 +8,13 @@ them break what they promise.
 from collections.abc import Iterable
 from typing import Any
 
+from raincheck.conformance.bindings.sequencer.records import constants_of
 from raincheck.conformance.trace.events import Event, Footer, Header, ViewRecord
 from raincheck.model.machine.runs import Address
 from raincheck.model.sequencer.handlers import Rules
 
 from .direct_world import World
-from .tracegen import REPAIRED, Trace, constants_of
+from .tracegen import REPAIRED, Trace
 
 
 class Script:

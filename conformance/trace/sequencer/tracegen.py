@@ -1,8 +1,13 @@
-"""Good traces, by random walks through the model; and damaged ones, each by one known fault.
+"""Good traces of SEQUENCER as records in memory, by random walks of the model's members alone.
 
-The walk is decided by a seed alone. It stands in for the membership service: views are successors
-of one another, suspicions are accurate, and one view at a time is decided, as in `Sequencer.tla`;
-and for FLUSH, if its views are to be virtually synchronous.
+`raincheck generate --traces` walks real cores (`conformance/trace/generator.py`). This walk has
+what that one lacks: no implementation, so that nothing wrong with a core or its recorder can hide;
+records that are ready to be damaged, with the machine (`direct_world.py`) that takes their steps
+anew; and views that cut a living coordinator's stream.
+
+A seed alone decides the walk. It stands in for the membership service: views are successors of one
+another, suspicions are accurate, and one view at a time is decided, as in `Sequencer.tla`; and for
+FLUSH, if its views are to be virtually synchronous.
 """
 
 import random
@@ -12,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from raincheck.conformance.bindings.sequencer.records import constants_of
 from raincheck.conformance.trace.events import (
     Crash,
     Event,
@@ -241,18 +247,6 @@ class Walk:
             )
             trace[who].append(footer)
         return trace
-
-
-def constants_of(rules: Rules) -> dict[str, Any]:
-    """What a header says of rules that are not the implemented ones."""
-    from raincheck.conformance.bindings.sequencer.records import RULES
-
-    usual = Rules()
-    return {
-        name: getattr(rules, field)
-        for name, field in RULES.items()
-        if getattr(rules, field) != getattr(usual, field)
-    }
 
 
 def write_trace(folder: Path, trace: Trace, crashed: tuple[Address, ...] = ()) -> list[Path]:

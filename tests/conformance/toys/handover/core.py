@@ -81,22 +81,16 @@ class Handover:
         self.holds = False
         self.turn = 0
         self.thanked: set[tuple[Address, int]] = set()
-        self.recorder: Any = None
 
     def handle(self, event: Any) -> list[Any]:
         """Handle one event."""
-        if self.recorder is not None:
-            self.recorder.before(self)
         match event:
             case Pass():
-                effects = self._pass(event)
+                return self._pass(event)
             case ReceiveToken():
-                effects = self._receive_token(event)
+                return self._receive_token(event)
             case _:
-                effects = self._receive_thanks(event)
-        if self.recorder is not None:
-            self.recorder.after(self, event, effects)
-        return effects
+                return self._receive_thanks(event)
 
     def _pass(self, event: Pass) -> list[Any]:
         if not (self.holds and event.to in self.peers):
