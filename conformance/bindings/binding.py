@@ -38,8 +38,8 @@ from raincheck.model.machine.composed import Composed, Handler
 from .conversion import fields_of, named, shaped
 
 if TYPE_CHECKING:
-    from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.generator import Walked
+    from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.promised import Promised
 
 FIFO: Final = "fifo"

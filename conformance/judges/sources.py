@@ -130,6 +130,32 @@ SOURCES: Final = (
         complaints=frozenset({"ShapeError", "_out_of_order"}),
     ),
     Source(
+        module="trace.layers.agreements",
+        planted="planted_layers",
+        complaints=frozenset({"Clash", "clashing"}),
+        builders=frozenset({"clashing"}),
+    ),
+    Source(
+        module="trace.layers.views",
+        planted="planted_layers",
+        complaints=frozenset({"Different"}),
+        witnesses=frozenset({"between_members"}),
+    ),
+    Source(
+        module="trace.layers.judged",
+        planted="planted_layers",
+        complaints=frozenset(
+            {"Finding", "_finding", "_other_view", "_clashing", "structs.replace"}
+        ),
+        builders=frozenset({"_finding", "_other_view", "_clashing"}),
+        asides=frozenset({"_uncompared", "_promise"}),
+    ),
+    Source(
+        module="bindings.state_transfer.speaks",
+        planted="planted_layers",
+        complaints=frozenset({"clashing"}),
+    ),
+    Source(
         module="trace.channels_compared",
         planted="planted_channels",
         complaints=frozenset({"Bad", "Stuck"}),

@@ -7,8 +7,9 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.trace.layers.speaks import Statement
+
 from .events import Address
-from .layers.speaks import Statement
 
 VIOLATED = "violated"
 INCONCLUSIVE = "inconclusive"

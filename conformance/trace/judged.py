@@ -12,6 +12,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
@@ -26,7 +27,6 @@ from .findings import (
     Promise,
     claims_synchrony,
 )
-from .layers.judged import LAYERS, judge_layers
 from .promised import Promised, Run
 from .records import Address
 
@@ -113,10 +113,13 @@ def judge(
 
 
 def layers_of(
-    run: str, reports: Collection[FileReport], crashed: Collection[Address]
+    run: str,
+    reports: Collection[FileReport],
+    crashed: Collection[Address],
+    find: Callable[[str], Binding] = binding_of,
 ) -> Iterator[RunVerdict]:
     """Yield the verdict on the layers of a run, if several of them speak of the same things."""
-    found = judge_layers(run, reports, crashed)
+    found = judge_layers(run, reports, crashed, find)
     if found is None:
         return
     findings = msgspec.json.decode(msgspec.json.encode(found.findings), type=list[Finding])

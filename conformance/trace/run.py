@@ -7,6 +7,7 @@ under way between the nodes; without clocks they are read one after the other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
 from itertools import groupby
@@ -17,6 +18,7 @@ import msgspec
 
 from raincheck.conformance.trace.following.files import follow_file
 from raincheck.conformance.trace.following.shared import Shared
+from raincheck.conformance.trace.layers.judged import slim
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
@@ -25,7 +27,6 @@ from .columns import Columns, Digest
 from .events import Crash
 from .findings import INCONCLUSIVE, FileReport
 from .judged import RunVerdict, judge, layers_of
-from .layers.judged import slim
 from .promised import Followed
 from .records import Address
 from .streams import Streams
@@ -116,14 +117,19 @@ def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list
     """Check every run that has files among the paths, in this process."""
     found = sorted_out(trace_files(paths))
     verdicts: list[RunVerdict] = []
+    layered = several(run for run, _ in found.runs)
     for run, of_run in groupby(sorted(found.runs.items()), lambda each: each[0][0]):
         crashed, reports = found.crashed.get(run, set()), list[FileReport]()
-        layers = list(of_run)
-        keep = reports.append if len(layers) > 1 else None
-        for (_, protocol), processes in layers:
+        keep = reports.append if run in layered else None
+        for (_, protocol), processes in of_run:
             verdicts.append(check_run(run, protocol, processes, crashed, progress, keep))
         verdicts += layers_of(run, reports, crashed)
     return with_strays(verdicts, found)
+
+
+def several(runs: Iterable[str]) -> set[str]:
+    """Return the runs that have files of several protocols, each of which names its run once."""
+    return {run for run, protocols in Counter(runs).items() if protocols > 1}
 
 
 def with_strays(verdicts: list[RunVerdict], found: Found) -> list[RunVerdict]:
@@ -191,8 +197,9 @@ def check_run(
                 streams.settle()
         compared = streams.finish() | compare_all(columns for _, columns in checked)
         reports = [report for report, _ in checked]
-    for report in reports if keep is not None else ():
-        keep(slim(report))
+    if keep is not None:
+        for report in reports:
+            keep(slim(report))
     return judge(run, protocol, reports, compared, crashed, problems)
 
 

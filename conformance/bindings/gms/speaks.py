@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
-from raincheck.model.gms.events import OUTPUTS, Prepared, Resume, Suspend
+from raincheck.model.gms.events import Prepared, Resume, Suspend
 from raincheck.model.gms.handlers import INPUTS
 
 

@@ -53,9 +53,7 @@ SPEAKS: Final = Speaks(
     },
     tallies={
         "Multicast": lambda _, after: f"multicast {after.view}",
-        "Deliver": lambda event, after: (
-            f"deliver {after.view} {event.source[0]}.{event.source[1]}"
-        ),
+        "Deliver": lambda event, after: f"deliver {after.view} {event.source[0]}.{event.source[1]}",
     },
     tracks=_numbers,
     agrees=(

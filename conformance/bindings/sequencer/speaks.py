@@ -1,5 +1,4 @@
-"""The statements in SEQUENCER's records about views and multicasts; its own follower collects them.
-"""
+"""The agreements of SEQUENCER's records with other layers'; its own follower collects them."""
 
 from __future__ import annotations
 

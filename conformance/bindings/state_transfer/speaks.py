@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from raincheck.conformance.trace.layers.agreements import (
-    Agreement,
-    Clash,
-    Found,
-    Side,
-    in_turn,
-)
+from raincheck.conformance.trace.layers.agreements import Agreement, Found, Side, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
 
 _COUNT_BITS: Final = 40
@@ -49,9 +43,9 @@ def within_deliveries(mine: Side, theirs: Side) -> Found:
             break
         most = theirs.report.tally.get(f"delivered {number}", 0)
         if number not in views or one.value < before:
-            return Found(compared, [Clash(one.index, one.value, before, 0, "cut")])
+            return mine.clashing(compared, one, before)
         if count > most and (theirs.whole or number != max(views)):
-            return Found(compared, [Clash(one.index, one.value, [number, most], 0, "cut")])
+            return mine.clashing(compared, one, [number, most])
         before, compared = one.value, compared + 1
     return Found(compared, [])
 

@@ -24,7 +24,7 @@ _END = 2**62
 class Clash(NamedTuple):
     """A statement of one protocol beside that of another one which is not the same."""
 
-    index: int
+    event: int
     """The event that says it."""
     recorded: Any
     expected: Any
@@ -46,6 +46,10 @@ class Side(NamedTuple):
     def said(self) -> list[Statement]:
         """The statements, in the order of the events."""
         return [each for each in self.report.said if each.topic == self.topic]
+
+    def clashing(self, compared: int, one: Statement, value: Any = None, other: int = 0) -> Found:
+        """Return that the other protocol says that value instead, by that event."""
+        return Found(compared, [Clash(one.index, one.value, value, other, one.topic)])
 
 
 class Found(NamedTuple):
@@ -76,13 +80,12 @@ class Agreement:
 def same(mine: Side, theirs: Side) -> Found:
     """Both say the same values, in the same order."""
     ours, others = mine.said, theirs.said
+    count = min(len(ours), len(others))
     for one, other in zip(ours, others, strict=False):
         if one.value != other.value:
-            clash = Clash(one.index, one.value, other.value, other.index, mine.topic)
-            return Found(min(len(ours), len(others)), [clash])
-    count = min(len(ours), len(others))
+            return mine.clashing(count, one, other.value, other.index)
     if len(ours) > len(others) and theirs.whole:
-        return Found(count, [Clash(ours[count].index, ours[count].value, None, 0, mine.topic)])
+        return mine.clashing(count, ours[count])
     if len(others) > len(ours) and mine.whole:
         lacking = others[count]
         return Found(count, [Clash(0, None, lacking.value, lacking.index, mine.topic)])
@@ -101,8 +104,7 @@ def in_turn(mine: Side, theirs: Side) -> Found:
                 break
             near = next((each for each in others[place:] if _alike(each.value, one.value)), None)
             value, index = (None, 0) if near is None else (near.value, near.index)
-            clash = Clash(one.index, one.value, value, index, mine.topic)
-            return Found(compared, [clash])
+            return mine.clashing(compared, one, value, index)
         place, compared = found + 1, compared + 1
     return Found(compared, [])
 
@@ -170,9 +172,8 @@ def on_the_way(mine: Side, theirs: Side) -> Found:
             begin, end = max(begin, low), min(end, high)
             if begin >= end:
                 state = _state(tracks.get(who), max(span[0], min(reached, span[1] - 1)))
-                values = [wanted.get(who), arrived]
-                clash = Clash(one.index, values, state, begin, f"the stream of {who}")
-                return Found(compared, [clash])
+                says = Statement(f"the stream of {who}", one.index, [wanted.get(who), arrived])
+                return mine.clashing(compared, says, state, begin)
         reached, compared = begin, compared + 1
     return Found(compared, [])
 

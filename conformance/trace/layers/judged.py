@@ -25,7 +25,7 @@ from raincheck.conformance.trace.findings import (
 )
 from raincheck.conformance.trace.records import Address
 
-from .agreements import Agreement, Side
+from .agreements import Agreement, Clash, Side
 from .speaks import Speaks
 from .views import Different, between_layers, between_members, views_of
 
@@ -109,11 +109,11 @@ def _views(reports: Reports, found: Layered) -> None:
         different += between_layers(mine, whole)
     between = [report for files in reports.values() for report in files.values()]
     different += between_members(between) if not different else ()
-    found.findings.extend(map(_other_view, different))
+    for each in different:
+        found.findings.append(_other_view(each))
     views = {said.value[0] for report in between for said in views_of(report)}
     judged = {"members": len(members), "views": len(views), "layers": len(reports)}
-    verdict = VIOLATED if different else HOLDS
-    found.promises.append(Promise(ONE_SEQUENCE, verdict, judged=judged))
+    found.promises.append(_promise(ONE_SEQUENCE, map(_other_view, different), judged))
 
 
 def _other_view(each: Different) -> Finding:
@@ -129,39 +129,55 @@ def _other_view(each: Different) -> Finding:
     return _finding(mine, f"{ONE_SEQUENCE}: {reason}", index, each.what, *each[-3:-1])
 
 
-def _agreement(
-    protocol: str, agreement: Agreement, reports: Reports, found: Layered
-) -> None:
+def _agreement(protocol: str, agreement: Agreement, reports: Reports, found: Layered) -> None:
     theirs = reports.get(agreement.other)
-    if theirs is None:
-        found.not_compared.append(f"{agreement.name}: {agreement.other} is not traced")
-        return
     compared = members = 0
-    wrong = False
+    wrong: list[Finding] = []
     for who, report in reports[protocol].items():
-        other = theirs.get(who)
+        other = theirs.get(who) if theirs is not None else None
         if other is None:
             continue
         mine = Side(report, agreement.topic, report.complete)
         result = agreement.compare(mine, Side(other, agreement.its, other.complete))
         compared += result.compared
         members += bool(result.compared)
-        for clash in result.clashes:
-            wrong = True
-            where = f", event {clash.other}" if clash.other else ""
-            reason = f"{agreement.name}: {agreement.rule}; {agreement.other} says otherwise{where}"
-            values = clash.recorded, clash.expected
-            found.findings.append(_finding(report, reason, clash.index, clash.what, *values))
+        wrong += [_clashing(report, agreement, clash) for clash in result.clashes]
+    found.findings.extend(wrong)
     if wrong or compared:
         judged = {"members": members, "statements": compared}
-        found.promises.append(Promise(agreement.name, VIOLATED if wrong else HOLDS, judged=judged))
+        found.promises.append(_promise(agreement.name, wrong, judged))
     else:
-        found.not_compared.append(f"{agreement.name}: nothing is said of it")
+        found.not_compared.append(_uncompared(agreement, traced=theirs is not None))
 
 
-def _missing(
-    run: str, reports: Reports, crashed: Collection[Address]
-) -> Iterator[Finding]:
+def _promise(name: str, findings: Iterable[Finding], judged: dict[str, int]) -> Promise:
+    """Return the verdict on one rule of the layers, with the first finding against it."""
+    for first in findings:
+        (values,) = first.differences
+        witness = {
+            "file": first.path,
+            "event": first.index,
+            "what": values.name,
+            "recorded": values.recorded,
+            "expected": values.expected,
+        }
+        return Promise(name, VIOLATED, witness, judged=judged)
+    return Promise(name, HOLDS, judged=judged)
+
+
+def _clashing(report: FileReport, agreement: Agreement, clash: Clash) -> Finding:
+    where = f", event {clash.other}" if clash.other else ""
+    reason = f"{agreement.name}: {agreement.rule}; {agreement.other} says otherwise{where}"
+    return _finding(report, reason, clash.event, clash.what, clash.recorded, clash.expected)
+
+
+def _uncompared(agreement: Agreement, *, traced: bool) -> str:
+    """Return why nothing of that was compared."""
+    why = "nothing is said of it" if traced else f"{agreement.other} is not traced"
+    return f"{agreement.name}: {why}"
+
+
+def _missing(run: str, reports: Reports, crashed: Collection[Address]) -> Iterator[Finding]:
     """Name the files and the ends of files that are not there: what they said is not compared."""
     everybody = {
         (str(node), int(life))

@@ -58,7 +58,7 @@ class Rows:
         rows = np.array(self.delivered, dtype=np.int64)
         # A run's length is behind its first message, which is one already.
         sizes = np.where(rows < 0, -rows - 1, 1)
-        ends = [*(start for start, _ in self.view_starts[1:]), len(rows)]
+        ends = [*(start for start, _ in self.view_starts), len(rows)][1:]
         found: dict[int, int] = {}
         for (start, view), end in zip(self.view_starts, ends, strict=True):
             found[view] = found.get(view, 0) + int(sizes[start:end].sum())
