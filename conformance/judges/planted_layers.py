@@ -224,9 +224,8 @@ PLANTED: Final[dict[str, Planted]] = {
     },
     "trace.layers.judged": {
         "_views: found.findings.append(_other_view(each))": plant(_DIFFERENT, _REVERSED),
-        "_agreement: wrong += [_clashing(report, agreement, clash) for clash in result.clashes]": plant(
-            _PURGE, _PURGED
-        ),
+        "_agreement: wrong += [_clashing(report, agreement, clash) for clash in "
+        "result.clashes]": plant(_PURGE, _PURGED),
         "_missing: not every record of … was checked": plant(
             "not every record of upper was checked", _not_checked, verdict="inconclusive"
         ),

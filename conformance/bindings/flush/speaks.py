@@ -48,7 +48,7 @@ def _calls(before: Any, event: Any, _after: Any, outputs: tuple[Any, ...]) -> Sa
 SPEAKS: Final = Speaks(
     begins=begins,
     says={name: _calls for name in INPUTS if name != "Multicast"},
-    tallies={"Multicast": lambda _, after: f"multicast {after.view}"},
+    tallies={"Multicast": lambda _, after: ("multicast", after.view)},
     agrees=(
         Agreement(
             name="FlushedIsReceived",

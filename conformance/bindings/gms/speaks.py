@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
 from raincheck.conformance.trace.layers.speaks import VIEW, Said, Speaks, view
-from raincheck.model.gms.events import Prepared, Resume, Suspend
+from raincheck.model.gms.events import Prepared, Resume, Suspend, Suspended
 from raincheck.model.gms.handlers import INPUTS
 
 
@@ -17,6 +17,13 @@ def begins(local: Any) -> Said:
 
 
 def _steps(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
+    quiet = after.view is before.view and after.gone is before.gone and not outputs
+    if quiet and type(event) is not Suspended:
+        return ()
+    return _said(before, event, after, outputs)
+
+
+def _said(before: Any, event: Any, after: Any, outputs: tuple[Any, ...]) -> Said:
     if after.view is not None and after.view != before.view:
         yield VIEW, view(after.view.id.counter, after.view.members)
     if after.gone is not before.gone:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 
 from raincheck.conformance.trace.layers.agreements import Agreement, in_turn
@@ -35,10 +36,10 @@ def _fetches(_before: Any, event: Any, _after: Any, _outputs: Any) -> Said:
     yield "fetch", [list(event.source), event.at, list(event.holder)]
 
 
-def _numbers(parts: Mapping[str, Any]) -> Iterator[tuple[Any, int, int]]:
-    for who, numbers in parts.get("stream", ()):
-        if numbers is not None:
-            yield tuple(who), numbers[0], numbers[1]
+def _one_by_one(value: Any) -> Iterator[Any]:
+    holder, received = value
+    for source, at in received:
+        yield [list(source), list(holder), at]
 
 
 SPEAKS: Final = Speaks(
@@ -52,10 +53,10 @@ SPEAKS: Final = Speaks(
         "Fetch": _fetches,
     },
     tallies={
-        "Multicast": lambda _, after: f"multicast {after.view}",
-        "Deliver": lambda event, after: f"deliver {after.view} {event.source[0]}.{event.source[1]}",
+        "Multicast": lambda _, after: ("multicast", after.view),
+        "Deliver": lambda event, after: ("deliver", after.view, event.source),
     },
-    tracks=_numbers,
+    tracks="stream",
     agrees=(
         Agreement(
             name="PurgedIsStable",
@@ -70,7 +71,7 @@ SPEAKS: Final = Speaks(
             topic="heard",
             other="stable",
             its="heard",
-            compare=in_turn,
+            compare=partial(in_turn, parts=_one_by_one),
             rule="NAKACK hears of other members' streams from STABLE (N3)",
         ),
         Agreement(

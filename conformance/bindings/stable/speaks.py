@@ -31,8 +31,7 @@ def calls(_before: Any, _event: Any, _after: Any, outputs: Iterable[Any]) -> Sai
         if isinstance(output, Purge):
             yield from (("purge", [list(who), at]) for who, at in output.digest)
         elif isinstance(output, Heard):
-            holder = list(output.holder)
-            yield from (("heard", [list(who), holder, at]) for who, at in output.received)
+            yield "heard", (output.holder, output.received)
 
 
 SPEAKS: Final = Speaks(

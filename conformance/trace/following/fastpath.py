@@ -137,7 +137,7 @@ class FastPath:
                 channel.count += 1
                 digests(mark)
                 indices(record.index)
-            if tracks is not None and made:
+            if tracks and made:
                 self._heard.track(record.index, made)
             if says is not None:
                 self._heard.say(record.index, says(local, event, after, outputs))

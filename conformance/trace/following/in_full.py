@@ -153,7 +153,7 @@ class InFull:
         if differing:
             self._find("not what the model does", record, line, differences=tuple(differing))
             return
-        if self.binding.parts is not None:
+        if self.binding.parts is not None and self.heard.tracking:
             self.heard.track(record.index, self.binding.parts(self.local, answer.local))
         step = (self.local, event, answer.local, answer.outputs)
         self.heard.take(record.action, record.index, step)

@@ -8,7 +8,7 @@ through which the other one went, no earlier than the digest before.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
@@ -92,9 +92,21 @@ def same(mine: Side, theirs: Side) -> Found:
     return Found(count, [])
 
 
-def in_turn(mine: Side, theirs: Side) -> Found:
-    """Each value is one of the other's, each of which is taken once, in order."""
-    others, place, compared = theirs.said, 0, 0
+def _one(value: Any) -> Iterable[Any]:
+    return (value,)
+
+
+def in_turn(mine: Side, theirs: Side, parts: Callable[[Any], Iterable[Any]] = _one) -> Found:
+    """Each value is one of the other's, each of which is taken once, in order.
+
+    `parts` makes several values of one of the other's.
+    """
+    others = [
+        Statement(each.topic, each.index, part)
+        for each in theirs.said
+        for part in parts(each.value)
+    ]
+    place = compared = 0
     for one in mine.said:
         found = place
         while found < len(others) and others[found].value != one.value:

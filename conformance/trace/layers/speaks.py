@@ -51,10 +51,12 @@ class Speaks:
     """What the state says in which a file begins."""
     says: Mapping[str, Says] = field(default_factory=dict)
     """By action."""
-    tallies: Mapping[str, Callable[[Any, Any], str]] = field(default_factory=dict)
-    """By action: (input, state after) -> what is counted."""
-    tracks: Callable[[Mapping[str, Any]], Iterable[tuple[Any, int, int]]] | None = None
-    """What `Binding.parts` says has changed -> name, delivered, arrived of each stream in it."""
+    tallies: Mapping[str, Callable[[Any, Any], tuple[Any, ...]]] = field(default_factory=dict)
+    """By action: (input, state after) -> what is counted: a topic, the view's number, and maybe a
+    member."""
+    tracks: str = ""
+    """The name, in `Binding.parts`, of the streams that changed: `[member, [delivered, arrived,
+    …]]` each, or None in place of the numbers of one that is gone."""
     agrees: tuple[Agreement, ...] = ()
     """With what other protocols say."""
 
@@ -62,13 +64,18 @@ class Speaks:
 class Heard:
     """The statements of one file."""
 
-    __slots__ = ("_speaks", "said", "tally", "tracks")
+    __slots__ = ("_counts", "_speaks", "said", "tracks")
 
     def __init__(self, speaks: Speaks | None) -> None:
         self._speaks = speaks or Speaks()
         self.said: list[Statement] = []
-        self.tally: dict[str, int] = {}
+        self._counts: dict[tuple[Any, ...], int] = {}
         self.tracks: dict[Any, array[int]] = {}
+
+    @property
+    def tracking(self) -> bool:
+        """Whether streams are tracked."""
+        return bool(self._speaks.tracks)
 
     def begin(self, local: Any) -> None:
         """Note what the first state says."""
@@ -78,16 +85,18 @@ class Heard:
         """Note what an event says."""
         self.said += [Statement(topic, index, value) for topic, value in said]
 
-    def count(self, what: str) -> None:
+    def count(self, what: tuple[Any, ...]) -> None:
         """Count an event."""
-        self.tally[what] = self.tally.get(what, 0) + 1
+        self._counts[what] = self._counts.get(what, 0) + 1
 
     def track(self, index: int, parts: Mapping[str, Any]) -> None:
         """Note the numbers of the streams that an event has changed."""
-        tracks, changed = self.tracks, self._speaks.tracks
-        if changed is None:
-            return
-        for name, delivered, arrived in changed(parts):
+        tracks = self.tracks
+        for name, numbers in parts.get(self._speaks.tracks, ()):
+            if numbers is None:
+                continue
+            delivered, arrived = numbers[0], numbers[1]
+            name = tuple(name)
             rows = tracks.get(name)
             if rows is None:
                 rows = tracks[name] = array("q")
@@ -103,9 +112,22 @@ class Heard:
         if action in self._speaks.tallies:
             self.count(self._speaks.tallies[action](event, after))
 
+    @property
+    def tally(self) -> dict[str, int]:
+        """What was counted, in words."""
+        return {
+            " ".join(each if isinstance(each, str) else _text(each) for each in what): count
+            for what, count in self._counts.items()
+        }
+
     def packed(self) -> dict[str, bytes]:
         """Return the tracks as they travel; a stream is named by its member's address."""
-        return {f"{who[0]}.{who[1]}": rows.tobytes() for who, rows in self.tracks.items()}
+        return {_text(who): rows.tobytes() for who, rows in self.tracks.items()}
+
+
+def _text(value: Any) -> str:
+    """Return a number, or a member's address, as text."""
+    return str(value) if isinstance(value, int) else f"{value[0]}.{value[1]}"
 
 
 def view(number: int | None, members: Iterable[Any] | None, *, ranked: bool = True) -> Any:
