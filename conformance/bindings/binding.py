@@ -38,7 +38,7 @@ from raincheck.model.machine.composed import Composed, Handler
 from .conversion import fields_of, named, shaped
 
 if TYPE_CHECKING:
-    from raincheck.conformance.trace.generator import Walked
+    from raincheck.conformance.trace.generator import RecordedCores
     from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.promised import Promised
 
@@ -215,7 +215,7 @@ class Binding:
     """The protocol's part in judging traces: how its files are seen and judged."""
     speaks: Speaks | None = None
     """The parts of its records that other layers' records speak of as well."""
-    walked: Callable[[Binding], Walked] | None = None
+    recorded: Callable[[Binding], RecordedCores] | None = None
     """Makes the cores of a walk that is recorded, where records say more than the model."""
 
     _events: dict[tuple[type[Any], Any], Any] = field(

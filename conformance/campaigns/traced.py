@@ -70,3 +70,16 @@ class TracedGroup(Simulator):
             if core.status not in ("joining", "left"):
                 recorder.footer(core)
             writer.close()
+
+
+def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None:
+    """Record two founders whom a third one joins, and some messages of each."""
+    group = TracedGroup(folder, traced, **settings)
+    group.start("a", "b")
+    group.run_until(lambda: group.in_one_view("a", "b"))
+    group.start("c")
+    group.run_until(lambda: group.in_one_view("a", "b", "c"))
+    for name in "abc":
+        group.send(name, [bytes(700)] * 4)
+    group.run(1.0)
+    group.end()

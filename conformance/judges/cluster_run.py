@@ -18,7 +18,7 @@ from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
 
 from . import pingpong_talk as pingpong
 from .planting import Ask, Complaints, Plant
-from .sequencer_story import A, B, C, D, told_until
+from .sequencer_story import A, B, C, D, story_until
 
 WHOLE: Final = "the run: "
 SENT: Final = {"a": 2, "b": 2, "c": 0}
@@ -44,7 +44,7 @@ class Run:
 @cache
 def _trace() -> Trace:
     """Return a trace whose members go on to a second view, where d joins them."""
-    story = told_until(1)
+    story = story_until(1)
     story.install(2, B, A)
     story.do(D, "Join")
     story.install(2, C)

@@ -38,7 +38,7 @@ def _in_parts() -> Plant:
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.following.steps": {
-        f"{_CHANGES}yield Difference(name, expected, told)": _in_parts(),
+        f"{_CHANGES}yield Difference(name, expected, found)": _in_parts(),
         f"{_CHANGES}name not in known": plant(
             f'{_OTHERWISE}colour: "red", not null', at("b", 5, changed__colour="red")
         ),
@@ -67,7 +67,7 @@ PLANTED: Final[dict[str, Planted]] = {
                 at("b", 4, sent__0__content__number=9),
             )
         ),
-        "_told: yield Difference(f'told[{place}]', model, told)": plant(
+        "_indications: yield Difference(f'told[{place}]', model, recorded)": plant(
             f'{_OTHERWISE}told[1]: ["Heard",[9]], not ["Heard",[5]]',
             at("a", 4, told=[["Heard", [9]]]),
         ),

@@ -6,12 +6,12 @@ from raincheck.conformance.trace.events import Changed, Event
 from raincheck.conformance.trace.sequencer.damage import copy
 from raincheck.conformance.trace.sequencer.tracegen import Trace
 
-from .sequencer_story import A, B, C, D, Story, event, told_until
+from .sequencer_story import A, B, C, D, Story, event, story_until
 
 
 def late_forward(bad: bool) -> Trace:
     """b receives what c sent in its first life after what c sent in its second."""
-    story = told_until(4)
+    story = story_until(4)
     if bad:
         story.do(B, "ReceiveForward", C)
     return story.files()
@@ -19,7 +19,7 @@ def late_forward(bad: bool) -> Trace:
 
 def for_another(bad: bool) -> Trace:
     """d receives a FORWARD that is for b."""
-    story = told_until(4)
+    story = story_until(4)
     if bad:
         taken = story.do(B, "ReceiveForward", C)
         story.world.processes[B].index -= 1

@@ -55,7 +55,7 @@ class Story:
         return copy(self.script.files())
 
 
-def told_until(chapter: int) -> Story:
+def story_until(chapter: int) -> Story:
     """Return the run up to the end of that chapter, 1 to 4."""
     story = Story()
     do = story.do
@@ -104,7 +104,7 @@ def told_until(chapter: int) -> Story:
 @cache
 def trace_of(chapter: int) -> Trace:
     """Return the good run's files, which must not be changed."""
-    return told_until(chapter).files()
+    return story_until(chapter).files()
 
 
 Change = Callable[[Trace], Any]

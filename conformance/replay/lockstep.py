@@ -20,8 +20,9 @@ from raincheck.conformance.bindings.binding import Binding, MakeCore
 from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.machine import Refused
 
+from .cores import Cores, Mismatch, Problem, probe
+from .drawing import drawn
 from .probes import Probes, refuses
-from .replay import Cores, Mismatch, Problem, probe
 from .steps import find_move, step_of
 
 LENGTH: Final = 60
@@ -249,29 +250,6 @@ class _Whole(_Run):
                 probe(self.cores, probes, self.state, (move.node,))
             finally:
                 self.refusals += probes.refused.total() - before
-
-
-def chosen(
-    system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
-) -> Move[Any] | None:
-    """Return one of the moves that the model has now, drawn by action first, or None."""
-    by_action: dict[str, list[Move[Any]]] = {}
-    for move in system.moves(state):
-        by_action.setdefault(move.action, []).append(move)
-    actions = list(by_action)
-    if seldom and random.random() < 0.9:
-        actions = [action for action in actions if action not in seldom] or actions
-    return random.choice(by_action[random.choice(actions)]) if actions else None
-
-
-def drawn(
-    system: Composed[Any, Any], state: Any, random: Random, seldom: frozenset[str] = frozenset()
-) -> Move[Any] | None:
-    """Return such a move, with as many messages at once as is drawn too."""
-    move = chosen(system, state, random, seldom)
-    if move is None or system.batch == 1:
-        return move
-    return system.together(move, random.randint(1, system.batch))
 
 
 class _Alone(_Run):

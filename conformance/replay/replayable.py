@@ -16,7 +16,8 @@ from raincheck.conformance.verbs.mirror import machine_of
 from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
 
-from .lockstep import LENGTH, Instance, drawn
+from .drawing import drawn
+from .lockstep import LENGTH, Instance
 from .probes import Probes
 from .replay import Prepared
 

@@ -14,7 +14,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.outcome import HOLDS, VIOLATED, Result
 from raincheck.model.machine.composed import Composed
 
-from .replay import Cores, Mismatch, Problem
+from .cores import Cores, Mismatch, Problem
 from .replayable import instance_of, system_for
 from .steps import check_step, find_move
 

@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from raincheck.conformance.bindings.binding import MakeCore, binding_of
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.replay.cores import Cores, Problem, probe
 from raincheck.conformance.replay.lockstep import Instance
 from raincheck.conformance.replay.probes import refuses
-from raincheck.conformance.replay.replay import Cores, Problem, probe
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.machine import Refused
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from raincheck.conformance.bindings.binding import Core, binding_of
-from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.trace.generator import RecordedCores
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.writer import TraceWriter
@@ -39,12 +39,14 @@ class Recording:
         if not cores:
             raise UsageError("recording.of takes the cores by their names, as in a=core.")
         binding = binding_of(protocol)
+        recorded = (binding.recorded or RecordedCores)(binding)
         self.folder.mkdir(parents=True, exist_ok=True)
-        for node, core in cores.items():
+        for node, driven in cores.items():
+            core = recorded.observed(driven)
             who = Address(node, 0)
             writer = TraceWriter(self.folder, run, who, protocol=protocol)
             recorder = Recorder(
-                FromBinding(binding),
+                recorded.described(),
                 run,
                 who,
                 tuple(cores),

@@ -85,8 +85,11 @@ def watch_of(case: Case) -> Watch:
 
 def exercised_names(case: Case, result: TlcResult) -> list[str]:
     """Return the case's properties and constants whose exercise TLC reached."""
-    names = watch_of(case).exercises
-    return [name.removesuffix(SUFFIX) for name in names if name in result.exercised]
+    return _reached(watch_of(case), result)
+
+
+def _reached(watch: Watch, result: TlcResult) -> list[str]:
+    return [name.removesuffix(SUFFIX) for name in watch.exercises if name in result.exercised]
 
 
 def unexercised(case: Case, result: TlcResult) -> str:
@@ -98,8 +101,9 @@ def unexercised(case: Case, result: TlcResult) -> str:
         return (
             f"{', '.join(lacking)}: no {SUFFIX} in {case.module.name} says when it is really asked"
         )
-    seen = exercised_names(case, result)
-    watched = (name.removesuffix(SUFFIX) for name in watch_of(case).exercises)
+    watch = watch_of(case)
+    seen = _reached(watch, result)
+    watched = (name.removesuffix(SUFFIX) for name in watch.exercises)
     if missed := [name for name in watched if name not in seen and name not in case.idle]:
         return (
             f"vacuous: no state of {result.distinct_states} exercises {', '.join(missed)}; "

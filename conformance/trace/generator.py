@@ -15,8 +15,8 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.recorded import FromBinding
-from raincheck.conformance.replay.lockstep import drawn
-from raincheck.conformance.replay.replay import Cores, Problem
+from raincheck.conformance.replay.cores import Cores, Problem
+from raincheck.conformance.replay.drawing import drawn
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach
 from raincheck.impl.recording.described import Described
@@ -24,10 +24,10 @@ from raincheck.impl.recording.writer import TraceWriter
 from raincheck.model.machine.composed import Composed, Move
 
 
-class Walked:
+class RecordedCores:
     """The cores of one walk, and their records: by default the binding's own, and usual ones.
 
-    A protocol whose records say more than its model (`Binding.walked`) overrides what differs.
+    A protocol whose records say more than its model (`Binding.recorded`) overrides what differs.
     """
 
     def __init__(self, binding: Binding) -> None:
@@ -66,14 +66,14 @@ def record_walk(
     Raises Problem where a core differs from the model, with the records up to there written.
     """
     random = Random(f"{run}/{seed}")
-    walked = (binding.walked or Walked)(binding)
-    binding = walked.binding
+    recorded = (binding.recorded or RecordedCores)(binding)
+    binding = recorded.binding
     cores = Cores(binding, system)
     state = random.choice(list(system.initial()))
     cores.begin(state)
     lives: dict[str, _Life] = {}
     begun: set[Address] = set()
-    constants = walked.constants(system)
+    constants = recorded.constants(system)
     crashes: list[dict[str, Any]] = []
 
     def begin(node: str) -> None:
@@ -82,9 +82,9 @@ def record_walk(
             return  # a life has one file, and this one's is closed
         begun.add(who)
         writer = TraceWriter(folder, run, who, protocol=binding.protocol)
-        described = walked.described()
+        described = recorded.described()
         recorder = Recorder(described, run, who, system.nodes, writer, constants=constants)
-        core = walked.observed(cores.cores[node])
+        core = recorded.observed(cores.cores[node])
         recorder.begin(core)
         attach(core, recorder)
         lives[node] = _Life(who, writer, recorder)
@@ -93,7 +93,7 @@ def record_walk(
         begin(node)
     taken = 0
     while taken < steps:
-        move = walked.drawn(system, state, random)
+        move = recorded.drawn(system, state, random)
         if move is None:
             break
         handled = move.node is not None and move.action not in binding.unhandled
@@ -117,7 +117,7 @@ def record_walk(
                 crashes.append(life.crash(run))
             begin(node)
     for node, life in lives.items():
-        life.recorder.footer(walked.observed(cores.cores[node]))
+        life.recorder.footer(recorded.observed(cores.cores[node]))
         life.writer.close()
     if crashes:
         text = b"".join(msgspec.json.encode(crash) + b"\n" for crash in crashes)

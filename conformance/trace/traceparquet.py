@@ -1,11 +1,11 @@
 """Trace records in Parquet: the same fields, one row per record.
 
-The scalar fields are columns of their own, so that any engine can select on them. `args`,
-`received`, `sent` and `changed` are JSON text, so that the schema is the same for every protocol;
-`header` holds a header's whole record.
+The scalar fields are columns of their own, so that any engine can select on them. Fields that are
+lists or objects are JSON text, so that the schema is the same for every protocol; `header` holds a
+header's whole record. Files without the columns of optional fields are read as well.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from .batches import Problem, Report
-from .events import Event, Record, encode
+from .events import Record, encode
 
 SCHEMA = pa.schema(
     [
@@ -31,15 +31,19 @@ SCHEMA = pa.schema(
         ("sent", pa.string()),
         ("changed", pa.string()),
         ("header", pa.string()),
+        ("told", pa.string()),
+        ("given", pa.string()),
+        ("at", pa.float64()),
     ]
 )
-_SCALARS = ("kind", "run", "protocol", "node", "incarnation", "index", "clock", "action")
-_NESTED = ("args", "received", "sent", "changed")
+_SCALARS = ("kind", "run", "protocol", "node", "incarnation", "index", "clock", "action", "at")
+_NESTED = ("args", "received", "sent", "changed", "told", "given")
+_OPTIONAL = frozenset({"told", "given", "at"})
 ROWS = 4096
 
 
-def write_parquet(path: Path, records: Iterable[Record]) -> int:
-    """Write the records in order and return how many they are."""
+def write_parquet(path: Path, records: Iterable[Record | Mapping[str, Any]]) -> int:
+    """Write the records of any protocol in order and return how many they are."""
     total = 0
     with pq.ParquetWriter(path, SCHEMA, compression="zstd") as writer:
         rows: list[dict[str, Any]] = []
@@ -66,12 +70,13 @@ def _rows(path: Path, report: Report) -> Iterator[tuple[int, list[dict[str, Any]
         return
     line = 1
     with file:
-        missing = [name for name in SCHEMA.names if name not in file.schema_arrow.names]
+        there = [name for name in SCHEMA.names if name in file.schema_arrow.names]
+        missing = [name for name in SCHEMA.names if name not in {*there, *_OPTIONAL}]
         if missing:
             report(Problem(str(path), 0, f"missing columns: {', '.join(missing)}"))
             return
         try:
-            for batch in file.iter_batches(ROWS, columns=SCHEMA.names):
+            for batch in file.iter_batches(ROWS, columns=there):
                 yield line, batch.to_pylist()
                 line += batch.num_rows
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -79,16 +84,13 @@ def _rows(path: Path, report: Report) -> Iterator[tuple[int, list[dict[str, Any]
             report(Problem(str(path), line, reason))
 
 
-def _row(record: Record) -> dict[str, Any]:
+def _row(record: Record | Mapping[str, Any]) -> dict[str, Any]:
     plain: dict[str, Any] = msgspec.to_builtins(record)
     row = {name: plain.get(name) for name in _SCALARS}
-    if isinstance(record, Event):
-        nested = (record.args, record.received, record.sent, record.changed)
-        row.update(
-            {name: encode(part).decode() for name, part in zip(_NESTED, nested, strict=True)}
-        )
+    if plain["kind"] == "event":
+        row |= {name: encode(plain[name]).decode() for name in _NESTED if name in plain}
     elif plain["kind"] == "header":
-        row["header"] = encode(record).decode()
+        row["header"] = encode(plain).decode()
     return row
 
 
@@ -96,8 +98,9 @@ def _json(row: dict[str, Any]) -> bytes:
     """The row as the JSON line that it stands for, so that one decoder judges both formats."""
     if row["header"] is not None:
         return str(row["header"]).encode()
-    fields = [encode(name) + b":" + encode(row[name]) for name in _SCALARS if row[name] is not None]
-    fields += [
-        encode(name) + b":" + str(row[name]).encode() for name in _NESTED if row[name] is not None
+    found = {name: row[name] for name in (*_SCALARS, *_NESTED) if row.get(name) is not None}
+    fields = [
+        encode(name) + b":" + (encode(value) if name in _SCALARS else str(value).encode())
+        for name, value in found.items()
     ]
     return b"{" + b",".join(fields) + b"}"

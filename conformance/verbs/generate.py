@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.cases.tables import TIERS, Case, load_cases, protocols_in, select
@@ -34,26 +34,16 @@ from raincheck.conformance.evidence.store import (
 )
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols import registry
+from raincheck.conformance.replay.cores import printed
 from raincheck.conformance.replay.coverage import coverage
 from raincheck.conformance.replay.lockstep import Instance, lockstep
-from raincheck.conformance.replay.replay import (
-    PART_STEPS,
-    Prepared,
-    Problem,
-    Replay,
-    printed,
-    replay,
-)
+from raincheck.conformance.replay.replay import PART_STEPS, Prepared, Replay, replay
 from raincheck.conformance.replay.replayable import Replayable
 from raincheck.conformance.replay.schedules import Schedules, play_record, read_schedules
 from raincheck.conformance.tlc.spec import files_of
-from raincheck.conformance.trace.generator import record_walk
-from raincheck.model.machine.composed import Composed
+from raincheck.conformance.trace.recorded_walks import TRACED, recorded
 
 from .mirror import has_model
-
-TRACED: Final = 20
-"""The number of walks of each protocol that are recorded."""
 
 EXAMPLES: Final = 100
 """How many runs lockstep makes over each group of instances."""
@@ -240,40 +230,6 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
             systems = [each.system for group in groups.values() for each in group]
             results.append(recorded(binding, systems, job.args.seed, job.args.traces))
     return results
-
-
-def recorded(
-    binding: Binding, systems: Sequence[Composed[Any, Any]], seed: int, folder: Path
-) -> Result:
-    """Record cores on random walks over these systems in turn; `conform` checks the traces."""
-    started = time.monotonic()
-    # A follower of its own reads a form of its own, which only cores of its own can write.
-    foreign = binding.promised is not None and binding.promised.follow is not None
-    readable = binding.walked is not None or not foreign
-    steps: list[int] = []
-    verdict, detail = HOLDS, ""
-    if systems and readable:
-        folder.mkdir(parents=True, exist_ok=True)
-        for number in range(TRACED):
-            system = systems[number % len(systems)]
-            run = f"{binding.protocol}-{seed}-{number:02}"
-            try:
-                steps.append(record_walk(binding, system, folder, run=run, seed=seed + number))
-            except Problem as problem:
-                differs = map(str, problem.differences)
-                verdict, detail = VIOLATED, "\n".join((f"{run}: {problem}", *differs))
-                break
-    figures: dict[str, object] = {
-        "walks": len(steps),
-        "steps": sum(steps),
-        "folder": str(folder),
-        "seconds": round(time.monotonic() - started, 2),
-    }
-    if not readable:
-        verdict, detail = INCONCLUSIVE, "its records have a form of their own: set Binding.walked"
-    elif not detail and not any(steps):
-        verdict, detail = INCONCLUSIVE, "no instance could be walked"
-    return Result(f"{binding.protocol}-traces", binding.protocol, verdict, HOLDS, figures, detail)
 
 
 def _say_walk(prepared: Prepared, job: Job) -> None:

@@ -83,7 +83,7 @@ class RingEngine:
         self._hello_due = NEVER
         self._starved = 0  # 911s sent since the token was here
         self._has_token = False
-        self._told = ("chaos", True)  # view state, and whether it is starving
+        self._reported = ("chaos", True)  # view state, and whether it is starving
         self._view = max(
             (at for at, view in enumerate(self.core.global_view, 1) if view), default=0
         )

@@ -184,8 +184,8 @@ class RingNode(RingEngine):
             self._kept = not self._kept
             self._hello_due = now + self.config.give_up if self._kept else NEVER
         state = (core.view_state, core.token_state == "starving")
-        if state != self._told:
-            self._told = state
+        if state != self._reported:
+            self._reported = state
             self._reports.append(StateChanged(core.view_state, core.token_state))
 
     def _drain(self, now: float) -> None:

@@ -107,7 +107,7 @@ def test_the_page_needs_no_network(tmp_path: Path) -> None:
     assert "<script" not in page
 
 
-def test_a_step_that_cannot_run_is_told_in_its_own_sentence(
+def test_a_step_that_cannot_run_is_reported_in_its_own_sentence(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(plan: audit.Plan, out: Path, **_: object) -> list[str]:

@@ -135,7 +135,7 @@ def test_a_property_violated_in_the_field_is_violated() -> None:
     assert verdict_of(basis) == VIOLATED
 
 
-def test_what_only_shows_a_known_gap_is_told_and_is_no_surprise() -> None:
+def test_what_only_shows_a_known_gap_is_reported_and_is_no_surprise() -> None:
     steps = good_steps()
     gap = entry("r1: TotalOrder", INCONCLUSIVE, assumption="VirtualSynchrony")
     steps["conform"] = step("conform", [entry("r1"), gap], INCONCLUSIVE)

@@ -115,7 +115,7 @@ def test_a_soak_begins_runs_until_its_time_is_over(tmp_path: Path, clock: Clock)
     assert outcome.reproduce == "raincheck run toy --seed 7 --soak 20"
 
 
-def test_for_machines_every_run_is_told(
+def test_for_machines_every_run_is_reported(
     tmp_path: Path, clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     toy(tmp_path, runs=2, json=True).run()
@@ -145,7 +145,7 @@ def test_a_folder_with_other_traces_is_refused(
     assert "holds traces of another run" in capsys.readouterr().err
 
 
-def test_what_the_file_system_refuses_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_what_the_file_system_refuses_is_reported_in_a_sentence(tmp_path: Path) -> None:
     sentence = r"cannot keep its records in here \(Is a directory\)"
 
     with pytest.raises(UsageError, match=sentence), keeping(Path("here")):

@@ -87,7 +87,7 @@ def test_a_quiet_cluster_conforms_on_every_transport(
     assert members_of(out) == []
 
 
-def test_a_crash_of_the_coordinator_is_survived_and_told(tmp_path: Path) -> None:
+def test_a_crash_of_the_coordinator_is_survived_and_reported(tmp_path: Path) -> None:
     run = planned(ClusterRun(QUICK, 1, tmp_path), Fault("crash", 0.5, "coordinator", seconds=0.0))
 
     record = asyncio.run(run.run())
@@ -215,7 +215,7 @@ def test_a_trace_that_cannot_be_written_makes_the_run_inconclusive(tmp_path: Pat
     assert judged.verdict == "inconclusive"
 
 
-def test_a_full_disk_is_told_in_a_sentence(tmp_path: Path) -> None:
+def test_a_full_disk_is_reported_in_a_sentence(tmp_path: Path) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # inherited by the members
     try:

@@ -77,7 +77,7 @@ def test_what_is_in_quarantine_is_counted_and_listed(capsys: Capture) -> None:
     assert [(Path(p["path"]).name, p["line"]) for p in listed] == [(path.name, 4), (path.name, 5)]
 
 
-def test_an_undischarged_assumption_is_told_and_counts_only_with_strict(capsys: Capture) -> None:
+def test_an_undischarged_assumption_counts_only_with_strict(capsys: Capture) -> None:
     name = ""
     for seed in range(30):
         write_trace(Path(str(seed)), Walk(seed, Shape(), run="r").run().files())

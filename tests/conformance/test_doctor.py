@@ -35,7 +35,7 @@ def test_a_complete_set_up_is_healthy(capsys: pytest.CaptureFixture[str]) -> Non
     assert json.loads(Path("runs/latest/summary.json").read_text())["verdict"] == "holds"
 
 
-def test_a_machine_without_java_is_told_where_to_get_it(
+def test_a_machine_without_java_is_pointed_to_where_to_get_it(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))

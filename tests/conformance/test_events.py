@@ -119,7 +119,7 @@ def test_fields_that_nobody_compares_are_errors_and_annotations_are_not(steady: 
     assert "mood" in result.problems[0].reason
 
 
-def test_a_truncated_last_line_is_told_as_such(steady: Path) -> None:
+def test_a_truncated_last_line_is_reported_as_such(steady: Path) -> None:
     path = steady / "steady.n01.0.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
     result = checked(steady)

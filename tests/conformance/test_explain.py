@@ -89,7 +89,7 @@ def test_the_page_needs_no_network_and_escapes_what_it_shows() -> None:
     assert "href=" not in page
 
 
-def test_a_protocol_without_a_story_is_told_from_what_changes() -> None:
+def test_a_protocol_without_a_story_is_explained_by_what_changes() -> None:
     before = {"count": parse("[a |-> 0, b |-> 0]"), "log": parse("<<>>")}
     one = {"count": parse("[a |-> 0, b |-> 1]"), "log": parse("<<>>")}
     both = {"count": parse("[a |-> 1, b |-> 1]"), "log": parse("<<5>>")}

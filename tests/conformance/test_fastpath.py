@@ -6,12 +6,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
-from raincheck.conformance.campaigns.traced import TracedGroup
+from raincheck.conformance.campaigns.traced import record_group
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.replay.replayable import nothing_undone, system_for
 from raincheck.conformance.trace.following import follower
@@ -19,7 +18,7 @@ from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.ring.generator import record_ring
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.trace.traceparquet import SCHEMA
+from raincheck.conformance.trace.traceparquet import write_parquet
 from raincheck.impl.simulation.group import Link
 
 WALKED = ("flush", "gms", "nakack", "raincore", "stable", "state_transfer", "unicast")
@@ -45,17 +44,8 @@ def lived(protocol: str, folder: Path) -> None:
     if protocol == "raincore":
         record_ring(folder)
         return
-    group = TracedGroup(
-        folder, (protocol,), link=Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005))
-    )
-    group.start("a", "b")
-    group.run_until(lambda: group.in_one_view("a", "b"))
-    group.start("c")
-    group.run_until(lambda: group.in_one_view("a", "b", "c"))
-    for name in "abc":
-        group.send(name, [bytes(700)] * 4)
-    group.run(1.0)
-    group.end()
+    link = Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.005))
+    record_group(folder, (protocol,), link=link)
 
 
 def verdicts(folder: Path) -> list[RunVerdict]:
@@ -175,30 +165,56 @@ def test_what_a_recorder_writes_is_taken_by_the_fast_path(
     assert slow_events(tmp_path, monkeypatch) == []
 
 
-def test_rows_of_parquet_are_taken_like_lines(tmp_path: Path) -> None:
-    lived("flush", tmp_path)
-    (before,) = verdicts(tmp_path)
-    for path in tmp_path.glob("*.jsonl"):
-        write_rows(path)
+def in_parquet(folder: Path) -> None:
+    """Write the folder's records in Parquet, and remove the lines."""
+    for path in folder.glob("*.jsonl"):
+        records = [json.loads(line) for line in path.read_bytes().splitlines()]
+        write_parquet(path.with_suffix(".parquet"), records)
         path.unlink()
 
-    (verdict,) = verdicts(tmp_path)
 
-    assert (verdict.verdict, verdict.problems) == ("holds", [])
-    assert (verdict.actions, verdict.conforming) == (before.actions, before.conforming)
+RECORDED = [
+    *((protocol, walked) for protocol in (*WALKED, "sequencer")),
+    *((protocol, lived) for protocol in (*LAYERS, "raincore")),
+]
 
 
-def write_rows(path: Path) -> None:
-    """The file's records in Parquet, as the format's page says."""
-    rows = []
-    for line in path.read_text().splitlines():
-        record = json.loads(line)
-        row = {name: record.get(name) for name in SCHEMA.names}
-        for name in ("args", "received", "sent", "changed"):
-            row[name] = json.dumps(record[name], separators=(",", ":")) if name in record else None
-        row["header"] = line if record["kind"] == "header" else None
-        rows.append(row)
-    pq.write_table(pa.Table.from_pylist(rows, schema=SCHEMA), path.with_suffix(".parquet"))
+@pytest.mark.parametrize(
+    ("protocol", "record"), RECORDED, ids=[f"{name}-{how.__name__}" for name, how in RECORDED]
+)
+def test_rows_of_parquet_are_taken_like_lines(
+    protocol: str, record: Callable[[str, Path], None], tmp_path: Path
+) -> None:
+    record(protocol, tmp_path)
+    before = verdicts(tmp_path)
+    in_parquet(tmp_path)
+
+    assert {each.verdict for each in before} == {"holds"}
+    assert verdicts(tmp_path) == before
+
+
+def test_what_is_wrong_in_a_column_that_most_records_lack_is_found(tmp_path: Path) -> None:
+    lived("nakack", tmp_path)
+    path = next(path for path in tmp_path.glob("*.jsonl") if '"told"' in path.read_text())
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    record = next(record for record in records if "told" in record)
+    record["told"] = [["Delivered", [["b", 0], 7, 7]]]
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    before = [(each.reason, each.index) for each in verdicts(tmp_path)[0].findings]
+    in_parquet(tmp_path)
+
+    assert before
+    assert [(each.reason, each.index) for each in verdicts(tmp_path)[0].findings] == before
+
+
+def test_parquet_without_the_columns_of_optional_fields_is_read(tmp_path: Path) -> None:
+    lived("flush", tmp_path)
+    before = verdicts(tmp_path)
+    in_parquet(tmp_path)
+    for path in tmp_path.glob("*.parquet"):
+        pq.write_table(pq.read_table(path).drop_columns(["told", "given", "at"]), path)
+
+    assert verdicts(tmp_path) == before
 
 
 Record = dict[str, Any]
@@ -241,7 +257,7 @@ FAULTS: dict[str, tuple[str, Callable[[Record], bool], Callable[[Record], Any]]]
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_sent_or_told_beyond_the_model_is_not_taken(fault: str, tmp_path: Path) -> None:
+def test_a_message_or_indication_beyond_the_model_is_not_taken(fault: str, tmp_path: Path) -> None:
     protocol, fits, change = FAULTS[fault]
     lived(protocol, tmp_path)
     path = next(tmp_path.glob("*.a.0.*.jsonl"))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from raincheck.conformance.campaigns.traced import TracedGroup
+from raincheck.conformance.campaigns.traced import record_group
 from raincheck.conformance.trace import channels_compared, run
 from raincheck.conformance.trace.following import fastpath, files, follower, lines, shared
 from raincheck.conformance.trace.judged import RunVerdict
@@ -23,15 +23,7 @@ LAYERS = ("unicast", "nakack", "stable", "gms", "flush")
 def lives(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, list[Record]]]:
     """The records of a good run of that protocol, by file."""
     folder = tmp_path_factory.mktemp("lives")
-    group = TracedGroup(folder, LAYERS)
-    group.start("a", "b")
-    group.run_until(lambda: group.in_one_view("a", "b"))
-    group.start("c")
-    group.run_until(lambda: group.in_one_view("a", "b", "c"))
-    for name in "abc":
-        group.send(name, [bytes(700)] * 4)
-    group.run(1.0)
-    group.end()
+    record_group(folder, LAYERS)
 
     @cache
     def texts(protocol: str) -> dict[str, str]:

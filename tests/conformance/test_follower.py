@@ -12,7 +12,7 @@ import pytest
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.judges.pingpong_talk import files, note, talk
 from raincheck.conformance.judges.pingpong_talk import judged as complaints_of
-from raincheck.conformance.replay.replay import Cores
+from raincheck.conformance.replay.cores import Cores
 from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.columns import Channel, Table, stable_digest

@@ -11,7 +11,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE
-from raincheck.conformance.verbs.generate import TRACED, recorded
+from raincheck.conformance.trace.recorded_walks import TRACED, recorded
 from raincheck.testing import assert_conforms
 
 

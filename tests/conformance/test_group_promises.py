@@ -46,7 +46,7 @@ def test_the_run_is_good_before_anything_is_planted() -> None:
 
 
 @pytest.mark.parametrize("what", QUIET)
-def test_a_group_that_does_not_rest_is_told_why(what: str) -> None:
+def test_the_reason_why_a_group_does_not_rest_is_reported(what: str) -> None:
     plant, words = QUIET[what]
     group = rested()
     check_quiet(group)
@@ -91,7 +91,7 @@ def test_where_applications_have_no_state_none_is_compared() -> None:
 
 
 @pytest.mark.parametrize("what", LOGS)
-def test_logs_that_break_a_promise_are_told_so(what: str) -> None:
+def test_logs_that_break_a_promise_are_reported(what: str) -> None:
     plant, words = LOGS[what]
     group = rested()
     check(logs(group))

@@ -204,7 +204,7 @@ def test_a_cache_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         spark_java_home(environ)
 
 
-def test_without_a_home_folder_the_user_is_told(
+def test_without_a_home_folder_the_user_is_informed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def homeless() -> Path:

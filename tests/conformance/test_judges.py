@@ -55,7 +55,7 @@ def asking(tmp_path: Path, good: Ask | None = None) -> Callable[[Ask], Complaint
 
 
 @pytest.mark.parametrize("rule", NEEDED, ids=map(name_of, NEEDED))
-def test_a_planted_fault_is_told_by_its_rule_alone(rule: Rule, tmp_path: Path) -> None:
+def test_a_planted_fault_is_reported_by_its_rule_alone(rule: Rule, tmp_path: Path) -> None:
     plant = planted_for(rule.source).get(rule.key)
     place = f"conformance/judges/{rule.source.planted}.py"
     assert plant is not None, f"{rule} has no planted input in {place}"
@@ -341,7 +341,7 @@ def test_a_rule_without_a_planted_input_is_named_with_the_place_for_it(toy: Modu
     assert planted_for(rule.source).get(rule.key) is None
 
     with pytest.raises(AssertionError) as caught:
-        test_a_planted_fault_is_told_by_its_rule_alone(rule, Path())
+        test_a_planted_fault_is_reported_by_its_rule_alone(rule, Path())
 
     assert str(caught.value).splitlines()[0] == (
         "conformance/complainer.py parts: 'x < 0' has no planted input in "

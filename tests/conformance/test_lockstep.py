@@ -232,12 +232,12 @@ def test_every_move_is_found_again_by_its_step(name: str) -> None:
     assert seen > 100
 
 
-def test_a_move_that_the_model_does_not_have_is_told() -> None:
+def test_a_move_that_the_model_does_not_have_is_reported() -> None:
     with pytest.raises(UsageError, match="step 1, Join, is not possible in here"):
         play(BINDING, ("here", world().system), [{"action": "Join", "args": ["a"]}])
 
 
-def test_an_instance_that_nobody_can_make_is_told() -> None:
+def test_an_instance_that_nobody_can_make_is_reported() -> None:
     with pytest.raises(UsageError, match="sequencer has no instance"):
         instance_of(BINDING, {"colour": "red"}, "red")
     bounded = replace(BINDING, world=None)

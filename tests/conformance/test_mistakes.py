@@ -71,7 +71,7 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
-def test_a_mistake_in_a_module_is_told_from_a_bug(tmp_path: Path, mistake: str) -> None:
+def test_a_mistake_in_a_module_is_distinguished_from_a_bug(tmp_path: Path, mistake: str) -> None:
     name, right, wrong, verb, said = MISTAKES[mistake]
     home = tmp_path / "project"
     shutil.copytree(EXAMPLE, home)

@@ -191,7 +191,7 @@ def test_a_specification_that_tlc_cannot_read_is_no_success() -> None:
 # ---------------------------------------------------------------- what is refused
 
 
-def test_an_edit_that_does_not_fit_is_told() -> None:
+def test_an_edit_that_does_not_fit_is_reported() -> None:
     with pytest.raises(UsageError, match="occurs 0 times"):
         damaged("x = 1", harmless(edits=(("y", "z"),)))
     with pytest.raises(UsageError, match="occurs 2 times"):
@@ -227,7 +227,7 @@ def test_an_edit_that_does_not_fit_is_told() -> None:
         ),
     ],
 )
-def test_a_bad_list_is_told_in_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
+def test_a_bad_list_is_reported_in_one_sentence(text: str, sentence: str, tmp_path: Path) -> None:
     path = tmp_path / "ping.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=sentence):

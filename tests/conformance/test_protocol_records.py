@@ -71,7 +71,7 @@ def test_a_project_speaks_of_itself_alone(project: Callable[[str], Path]) -> Non
         ('[protocol.pong]\ncases = "ping.toml"', "must be called pong.toml"),
     ],
 )
-def test_a_wrong_record_is_told_in_one_sentence(
+def test_a_wrong_record_is_reported_in_one_sentence(
     project: Callable[[str], Path], text: str, sentence: str
 ) -> None:
     home = project(text)
@@ -101,7 +101,7 @@ def test_a_verb_for_which_there_is_nothing_says_so() -> None:
             record().module(what)
 
 
-def test_a_module_that_is_not_there_or_lacks_its_name_is_told() -> None:
+def test_a_module_that_is_not_there_or_lacks_its_name_is_reported() -> None:
     with pytest.raises(UsageError, match=r"model is nowhere\.at_all, but there is no module"):
         record(model="nowhere.at_all").module("model")
     with pytest.raises(UsageError, match="json has no machine: define it"):
@@ -131,7 +131,7 @@ def entry(name: str, value: str) -> EntryPoint:
         ([entry("a", "ours_a"), entry("b", "ours_b")], "registers ping, which"),
     ],
 )
-def test_an_entry_point_that_cannot_be_is_told(
+def test_an_entry_point_that_cannot_be_is_reported(
     entries: list[EntryPoint], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ours_a", "ours_b"):

@@ -20,10 +20,10 @@ from hypothesis.stateful import (
 from raincheck.conformance.bindings.binding import MakeCore
 from raincheck.conformance.bindings.raincore.binding import BINDING
 from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.replay.cores import Cores, Problem
 from raincheck.conformance.replay.damage import without
 from raincheck.conformance.replay.lockstep import Instance, lockstep
 from raincheck.conformance.replay.probes import refuses
-from raincheck.conformance.replay.replay import Cores, Problem
 from raincheck.conformance.replay.replayable import Replayable, probes_of
 from raincheck.model.machine.machine import Refused
 from raincheck.model.raincore.handlers import Rules

@@ -9,9 +9,10 @@ import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.replay.cores import Mismatch
 from raincheck.conformance.replay.coverage import guards_of, untried
 from raincheck.conformance.replay.lockstep import Instance, Walked, lockstep
-from raincheck.conformance.replay.replay import Mismatch, Prepared, replay
+from raincheck.conformance.replay.replay import Prepared, replay
 from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.machine import Accepted
 
@@ -141,7 +142,7 @@ def test_replay_finds_a_fault(
     done = replay(prepared(toy), make=damaged(toy, damage))
 
     assert done.mismatch is not None
-    assert_told(done.mismatch, text)
+    assert_reported(done.mismatch, text)
     assert done.covered < done.edges
 
 
@@ -152,11 +153,11 @@ def test_lockstep_finds_a_fault_and_shortens_the_way_to_it(
     found = walked(toy, damaged(toy, damage))
 
     assert found.mismatch is not None
-    assert_told(found.mismatch, text)
+    assert_reported(found.mismatch, text)
     assert len(found.mismatch.moves) <= 5
 
 
-def assert_told(mismatch: Mismatch, text: str) -> None:
+def assert_reported(mismatch: Mismatch, text: str) -> None:
     import re
 
     assert re.search(text, mismatch.text()), mismatch.text()

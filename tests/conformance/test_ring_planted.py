@@ -364,7 +364,7 @@ def test_each_of_the_nine_promises_has_a_planted_fault() -> None:
     assert {case[2] for case in mark.args[1]} == set(NAMES)
 
 
-def test_what_it_told_that_cannot_be_read_ends_no_check(traces: Path) -> None:
+def test_an_indication_that_cannot_be_read_ends_no_check(traces: Path) -> None:
     path = path_of(traces, "b.0")
     lines = records(path)
     told = telling(lines, "Deliver")[0]["told"]

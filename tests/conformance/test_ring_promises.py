@@ -493,7 +493,7 @@ def test_who_was_in_the_last_view_and_does_not_run_any_more_may_lack_it() -> Non
     assert broken(judged(seen)) == set()
 
 
-def test_the_earliest_witness_is_told() -> None:
+def test_the_earliest_witness_is_reported() -> None:
     seen = good()
     seen[C].eaten += [Eaten(fence(2), 9, 5.0), Eaten(fence(1), 12, 4.5)]
 

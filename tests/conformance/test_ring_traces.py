@@ -96,7 +96,7 @@ def telling(lines: Records, name: str) -> Iterator[dict[str, Any]]:
     return (each for each in lines if any(n == name for n, _ in each.get("told", [])))
 
 
-def test_what_the_application_was_told_is_compared_with_the_model(traces: Path) -> None:
+def test_indications_to_the_application_are_compared_with_the_model(traces: Path) -> None:
     path = traces / "sim-1.b.0.raincore.jsonl"
     lines = records(path)
     record = next(telling(lines, "Committed"))

@@ -91,7 +91,7 @@ def test_what_happened_is_seen_from_how_statuses_differ() -> None:
     ]
 
 
-def test_a_change_that_every_member_sees_is_told_once() -> None:
+def test_a_change_that_every_member_sees_is_reported_once() -> None:
     story = Story()
     entries = [
         {"node": node, "at": at, "seq": seq, "nodelist": nodelist}
@@ -234,7 +234,7 @@ def test_nothing_that_a_terminal_would_obey_gets_through() -> None:
 # ---------------------------------------------------------------------- where it is shown
 
 
-def test_without_a_terminal_it_is_told_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_it_is_printed_in_lines(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     with Watch(Ui(), clock) as watch:
         for entry in recorded():

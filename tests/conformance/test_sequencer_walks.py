@@ -9,14 +9,14 @@ import pytest
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED
+from raincheck.conformance.replay.cores import Problem
 from raincheck.conformance.replay.damage import damaged_binding
 from raincheck.conformance.replay.mutants import Mutant
-from raincheck.conformance.replay.replay import Problem
 from raincheck.conformance.trace.events import Event, decode_lines
 from raincheck.conformance.trace.findings import Finding
 from raincheck.conformance.trace.generator import record_walk
+from raincheck.conformance.trace.recorded_walks import TRACED, recorded
 from raincheck.conformance.trace.run import check_paths
-from raincheck.conformance.verbs.generate import TRACED, recorded
 from raincheck.model.sequencer.system import SequencerSystem
 from raincheck.testing import assert_conforms
 

@@ -14,7 +14,9 @@ from hypothesis.stateful import run_state_machine_as_test
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.protocols.registry import offering
-from raincheck.impl.messages import Address
+from raincheck.impl.messages import Address, Payloads, View, ViewId
+from raincheck.impl.sequencer import events as seq
+from raincheck.impl.sequencer.core import Sequencer
 from raincheck.testing import Recording, assert_conforms, assert_replays, lockstep_machine
 
 FEW = settings(
@@ -52,7 +54,7 @@ def test_replay_holds_and_finds_a_core_that_lacks_a_repair() -> None:
         assert_replays("stable", cases=["stable-return"], make=keeping_votes)
 
 
-def test_what_cannot_be_asked_is_told() -> None:
+def test_what_cannot_be_asked_is_reported() -> None:
     with pytest.raises(UsageError, match="There is no protocol"):
         assert_replays("nothing")
     with pytest.raises(UsageError, match="There is no case"):
@@ -86,6 +88,37 @@ def test_recorded_cores_conform(
     recording.check()
 
     assert len(list(tmp_path.glob("*.jsonl"))) == 2
+
+
+def sequenced(a: Sequencer, b: Sequencer) -> None:
+    """b forwards a message to a, which multicasts it; both deliver it."""
+    (sent,) = b.handle(seq.Send(Payloads.pack([b"hello"])))
+    assert isinstance(sent, seq.SendForward)
+    (multicast,) = a.handle(seq.ReceiveForward(b.me, sent.forward))
+    assert isinstance(multicast, seq.Multicast)
+    for core in (a, b):
+        core.handle(seq.ReceiveData(a.me, multicast.data))
+
+
+@pytest.mark.parametrize("hasty", [False, True])
+def test_a_core_whose_records_have_a_form_of_their_own_is_recorded_too(
+    tmp_path: Path, hasty: bool
+) -> None:
+    a, b = (Sequencer(Address(name, 0)) for name in "ab")
+    for core in (a, b):
+        core.found(View(ViewId(1, a.me), (a.me, b.me)))
+    recording = Recording(tmp_path)
+    recording.of("sequencer", a=a, b=b)
+    sequenced(a, b)
+    if hasty:
+        b.seqno += 1  # behind the recorder's back
+        b.handle(seq.Send(Payloads.pack([b"again"])))
+
+    if not hasty:
+        recording.check()
+        return
+    with pytest.raises(AssertionError, match="sequencer: violated"):
+        recording.check()
 
 
 def test_a_core_that_does_other_than_its_model_does_not_conform(

@@ -62,7 +62,7 @@ def test_the_damage_is_done_to_a_copy(toy: SimpleNamespace) -> None:
     assert {name: sys.modules.get(name) for name in before} == before
 
 
-def test_an_edit_that_does_not_fit_is_told(toy: SimpleNamespace) -> None:
+def test_an_edit_that_does_not_fit_is_reported(toy: SimpleNamespace) -> None:
     assert toy.binding.protocol == "handover"
     with pytest.raises(UsageError, match="occurs 0 times"):
         damaged_binding("handover", mutant(edits=(("nowhere", ""),)))

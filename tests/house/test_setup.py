@@ -59,7 +59,7 @@ def bare(tmp_path: Path) -> Bare:
     return Bare(tmp_path)
 
 
-def test_without_python_the_user_is_told(bare: Bare) -> None:
+def test_without_python_the_user_is_informed(bare: Bare) -> None:
     bare.tool("python3", OLD_PYTHON)
 
     done = bare.run(MAKE, "setup")

@@ -227,7 +227,7 @@ def other_version(datagram: bytes) -> bytes:
     return datagram[:2] + bytes([VERSION + 1]) + datagram[3:]
 
 
-def test_another_version_is_told_so_once_a_second_and_gives_up() -> None:
+def test_another_version_is_notified_once_a_second_and_gives_up() -> None:
     group, stack = group_of("a", "b"), joiner()
     [request] = stack.poll_datagrams()
 

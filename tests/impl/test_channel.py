@@ -236,7 +236,7 @@ def test_a_member_that_falls_silent_is_excluded() -> None:
     run(body())
 
 
-def test_views_are_told_in_every_way() -> None:
+def test_views_are_reported_in_every_way() -> None:
     async def body() -> None:
         seen: list[str] = []
         async with group("a") as (a,):

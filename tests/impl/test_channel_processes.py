@@ -110,7 +110,7 @@ def rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_member_processes_agree_and_leave_when_told(
+def test_member_processes_agree_and_leave_when_asked(
     tmp_path: Path, free_ports: Ports, processes: Processes
 ) -> None:
     ports = free_ports(3)

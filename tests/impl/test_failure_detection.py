@@ -139,7 +139,7 @@ def test_a_process_that_was_asleep_suspects_nobody_at_once():
     assert not any(isinstance(header, AreYouAlive) for _, header, _ in sent)
 
 
-def test_those_who_were_taken_out_by_suspicion_are_told_now_and_then():
+def test_those_who_were_taken_out_by_suspicion_are_notified_now_and_then():
     made, outbox = detection()
     run(made, outbox, 1.5, heard=[B])
     made.watch((A, B), (), 1.5)
@@ -182,7 +182,7 @@ def test_who_comes_into_view_begins_to_be_silent_then():
     assert made.silence(5.4) == {B: 5.4, stranger: pytest.approx(0.4)}
 
 
-def test_of_many_who_were_taken_out_only_so_many_are_told():
+def test_of_many_who_were_taken_out_only_so_many_are_notified():
     outbox = Outbox(CODEC)
     many = [Address(f"m{n}", 0) for n in range(_FORMER + 10)]
     outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}
@@ -199,7 +199,7 @@ def test_of_many_who_were_taken_out_only_so_many_are_told():
     assert not any(made.was_member(m, ("10.0.1.2", 1)) for m in many)
 
 
-def test_those_who_were_taken_out_are_told_in_their_order_so_that_runs_can_be_repeated():
+def test_those_who_were_taken_out_are_notified_in_their_order_so_that_runs_can_be_repeated():
     outbox = Outbox(CODEC)
     many = [Address(f"m{n:02}", 0) for n in range(20)]
     outbox.endpoints |= {m: ("10.0.1.1", n) for n, m in enumerate(many)}

@@ -173,7 +173,7 @@ def test_only_a_participant_of_this_flush_answers_for_it(sender: Address, fid: F
     assert state_of(core) == before
 
 
-def test_who_was_told_to_fetch_nothing_has_not_fetched_it() -> None:
+def test_who_was_asked_to_fetch_nothing_has_not_fetched_it() -> None:
     core = Flush(B)
     core.begin(1, (A, B))
     core.handle(ev.ReceiveStart(A, FID, (A, B)))

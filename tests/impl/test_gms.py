@@ -266,7 +266,7 @@ def test_who_leaves_says_so_and_is_not_asked_any_more():
     assert (b.status, b.members, b.may_begin) == ("left", (), False)
 
 
-def test_a_stranger_that_lives_is_told_of_the_view():
+def test_a_stranger_that_lives_is_notified_of_the_view():
     without_c = member(A, view(2, A, A, B))
     assert without_c.handle(ReceiveAlive(C)) == [SendExcluded(C, without_c.view)]
     assert without_c.handle(ReceiveAlive(B)) == []

@@ -147,7 +147,7 @@ def test_who_has_been_acknowledged_has_nothing_to_announce():
     assert net.ends[A].deadline() == float("inf")
 
 
-def test_who_lags_is_told_again_only_so_long_after_the_last_progress():
+def test_who_lags_is_reminded_only_so_long_after_the_last_progress():
     net = Net(A, B, retransmit_after=0.05)
     net.multicast(A, 2)
     first, second = net.outboxes[A].drain()
@@ -443,7 +443,7 @@ def test_the_lost_last_multicast_of_a_dead_sender_is_had_from_who_received_it():
     assert net.numbers(C, A) == [1, 2]
 
 
-def test_a_live_sender_is_asked_before_who_told_of_its_multicast():
+def test_a_live_sender_is_asked_before_who_announced_its_multicast():
     net, end = alone(B, A, B, C)
     end.heard_of(C, stable(a=1), 0.0)
     asked = []

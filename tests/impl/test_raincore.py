@@ -106,7 +106,7 @@ class Ring:
     def views(self, member: Address) -> list[str]:
         return [words(view) for view in self.cores[member].global_view]
 
-    def all_told(self, kind: type) -> list[tuple[str, ev.Effect]]:
+    def all_indications(self, kind: type) -> list[tuple[str, ev.Effect]]:
         return [(member.node, effect) for member, effect in self.told if isinstance(effect, kind)]
 
 
@@ -207,7 +207,7 @@ def test_one_founder_makes_the_token_and_all_commit_their_list_first() -> None:
     ring.turn(9)
     assert [ring.views(member) for member in (A, B, C)] == [["abc"]] * 3
     assert {core.view_state for core in ring.cores.values()} == {"agreement"}
-    every = [effect for _, effect in ring.all_told(ev.Committed)]
+    every = [effect for _, effect in ring.all_indications(ev.Committed)]
     assert every == [ev.Committed(1, (A, B, C))] * 3
 
 
@@ -326,7 +326,7 @@ def test_who_was_left_out_is_asked_as_long_as_a_majority_may_need_it(asks_all: b
     assert words(ring.cores[C].last_token.nodelist) == "bcd"
     ring.turn(9)
     assert [ring.views(member)[-1] for member in (B, C, D)] == ["bcd"] * 3
-    readers = [member for member, _ in ring.all_told(ev.Deliver)]
+    readers = [member for member, _ in ring.all_indications(ev.Deliver)]
     assert sorted(readers) == ["b", "c", "d"]
 
 
@@ -599,7 +599,7 @@ def test_all_deliver_the_same_multicasts_in_the_same_order() -> None:
         ring.do(member, ev.Multicast())
     ring.turn(8)
     order: dict[str, list[tuple[str, int]]] = {}
-    for name, effect in ring.all_told(ev.Deliver):
+    for name, effect in ring.all_indications(ev.Deliver):
         assert isinstance(effect, ev.Deliver)
         order.setdefault(name, []).append((effect.origin.node, effect.k))
     assert set(order) == set("abcd")
@@ -620,7 +620,7 @@ def test_a_newcomer_reads_what_is_said_from_now_on() -> None:
     assert ring.cores[C].last_ordinal == 1
     ring.do(B, ev.Multicast())
     ring.turn(6)
-    delivered = [effect for name, effect in ring.all_told(ev.Deliver) if name == "c"]
+    delivered = [effect for name, effect in ring.all_indications(ev.Deliver) if name == "c"]
     assert delivered == [ev.Deliver(B, 1)]
 
 

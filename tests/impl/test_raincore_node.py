@@ -292,7 +292,7 @@ def test_a_joiner_can_leave_before_it_was_let_in():
     assert ring["b"].node.deadline() is None
 
 
-def test_a_name_that_is_taken_is_told_to_both():
+def test_a_name_that_is_taken_is_reported_to_both():
     ring = formed("a", "b")
     twin = RingNode(Address("b", 7), RingConfig(), contacts=[ring["a"].endpoint])
     twin.start(ring.now)
@@ -522,7 +522,7 @@ def test_a_ring_of_many_long_names_still_fits_into_a_datagram():
     assert ring[names[0]].node._codec.token_size < HEADROOM
 
 
-def test_whom_a_member_waits_for_is_told():
+def test_whom_a_member_waits_for_is_reported():
     ring = formed("a", "b", "c")
     ring.crash("b")
     words = "to acknowledge the token"

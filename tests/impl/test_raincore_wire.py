@@ -123,7 +123,7 @@ def test_a_roster_that_is_known_is_read_once():
     assert once.message.nodelist[0] is again.message.nodelist[0]
 
 
-def test_a_new_place_of_a_member_is_told():
+def test_a_new_place_of_a_member_is_reported():
     places = dict(PLACES)
     codec = RaincoreCodec(places.get, lambda: len(places))
     before = codec.encode(QUIET)

@@ -667,7 +667,7 @@ def test_a_process_that_asks_its_namesake_is_refused() -> None:
     run(body())
 
 
-def test_a_member_whose_name_is_taken_by_a_later_process_is_told_so() -> None:
+def test_a_member_whose_name_is_taken_by_a_later_process_is_notified() -> None:
     async def body() -> None:
         async with founded("abc") as (a, b, _):
             join = {"join": [a.endpoint], "config": FAST, "timeout": LIMIT}

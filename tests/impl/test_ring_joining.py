@@ -97,7 +97,7 @@ def test_a_name_that_is_taken_ends_connecting_at_once() -> None:
     asyncio.run(body())
 
 
-def test_a_view_that_is_committed_is_told() -> None:
+def test_a_view_that_is_committed_is_reported() -> None:
     async def body() -> None:
         joiner = Joiner()
         seen = []

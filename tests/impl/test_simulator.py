@@ -86,7 +86,7 @@ def test_by_hand_every_datagram_waits_for_its_turn_and_may_be_lost():
     assert group["b"].messages == 1
 
 
-def test_who_waits_in_vain_is_told_for_whom():
+def test_who_waits_in_vain_learns_for_whom():
     group = Simulator(1)
     group.start("a", "b", founders=True)
     group.links = {("b", "a"): Link(loss=1.0)}

@@ -55,19 +55,19 @@ def carry(sender, receiver, now=0.0, place=None):
     return len(data)
 
 
-def told(manager):
+def notices(manager):
     return manager.poll_notices()
 
 
-def test_a_message_arrives_and_its_sender_is_told():
+def test_a_message_arrives_and_its_sender_is_notified():
     a, b = manager(A), manager(B)
 
     send(a, B, "one")
     carry(a, b)
     carry(b, a)
 
-    assert told(b) == [Arrived(A, "one")]
-    assert told(a) == [Acknowledged(B, "one")]
+    assert notices(b) == [Arrived(A, "one")]
+    assert notices(a) == [Acknowledged(B, "one")]
     assert a.deadline() == float("inf")
     assert a.under_way() == []
 
@@ -79,13 +79,13 @@ def test_what_is_not_acknowledged_is_sent_again_with_growing_pauses_and_then_giv
     while a.deadline() < float("inf"):
         if a.poll_datagrams():
             times.append(round(now, 3))
-        assert told(a) == []
+        assert notices(a) == []
         now = a.deadline()
         a.tick(now)
 
     assert times == [0.0, 0.05, 0.15, 0.35, 0.55, 0.75]
     assert now == pytest.approx(0.8)
-    assert told(a) == [Undelivered(B, "one")]
+    assert notices(a) == [Undelivered(B, "one")]
     assert a.poll_datagrams() == []
     assert a.peers.has_failed(B)
 
@@ -95,12 +95,12 @@ def test_who_slept_tries_again_before_it_gives_up():
     send(a, B, "one")
 
     a.tick(100.0)
-    assert told(a) == []
+    assert notices(a) == []
     a.tick(100.2)
 
-    assert told(a) == []
+    assert notices(a) == []
     a.tick(101.0)
-    assert told(a) == [Undelivered(B, "one")]
+    assert notices(a) == [Undelivered(B, "one")]
 
 
 def test_a_duplicate_is_not_taken_again_and_acknowledged_again():
@@ -110,7 +110,7 @@ def test_a_duplicate_is_not_taken_again_and_acknowledged_again():
     for _ in range(3):
         b.receive(datagram, AT_A, 0.0)
 
-    assert told(b) == [Arrived(A, "one")]
+    assert notices(b) == [Arrived(A, "one")]
     assert b.counters["duplicate"] == 2
     assert len(b.poll_datagrams()) == 3
 
@@ -124,7 +124,7 @@ def test_the_next_acknowledgement_repairs_the_loss_of_one():
     carry(a, b)
     carry(b, a)
 
-    assert told(a) == [Acknowledged(B, "one"), Acknowledged(B, "two")]
+    assert notices(a) == [Acknowledged(B, "one"), Acknowledged(B, "two")]
 
 
 def test_a_failure_may_be_false():
@@ -136,8 +136,8 @@ def test_a_failure_may_be_false():
         now = a.deadline()
         a.tick(now)
 
-    assert told(b) == [Arrived(A, "one")]
-    assert told(a) == [Undelivered(B, "one")]
+    assert notices(b) == [Arrived(A, "one")]
+    assert notices(a) == [Undelivered(B, "one")]
 
 
 def test_who_has_failed_fails_sooner_until_it_is_heard_of():
@@ -167,11 +167,11 @@ def test_what_is_too_old_to_be_remembered_is_neither_taken_nor_acknowledged():
         send(a, B, str(number), 1.0 + number)
         carry(a, b)
         carry(b, a)
-    told(b)
+    notices(b)
 
     b.receive(old, AT_A, 99.0)
 
-    assert told(b) == []
+    assert notices(b) == []
     assert b.poll_datagrams() == []
     assert b.counters["beyond_window"] == 1
 
@@ -185,7 +185,7 @@ def test_messages_out_of_order_are_all_taken():
     for datagram, _ in datagrams:
         b.receive(datagram, AT_A, 0.0)
 
-    assert sorted(int(n.body) for n in told(b)) == list(range(MAX_UNDER_WAY))
+    assert sorted(int(n.body) for n in notices(b)) == list(range(MAX_UNDER_WAY))
 
 
 def test_the_oldest_fails_when_too_many_are_under_way():
@@ -193,7 +193,7 @@ def test_the_oldest_fails_when_too_many_are_under_way():
     for number in range(MAX_UNDER_WAY + 2):
         send(a, B, str(number))
 
-    assert told(a) == [Undelivered(B, "0"), Undelivered(B, "1")]
+    assert notices(a) == [Undelivered(B, "0"), Undelivered(B, "1")]
     assert len(a.under_way()) == MAX_UNDER_WAY
 
 
@@ -206,8 +206,8 @@ def test_a_message_for_an_earlier_life_fails_soon():
     carry(a, later)
     carry(later, a, place=AT_B)
 
-    assert told(later) == []
-    assert told(a) == [Undelivered(B, "one")]
+    assert notices(later) == []
+    assert notices(a) == [Undelivered(B, "one")]
     assert a.deadline() == NEVER
     assert a.under_way() == []
 
@@ -228,7 +228,7 @@ def test_an_answer_to_an_earlier_life_is_counted_and_not_answered():
 
     assert later.counters == Counter({"for_old_life": 2})
     assert later.poll_datagrams() == []
-    assert told(later) == []
+    assert notices(later) == []
 
 
 def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
@@ -237,17 +237,17 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
     send(a, B, "one")
     carry(a, later)
     carry(later, a, place=AT_B)
-    told(a)
+    notices(a)
 
     send(a, B, "two")
-    assert told(a) == []
+    assert notices(a) == []
     assert [message for _, message in a.under_way()] == ["two"]
     due = a.deadline()
     assert due == a.config.retransmit_after
     a.tick(due / 2)
-    assert told(a) == []
+    assert notices(a) == []
     a.tick(due)
-    assert told(a) == [Undelivered(B, "two")]
+    assert notices(a) == [Undelivered(B, "two")]
     assert a.deadline() == NEVER
     assert a.peers.has_failed(B)
     assert not a.peers.has_failed(Address("b", 5))
@@ -259,14 +259,14 @@ def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
     send(later, A, "new")
     carry(later, a, place=AT_B)
     a.poll_datagrams()
-    told(a)
+    notices(a)
 
     send(b, A, "old")
     carry(b, a)
     carry(a, b)
 
-    assert told(a) == []
-    assert told(b) == [Replaced(Address("b", 5))]
+    assert notices(a) == []
+    assert notices(b) == [Replaced(Address("b", 5))]
 
 
 @pytest.mark.parametrize(
@@ -282,14 +282,14 @@ def test_what_an_earlier_life_has_sent_says_nothing_of_the_latest_one(frame):
     while a.under_way():
         a.tick(a.deadline())
     send(a, later, "two", 10.0)
-    told(a)
+    notices(a)
 
     a.receive(FRAMES.make(kind, B, to, number, mask), ("10.0.0.9", 9), 10.0)
 
     assert [to for to, _ in a.under_way()] == [later]
     assert a.peers.endpoint_of(later) == AT_B
     assert a.peers.has_failed(later)
-    assert not any(isinstance(n, Acknowledged) for n in told(a))
+    assert not any(isinstance(n, Acknowledged) for n in notices(a))
     if to is not None:
         assert a.counters["stale"] == 1
 
@@ -329,8 +329,8 @@ def test_a_life_that_comes_back_with_its_state_takes_nothing_twice_and_is_heard(
     send(again, A, "mine, later", 1.0)
     carry(again, a)
 
-    assert told(again) == []
-    assert [n.body for n in told(a) if isinstance(n, Arrived)] == ["mine", "mine, later"]
+    assert notices(again) == []
+    assert [n.body for n in notices(a) if isinstance(n, Arrived)] == ["mine", "mine, later"]
 
 
 def test_who_is_closed_takes_nothing_new_and_acknowledges_what_it_had():
@@ -346,7 +346,7 @@ def test_who_is_closed_takes_nothing_new_and_acknowledges_what_it_had():
     b.receive(one, AT_A, 0.0)
 
     assert len(b.poll_datagrams()) == 1
-    assert told(b) == [Arrived(A, "one")]
+    assert notices(b) == [Arrived(A, "one")]
 
 
 # ------------------------------------------------------------------ strangers
@@ -363,7 +363,7 @@ def test_members_answer_hello_and_others_do_not():
     carry(a, b)
     carry(b, a)
 
-    assert told(a) == [Found(B, AT_B, 7)]
+    assert notices(a) == [Found(B, AT_B, 7)]
 
 
 def test_who_answers_a_greeting_is_found_where_it_answers():
@@ -385,7 +385,7 @@ def test_the_first_pause_follows_the_round_trips_of_what_was_sent_once():
             a.tick(a.deadline())
         carry(a, b)
         carry(b, a, answered)
-        assert told(a) == [Acknowledged(B, "one")]
+        assert notices(a) == [Acknowledged(B, "one")]
         send(a, B, "two", 1.0)
         return a.deadline() - 1.0
 
@@ -426,7 +426,7 @@ def test_what_cannot_be_taken_is_counted_and_its_sender_named(datagram, reason):
     assert b.counters == Counter({reason: 1})
     [dropped] = b.poll_dropped()
     assert (dropped.reason, dropped.sender, dropped.times) == (reason, ("6.6.6.6", 666), 1)
-    assert told(b) == []
+    assert notices(b) == []
     assert b.poll_datagrams() == []
 
 
@@ -443,7 +443,7 @@ def test_random_bytes_never_raise(junk):
     b = manager(B)
     b.receive(junk, AT_A, 0.0)
     b.receive(GOOD[:33] + junk, AT_A, 0.0)
-    assert told(b) == []
+    assert notices(b) == []
 
 
 def test_a_flipped_bit_never_raises():
@@ -453,7 +453,7 @@ def test_a_flipped_bit_never_raises():
         damaged[flip.randrange(len(damaged))] ^= 1 << flip.randrange(8)
         b = manager(B)
         b.receive(bytes(damaged), AT_A, 0.0)
-        told(b)
+        notices(b)
         assert set(b.counters) <= {*REASONS, "not_for_me", "received", "stale", "for_old_life"}
 
 
@@ -466,7 +466,7 @@ def test_memory_is_bounded_whatever_strangers_send():
         b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), AT_A, 0.0)
         b.poll_datagrams()
     assert len(b.peers) == MAX_PEERS
-    assert len(told(b)) == 3 * MAX_PEERS
+    assert len(notices(b)) == 3 * MAX_PEERS
 
 
 def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
@@ -482,7 +482,7 @@ def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
     send(a, B, "three")
     carry(a, b)
 
-    assert [n.body for n in told(b)] == ["one", "two", "three"]
+    assert [n.body for n in notices(b)] == ["one", "two", "three"]
 
 
 # ------------------------------------------------------------------ any network
@@ -501,8 +501,8 @@ def exchange(seed, loss, receiver=manager):
                     copies = lot.choice([1, 1, 2])
                     delays = [0.2 * lot.random() for _ in range(copies) if lot.random() >= loss]
                     flights += [(now + delay, source, datagram) for delay in delays]
-            arrived += [n.body for n in told(b)]
-            answers += told(a)
+            arrived += [n.body for n in notices(b)]
+            answers += notices(a)
             flights.sort()
             soonest = min(a.deadline(), flights[0][0] if flights else end)
             if soonest >= end and number < 199:

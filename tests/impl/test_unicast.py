@@ -83,7 +83,7 @@ def test_what_is_lost_is_sent_again_until_all_has_arrived_once_and_in_order(seed
     assert all(end.deadline() == float("inf") for end in pair.ends.values())
 
 
-def test_a_gap_is_told_at_once_and_closed_without_waiting_for_the_timer():
+def test_a_gap_is_reported_at_once_and_closed_without_waiting_for_the_timer():
     pair = Pair()
     pair.send(1, 2, 3)
 

@@ -29,7 +29,7 @@ LAYERS: list[tuple[type[Layer], str]] = [
 def test_a_view_goes_up_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[str] = []
 
-    def told(method: Callable[..., Any], kind: type[Any], name: str) -> Callable[..., Any]:
+    def noting(method: Callable[..., Any], kind: type[Any], name: str) -> Callable[..., Any]:
         def call(self: Layer, event: Any, now: float) -> None:
             if isinstance(event, kind) and self.me.node == "a":
                 calls.append(name)
@@ -42,8 +42,8 @@ def test_a_view_goes_up_layer_by_layer(monkeypatch: pytest.MonkeyPatch) -> None:
     group.send("b", [b"before"] * 3)
     group.run(0.1)
     for layer, name in LAYERS:
-        monkeypatch.setattr(layer, "up", told(layer.up, Install, name))
-    monkeypatch.setattr(GmsLayer, "down", told(GmsLayer.down, SendJoinRsp, "JOIN_RSP"))
+        monkeypatch.setattr(layer, "up", noting(layer.up, Install, name))
+    monkeypatch.setattr(GmsLayer, "down", noting(GmsLayer.down, SendJoinRsp, "JOIN_RSP"))
     reported = group._reported
 
     def report(node: Any, what: Any) -> None:

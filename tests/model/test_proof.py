@@ -57,7 +57,7 @@ def test_a_theory_may_have_a_kind_of_its_own() -> None:
     assert all(attempt(each, 1).proved for each in obligations(tokens(careful=True)))
 
 
-def test_its_counterexample_is_told_in_its_symbols() -> None:
+def test_its_counterexample_is_written_in_its_symbols() -> None:
     theory = tokens(careful=False)
     (take,), (exclusive,) = theory.transitions, theory.invariant
 
@@ -79,7 +79,7 @@ def test_a_module_offers_its_proof() -> None:
     assert proof.explanation is sequencer.explanation is not plain_explanation
 
 
-def test_a_module_with_a_theory_alone_is_told_plainly() -> None:
+def test_a_module_with_a_theory_alone_is_reported_plainly() -> None:
     alone = ModuleType("tokens")
     alone.theory = lambda _basis=None: tokens(careful=True)  # type: ignore[attr-defined]
 

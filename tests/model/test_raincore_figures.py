@@ -22,7 +22,7 @@ B_IS_BACK = """
 """
 
 
-def told(number: int, rules: Rules) -> list[str]:
+def labels(number: int, rules: Rules) -> list[str]:
     return [part for each in figure(number, rules).labels for part in (each.node, str(each))]
 
 
@@ -33,19 +33,19 @@ def views(number: int, rules: Rules) -> dict[str, list[str]]:
 
 @RULES
 def test_figure_12(rules: Rules) -> None:
-    assert told(12, rules) == NO_FAILURE.split()
+    assert labels(12, rules) == NO_FAILURE.split()
     assert views(12, rules) == {n: ["ABCD"] for n in "ABCD"}
 
 
 @RULES
 def test_figure_13(rules: Rules) -> None:
-    assert told(13, rules) == (NO_FAILURE + B_CRASHES).split()
+    assert labels(13, rules) == (NO_FAILURE + B_CRASHES).split()
     assert views(13, rules) == {n: ["ABCD", "ACD"] for n in "ACD"} | {"B": ["ABCD"]}
 
 
 @RULES
 def test_figure_14(rules: Rules) -> None:
-    assert told(14, rules) == (NO_FAILURE + B_CRASHES + B_IS_BACK).split()
+    assert labels(14, rules) == (NO_FAILURE + B_CRASHES + B_IS_BACK).split()
     everybody = {n: ["ABCD", "ACD", "ACBD"] for n in "ACD"}
     assert views(14, rules) == everybody | {"B": ["ABCD", "NULL", "ACBD"]}
 

@@ -204,7 +204,7 @@ def test_a_run_without_a_repair_is_not_followed(rule: str) -> None:
         ("last_token", lambda t: t._replace(nodelist=t.nodelist[1:]), "list of"),
     ],
 )
-def test_a_damaged_state_is_told(name: str, changed: Callable[[Any], Any], told: str) -> None:
+def test_a_damaged_state_is_reported(name: str, changed: Callable[[Any], Any], told: str) -> None:
     """Each member that runs in the state, in turn."""
     run = walk("crash", 0)
     state, tables = run.states[0], run.initial()

@@ -22,8 +22,8 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 from . import reading
 from .driven import give, make_core, member_of
 from .promised import PROMISED
+from .recorded import RecordedSequencers
 from .speaks import SPEAKS
-from .walked import SequencerWalked
 from .worlds import WORLDS, world
 
 
@@ -106,6 +106,6 @@ BINDING = Binding(
     seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
     assumes=assumes,
     promised=PROMISED,
+    recorded=RecordedSequencers,
     speaks=SPEAKS,
-    walked=SequencerWalked,
 )

@@ -88,7 +88,7 @@ def output_of(effect: Any) -> Any:
     if isinstance(effect, core_events.Failed):
         return kind()
     if isinstance(effect, core_events.SendChunk | core_events.HandUp):
-        return shaped(effect._replace(payload=b""), kind)._replace(payload=told(effect.payload))
+        return shaped(effect._replace(payload=b""), kind)._replace(payload=stand_in(effect.payload))
     return shaped(effect, kind)
 
 
@@ -103,11 +103,11 @@ def input_of(event: Any) -> Any:
     name = type(event).__name__
     kind = model_events.INPUTS.get(name) or field_model.INPUTS[name]
     if isinstance(event, core_events.Read | core_events.ReceiveChunk):
-        return shaped(event._replace(payload=b""), kind)._replace(payload=told(event.payload))
+        return shaped(event._replace(payload=b""), kind)._replace(payload=stand_in(event.payload))
     return shaped(event, kind)
 
 
-def told(payload: bytes) -> Any:
+def stand_in(payload: bytes) -> Any:
     """Return the part in the bytes; for a real state, a value that distinguishes it from others."""
     try:
         by, number, at = payload.decode().split(" ")

@@ -23,7 +23,7 @@ def differences(
     return [
         *_changes(binding, record, before, answer.local),
         *_messages(binding, record, answer.outputs),
-        *_told(binding, record, answer.outputs),
+        *_indications(binding, record, answer.outputs),
     ]
 
 
@@ -32,9 +32,9 @@ def _changes(binding: Binding, record: Event, before: Any, after: Any) -> Iterat
         parts = binding.parts(before, after)
         made = {name: plain(value) for name, value in parts.items()}
         for name in sorted(made.keys() | record.changed.keys()):
-            expected, told = made.get(name, "unchanged"), record.changed.get(name, "unchanged")
-            if expected != told:
-                yield Difference(name, expected, told)
+            expected, found = made.get(name, "unchanged"), record.changed.get(name, "unchanged")
+            if expected != found:
+                yield Difference(name, expected, found)
         return
     known = fields_of(binding.local)
     for name in record.changed:
@@ -75,14 +75,14 @@ def _messages(binding: Binding, record: Event, outputs: tuple[Any, ...]) -> Iter
             yield Difference(name, list(expected[place][:3]), list(recorded[place]))
 
 
-def _told(binding: Binding, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
+def _indications(binding: Binding, record: Event, outputs: tuple[Any, ...]) -> Iterator[Difference]:
     """Compare the indications to the layer above."""
     made = [(type(each).__name__, plain(each)) for each in outputs]
     expected = [each for each in made if each[0] in binding.told]
     pairs = enumerate(zip_longest(expected, record.told), 1)
-    for place, (model, told) in pairs:
-        if model != told:
-            yield Difference(f"told[{place}]", model, told)
+    for place, (model, recorded) in pairs:
+        if model != recorded:
+            yield Difference(f"told[{place}]", model, recorded)
 
 
 def _same(output: tuple[Any, ...], recorded: tuple[str, Address, dict[str, Any]]) -> bool:

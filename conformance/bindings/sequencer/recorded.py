@@ -13,8 +13,8 @@ from random import Random
 from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding
-from raincheck.conformance.replay.lockstep import chosen
-from raincheck.conformance.trace.generator import Walked
+from raincheck.conformance.replay.drawing import chosen
+from raincheck.conformance.trace.generator import RecordedCores
 from raincheck.impl import messages as wire
 from raincheck.impl.recording.sequencer import SequencerForm
 from raincheck.impl.sequencer import events as impl
@@ -107,7 +107,7 @@ class Posted(Driven):
         return tuple(place for place in super().places() if place[0] not in self._ended)
 
 
-class SequencerWalked(Walked):
+class RecordedSequencers(RecordedCores):
     """The cores of one walk, and the network between them."""
 
     def __init__(self, binding: Binding) -> None:
@@ -123,10 +123,9 @@ class SequencerWalked(Walked):
         """Runs, clocks and places."""
         return SequencerForm()
 
-    def observed(self, core: Any) -> Sequencer:
-        """The core that is driven."""
-        driven: Posted = core
-        return driven.core
+    def observed(self, core: Any) -> Any:
+        """Return the core that is driven, if it is not the core itself."""
+        return core.core if isinstance(core, Posted) else core
 
     def constants(self, system: Composed[Any, Any]) -> dict[str, Any]:
         """The specification's names; assumptions about the layers below are constants, too."""
