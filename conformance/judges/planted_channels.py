@@ -71,7 +71,15 @@ _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', 
 def _stream(bad: Iterable[Bad]) -> Complaints:
     """Return the complaints about b, reading the stream of a, killed after it had sent three."""
     reports = [
-        Summary(path=name, run="r1", node=name, incarnation=0, events=1, written=written)
+        Summary(
+            path=name,
+            run="r1",
+            node=name,
+            incarnation=0,
+            nodes=("a", "b"),
+            events=1,
+            written=written,
+        )
         for name, written in (("a", {'["DATA","a",0]': 3}), ("b", {}))
     ]
     compared = {'["DATA","a",0,"b",0]': Compared(NO_ORIGINS, list(bad))}
@@ -85,6 +93,18 @@ PLANTED: Final[dict[str, Planted]] = {
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
     "trace.judged": {
+        "_other_system: each.constants != first.constants": unsure(
+            "other constants or nodes than r1.a.jsonl", at("b", 0, constants={"limit": 3})
+        ),
+        "_other_system: sorted(each.nodes) != sorted(first.nodes)": unsure(
+            "other constants or nodes than r1.a.jsonl", at("b", 0, nodes=["a", "b", "c"])
+        ),
+        "_unknown: a crash of a node that no header names": Plant(
+            good=lambda folder: judged(folder, talk()),
+            bad=lambda folder: judged(folder, talk(), crashed="z"),
+            words="z.0 event 0: a crash of a node that no header names",
+            verdict="inconclusive",
+        ),
         f"{_JUDGE}verdict = VIOLATED": plant(
             "r1: violated",
             at("b", 5, changed__said=7),

@@ -104,7 +104,7 @@ SOURCES: Final = (
     Source(
         module="trace.following.initial",
         planted="planted_follower",
-        complaints=frozenset({"ShapeError"}),
+        complaints=frozenset({"ShapeError", "Unusable"}),
     ),
     Source(
         module="trace.following.in_full",

@@ -7,6 +7,7 @@ have no circle. What rests on a file that is not there or not whole is inconclus
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
@@ -83,6 +84,8 @@ def judge(
         reason = f"{_name(stuck.channel, stuck.number)} was received before it was sent"
         found.append(_finding(by_who[stuck.who], reason, VIOLATED, stuck.index))
     found += _records(run, by_who, crashed)
+    found += _other_system(by_who)
+    found += _unknown(run, by_who, crashed)
     found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
@@ -232,6 +235,39 @@ def _records(
             node=node,
             incarnation=0,
         )
+
+
+def _other_system(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
+    """All files of a run have the same constants and nodes."""
+    for each in reports.values():
+        first = next(iter(reports.values()))
+        if (each.constants, sorted(each.nodes)) != (first.constants, sorted(first.nodes)):
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason=f"other constants or nodes than {Path(first.path).name}",
+                run=each.run,
+                node=each.node,
+                incarnation=each.incarnation,
+                path=each.path,
+            )
+
+
+def _unknown(
+    run: str, reports: Mapping[Address, FileReport], crashed: Collection[Address]
+) -> Iterator[Finding]:
+    """Nobody is killed who is no node of the run."""
+    nodes = {node for report in reports.values() for node in report.nodes}
+    for node, life in sorted(crashed) if reports else ():
+        if node not in nodes:
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason="a crash of a node that no header names",
+                run=run,
+                node=node,
+                incarnation=life,
+            )
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:

@@ -25,7 +25,7 @@ from raincheck.conformance.trace.records import Event, Footer, Header
 from raincheck.model.machine.machine import Refused
 
 from .ends import Ends
-from .initial import initial_local
+from .initial import check_owner, initial_local
 from .order import check_place, gap
 from .reports import Unusable, within
 from .shared import Shared
@@ -61,6 +61,7 @@ class InFull:
             constants=header.constants,
         )
         self.local = initial_local(self.binding, header.initial)
+        check_owner(self.local, self.me)
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
         self.observer = None if promised.observer is None else promised.observer(self.local)
