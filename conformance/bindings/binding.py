@@ -39,6 +39,7 @@ from .conversion import fields_of, named, shaped
 
 if TYPE_CHECKING:
     from raincheck.conformance.trace.generator import RecordedCores
+    from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.promised import Promised
 
 FIFO: Final = "fifo"
@@ -216,6 +217,8 @@ class Binding:
 
     promised: Promised | None = None
     """The protocol's part in judging traces: how its files are seen and judged."""
+    speaks: Speaks | None = None
+    """The parts of its records that other layers' records speak of as well."""
     recorded: Callable[[Binding], RecordedCores] | None = None
     """Makes the cores of a walk that is recorded, where records say more than the model."""
 

@@ -8,19 +8,26 @@ from typing import Any
 import msgspec
 
 from raincheck.conformance.field.stack.layer_traces import traced as layer_traced
+from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder
+from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.simulation.group import Simulator
 
 RUN = "run"
+SEQUENCER = "sequencer"
 
 
 class TracedGroup(Simulator):
     """Writes a file for each life and each of the layers that are named."""
 
     def __init__(self, folder: Path, traced: tuple[str, ...], **settings: Any) -> None:
+        self._folder = folder
+        self._traced = tuple(layer for layer in traced if layer != SEQUENCER)
+        self._sequencers: dict[str, tuple[Recorder, TraceWriter]] = {}
+        if SEQUENCER in traced:
+            settings["recorder"] = self._sequencer
         super().__init__(**settings)
-        self._folder, self._traced = folder, traced
         self._open: dict[str, list[tuple[Any, Recorder, TraceWriter]]] = {}
 
     def _add(self, name: str, incarnation: int) -> None:
@@ -32,6 +39,13 @@ class TracedGroup(Simulator):
             core, recorder = layer_traced(stack, layer, RUN, "abcd", writer)
             self._open[name].append((core, recorder, writer))
 
+    def _sequencer(self, me: Address) -> Recorder:
+        """Return what records SEQUENCER, whose layer attaches it."""
+        writer = TraceWriter(self._folder, RUN, me)
+        recorder = sequencer_recorder(RUN, me, "abcd", writer)
+        self._sequencers[me.node] = recorder, writer
+        return recorder
+
     def crash(self, name: str) -> None:
         """Stop a member without a word; the harness has one for it."""
         super().crash(name)
@@ -41,6 +55,8 @@ class TracedGroup(Simulator):
             faults.write(msgspec.json.encode(crash) + b"\n")
         for _, _, writer in self._open.pop(name):
             writer.close()
+        if name in self._sequencers:
+            self._sequencers.pop(name)[1].close()
 
     def end(self) -> None:
         """Every event is recorded."""
@@ -48,6 +64,12 @@ class TracedGroup(Simulator):
             for core, recorder, writer in files:
                 recorder.footer(core)
                 writer.close()
+        for name, (recorder, writer) in self._sequencers.items():
+            # Who has stopped has its footer, and who has not joined no header.
+            core = self[name].stack.sequencer
+            if core.status not in ("joining", "left"):
+                recorder.footer(core)
+            writer.close()
 
 
 def record_group(folder: Path, traced: tuple[str, ...], **settings: Any) -> None:

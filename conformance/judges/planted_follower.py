@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from raincheck.conformance.trace.batches import Problem
 from raincheck.conformance.trace.following.files import check_file
+from raincheck.conformance.trace.following.initial import check_owner
+from raincheck.conformance.trace.following.reports import Unusable
 
 from .pingpong_talk import Change, Records, at, event, insert, known, plant, talk, unsure
 from .planting import Complaints, Plant, Planted
@@ -16,6 +18,7 @@ _TAKE: Final = "InFull.take: "
 _PLACE: Final = "check_place: "
 _INITIAL: Final = "initial_local: "
 _OTHERWISE: Final = "not what the model does; "
+_OTHER_SYSTEM: Final = "other constants or nodes than r1.a.jsonl"
 _STRANGER: Final = "a record of another run, node or incarnation than the header's"
 _HEADLESS: Final = "the first record is not a header: nothing in this file can be checked"
 
@@ -37,6 +40,26 @@ def _alone(words: str, first: str, **more: Any) -> Plant:
         words=words,
         **more,
     )
+
+
+class _Owned(NamedTuple):
+    """A state with both names of its process that models use."""
+
+    me: tuple[str, int] = ("b", 1)
+    incarnation: int = 1
+
+
+def _owned(words: str, me: tuple[str, int] = ("b", 1), life: int = 1) -> Plant:
+    """Plant a state that is another process's than its file."""
+
+    def told(state: _Owned) -> Complaints:
+        try:
+            check_owner(state, ("b", 1))
+        except Unusable as problem:
+            return [str(problem)]
+        return []
+
+    return Plant(good=lambda _: told(_Owned()), bad=lambda _: told(_Owned(me, life)), words=words)
 
 
 def _header(**values: Any) -> Change:
@@ -88,7 +111,10 @@ PLANTED: Final[dict[str, Planted]] = {
             why="nothing can be checked without the protocol's binding",
         ),
         "_header: node … is not among the header's nodes": unsure(
-            "node 'b' is not among the header's nodes", _header(nodes=["a"])
+            "node 'b' is not among the header's nodes",
+            _header(nodes=["a"]),
+            then=_OTHER_SYSTEM,
+            why="a's header has other nodes",
         ),
     },
     "trace.following.follower": {
@@ -108,6 +134,15 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         f"{_INITIAL}initial: there is no …": unsure(
             "initial: there is no colour", _header(initial__colour="red")
+        ),
+        "check_owner: initial: the state is that of node …": unsure(
+            "initial: the state is that of node z", _header(initial__node="z")
+        ),
+        "check_owner: initial: the state is that of incarnation …": _owned(
+            "initial: the state is that of incarnation 4", life=4
+        ),
+        "check_owner: initial: the state is that of ….…": _owned(
+            "initial: the state is that of z.0", me=("z", 0)
         ),
     },
     "trace.following.in_full": {
@@ -151,6 +186,8 @@ PLANTED: Final[dict[str, Planted]] = {
                 _header(constants={"limit": 2})(records),
                 insert("b", event("b", "Say", 1))(records),
             ),
+            then=_OTHER_SYSTEM,
+            why="a's header has another limit",
         ),
         "InFull._step: not what the model does": plant(
             f"{_OTHERWISE}said: 7, not 2", at("b", 5, changed__said=7)

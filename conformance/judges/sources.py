@@ -104,7 +104,7 @@ SOURCES: Final = (
     Source(
         module="trace.following.initial",
         planted="planted_follower",
-        complaints=frozenset({"ShapeError"}),
+        complaints=frozenset({"ShapeError", "Unusable"}),
     ),
     Source(
         module="trace.following.in_full",
@@ -128,6 +128,32 @@ SOURCES: Final = (
         module="trace.following.ends",
         planted="planted_ends",
         complaints=frozenset({"ShapeError", "_out_of_order"}),
+    ),
+    Source(
+        module="trace.layers.agreements",
+        planted="planted_layers",
+        complaints=frozenset({"Clash", "clashing"}),
+        builders=frozenset({"clashing"}),
+    ),
+    Source(
+        module="trace.layers.views",
+        planted="planted_layers",
+        complaints=frozenset({"Different"}),
+        witnesses=frozenset({"between_members"}),
+    ),
+    Source(
+        module="trace.layers.judged",
+        planted="planted_layers",
+        complaints=frozenset(
+            {"Finding", "_finding", "_other_view", "_clashing", "structs.replace"}
+        ),
+        builders=frozenset({"_finding", "_other_view", "_clashing"}),
+        asides=frozenset({"_uncompared", "_promise"}),
+    ),
+    Source(
+        module="bindings.state_transfer.speaks",
+        planted="planted_layers",
+        complaints=frozenset({"clashing"}),
     ),
     Source(
         module="trace.channels_compared",

@@ -30,9 +30,11 @@ from raincheck.conformance.trace.columns import (
     Table,
     stable_digest,
 )
-from raincheck.conformance.trace.judged import RunVerdict, judge, promised_of
+from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.judged import RunVerdict, judge, layers_of, promised_of
+from raincheck.conformance.trace.layers.judged import LAYERS, slim
 from raincheck.conformance.trace.promised import Run
-from raincheck.conformance.trace.run import check_process, sorted_out, with_strays
+from raincheck.conformance.trace.run import check_process, several, sorted_out, with_strays
 from raincheck.conformance.trace.streams import compare_stream
 from raincheck.conformance.trace.tracefile import trace_files
 
@@ -71,6 +73,7 @@ def check_paths(session: SparkSession, paths: Iterable[Path]) -> list[RunVerdict
     sizes = [sum(Path(name).stat().st_size for _, name in paths) for _, _, paths in files]
     blocks = blocks_for(sum(sizes))
     crashed = {run: sorted(who) for run, who in found.crashed.items()}
+    layered = several(run for run, _ in found.runs)
     tasks = min(len(files), TASKS * session.sparkContext.defaultParallelism)
     # A task takes consecutive ids: give each some large files and some small ones.
     order = sorted(range(len(files)), key=lambda place: (-sizes[place], place))
@@ -82,7 +85,8 @@ def check_paths(session: SparkSession, paths: Iterable[Path]) -> list[RunVerdict
         for batch in batches:
             for number in batch.column(0).to_pylist():
                 run, protocol, paths = dealt[number]
-                for piece in file_pieces(run, protocol, dict(paths), blocks, *most):
+                layers = run in layered
+                for piece in file_pieces(run, protocol, dict(paths), blocks, *most, layers=layers):
                     yield from _rows([piece]).to_batches()
 
     def meet(rows: pa.Table) -> pa.Table:
@@ -96,7 +100,7 @@ def check_paths(session: SparkSession, paths: Iterable[Path]) -> list[RunVerdict
         met = pieces.groupBy("run", "protocol", "channel", "block").applyInArrow(meet, ROW)
         answers = met.groupBy("run", "protocol").applyInArrow(answer, ANSWER).collect()
     verdicts = [msgspec.json.decode(bytes(row.verdict), type=RunVerdict) for row in answers]
-    verdicts.sort(key=lambda each: (each.run, each.protocol))
+    verdicts.sort(key=lambda each: (each.run, each.protocol == LAYERS, each.protocol))
     return with_strays(verdicts, found)
 
 
@@ -124,8 +128,13 @@ def file_pieces(
     blocks: int,
     most: int = PIECE,
     whole: int = WHOLE,
+    *,
+    layers: bool = False,
 ) -> Iterator[Piece]:
-    """Check the files of one process, which keep their names, and cut into pieces what they say."""
+    """Check the files of one process, which keep their names, and cut into pieces what they say.
+
+    `layers`: it is compared with other protocols' files of the run.
+    """
     problems: list[Problem] = []
     checked = check_process(map(Path, names), problems.append, stable_digest)
     if checked is not None:
@@ -133,14 +142,20 @@ def file_pieces(
         name = names[report.path]
         report.findings = [msgspec.structs.replace(each, path=name) for each in report.findings]
         report.path = name
-        said = msgspec.msgpack.encode(report)
-        for place in range(0, len(said), whole):
-            kind = f"report {report.node}.{report.incarnation} {place}"
-            yield (run, protocol, "", 0, kind, said[place : place + whole])
+        who = f"{report.node}.{report.incarnation}"
+        yield from _report(run, protocol, who, report, whole)
+        if layers:
+            yield from _report(run, LAYERS, f"{who}.{protocol}", slim(report), whole)
         yield from _ends(run, protocol, columns, blocks, most)
     for problem in problems:
         told = problem._replace(path=names[problem.path])
         yield (run, protocol, "", 0, "problem", msgspec.json.encode(told))
+
+
+def _report(run: str, protocol: str, who: str, report: FileReport, whole: int) -> Iterator[Piece]:
+    said = msgspec.msgpack.encode(report)
+    for place in range(0, len(said), whole):
+        yield (run, protocol, "", 0, f"report {who} {place}", said[place : place + whole])
 
 
 def _ends(run: str, protocol: str, columns: Columns, blocks: int, most: int) -> Iterator[Piece]:
@@ -198,9 +213,7 @@ def _bytes(row: Mapping[str, object]) -> bytes:
 
 
 def _answer(rows: pa.Table, crashed: Mapping[str, list[tuple[str, int]]]) -> pa.Table:
-    """Judge one protocol of one run."""
-    import pyarrow as pa
-
+    """Judge one protocol of one run, or its layers."""
     said: dict[str, dict[int, bytes]] = defaultdict(dict)
     problems: list[Problem] = []
     parts: dict[str, list[Compared]] = defaultdict(list)
@@ -214,19 +227,28 @@ def _answer(rows: pa.Table, crashed: Mapping[str, list[tuple[str, int]]]) -> pa.
             bad, origins = msgspec.msgpack.decode(row["payload"], type=tuple[list[Bad], bytes])
             parts[row["channel"]].append(Compared(unpacked(origins), bad))
     run, protocol = row["run"], row["protocol"]
+    killed = set(crashed.get(run, ()))
     promised = promised_of(protocol)
     whole = (b"".join(part for _, part in sorted(parts.items())) for parts in said.values())
     reports = [msgspec.msgpack.decode(each, type=promised.report) for each in whole]
+    if protocol == LAYERS:
+        return _verdicts(run, protocol, layers_of(run, reports, killed))
     compared = {channel: joined(each) for channel, each in parts.items()}
     by_who = {report.who: report for report in sorted(reports, key=lambda each: each.who)}
-    killed = set(crashed.get(run, ()))
     facts = Run(by_who, compared, killed, (), complete=False)
     broken = None if promised.again is None or not by_who else promised.again(facts)
     verdict = judge(run, protocol, reports, compared, killed, problems)
     if broken is not None:
         verdict = both_evaluations(verdict, broken)
-    packed_verdict = pa.array([msgspec.json.encode(verdict)], type=pa.binary())
-    return pa.table({"run": [run], "protocol": [protocol], "verdict": packed_verdict})
+    return _verdicts(run, protocol, [verdict])
+
+
+def _verdicts(run: str, protocol: str, verdicts: Iterable[RunVerdict]) -> pa.Table:
+    import pyarrow as pa
+
+    encoded = pa.array(map(msgspec.json.encode, verdicts), type=pa.binary())
+    count = len(encoded)
+    return pa.table({"run": [run] * count, "protocol": [protocol] * count, "verdict": encoded})
 
 
 def _rows(pieces: list[Piece]) -> pa.Table:

@@ -7,6 +7,8 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.trace.layers.speaks import Statement
+
 from .events import Address
 
 VIOLATED = "violated"
@@ -51,7 +53,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     verdict: str
     part: str
-    """`local` (a node's own events), `network` (between nodes) or `records` (what is missing)."""
+    """`local` (a node's own events), `network` (between nodes), `layers` (between the files of one
+    node) or `records` (what is missing)."""
     reason: str
     run: str
     node: str
@@ -97,6 +100,12 @@ class FileReport(msgspec.Struct, kw_only=True):
     """The last number that it wrote to each of its streams."""
     seen: Any = None
     """The observations of its observer, if its protocol has one."""
+    said: list[Statement] = []
+    """Its statements about what other layers speak of as well (`trace/layers/`)."""
+    tally: dict[str, int] = {}
+    """How often its events said such things that are only counted."""
+    tracks: dict[str, bytes] = {}
+    """By stream, the numbers that other layers' digests are of."""
 
     @property
     def who(self) -> Address:

@@ -7,11 +7,13 @@ have no circle. What rests on a file that is not there or not whole is inconclus
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
 
 import msgspec
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
@@ -44,6 +46,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     conforming: dict[str, int]
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
+    not_compared: list[str] = []
+    """Of the layers of a run: the agreements of which nothing was compared, and why."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -86,6 +90,8 @@ def judge(
         reason = f"{name} was received before it was sent"
         found.append(_finding(by_who[stuck.who], reason, VIOLATED, stuck.index))
     found += _records(run, by_who, crashed)
+    found += _other_system(by_who)
+    found += _unknown(run, by_who, crashed)
     found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
@@ -112,6 +118,37 @@ def judge(
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
+    )
+
+
+def layers_of(
+    run: str,
+    reports: Collection[FileReport],
+    crashed: Collection[Address],
+    find: Callable[[str], Binding] = binding_of,
+) -> Iterator[RunVerdict]:
+    """Yield the verdict on the layers of a run, if several of them speak of the same things."""
+    found = judge_layers(run, reports, crashed, find)
+    if found is None:
+        return
+    findings = msgspec.json.decode(msgspec.json.encode(found.findings), type=list[Finding])
+    findings.sort(key=_order)
+    verdict = HOLDS
+    if findings:
+        violated = any(finding.verdict == VIOLATED for finding in findings)
+        verdict = VIOLATED if violated else INCONCLUSIVE
+    yield RunVerdict(
+        run=run,
+        protocol=LAYERS,
+        verdict=verdict,
+        findings=findings,
+        problems=[],
+        promises=found.promises,
+        files=len(reports),
+        events=0,
+        conforming={},
+        actions={},
+        not_compared=found.not_compared,
     )
 
 
@@ -191,17 +228,6 @@ def _records(
     for who, report in reports.items():
         if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
-    listed = {node for report in reports.values() for node in report.nodes}
-    for node, life in sorted(crashed):
-        if node not in listed:
-            yield Finding(
-                verdict=INCONCLUSIVE,
-                part="records",
-                reason=f"{node}.{life} was killed, and no header has {node} among its nodes",
-                run=run,
-                node=node,
-                incarnation=life,
-            )
     # Whom something was sent must have been there; not every name of the header ever comes.
     named = {node for report in reports.values() for node in report.sent_to}
     # Who was killed may have come to nothing before.
@@ -215,6 +241,39 @@ def _records(
             node=node,
             incarnation=0,
         )
+
+
+def _other_system(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
+    """All files of a run have the same constants and nodes."""
+    for each in reports.values():
+        first = next(iter(reports.values()))
+        if (each.constants, sorted(each.nodes)) != (first.constants, sorted(first.nodes)):
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason=f"other constants or nodes than {Path(first.path).name}",
+                run=each.run,
+                node=each.node,
+                incarnation=each.incarnation,
+                path=each.path,
+            )
+
+
+def _unknown(
+    run: str, reports: Mapping[Address, FileReport], crashed: Collection[Address]
+) -> Iterator[Finding]:
+    """Nobody is killed who is no node of the run."""
+    nodes = {node for report in reports.values() for node in report.nodes}
+    for node, life in sorted(crashed) if reports else ():
+        if node not in nodes:
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason="a crash of a node that no header names",
+                run=run,
+                node=node,
+                incarnation=life,
+            )
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:

@@ -7,8 +7,10 @@ under way between the nodes; without clocks they are read one after the other.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from heapq import heappop, heappush, heapreplace
+from itertools import groupby
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -16,6 +18,7 @@ import msgspec
 
 from raincheck.conformance.trace.following.files import follow_file
 from raincheck.conformance.trace.following.shared import Shared
+from raincheck.conformance.trace.layers.judged import slim
 
 from .batches import Problem, Report
 from .channels_compared import compare_all
@@ -23,7 +26,7 @@ from .collector import no_collector
 from .columns import Columns, Digest
 from .events import Crash
 from .findings import INCONCLUSIVE, FileReport
-from .judged import RunVerdict, judge
+from .judged import RunVerdict, judge, layers_of
 from .promised import Followed
 from .records import Address
 from .streams import Streams
@@ -113,11 +116,20 @@ def _crashes(path: Path, report: Report) -> Iterator[Crash]:
 def check_paths(paths: Iterable[Path], progress: Progress | None = None) -> list[RunVerdict]:
     """Check every run that has files among the paths, in this process."""
     found = sorted_out(trace_files(paths))
-    verdicts = [
-        check_run(run, protocol, processes, found.crashed.get(run, set()), progress)
-        for (run, protocol), processes in sorted(found.runs.items())
-    ]
+    verdicts: list[RunVerdict] = []
+    layered = several(run for run, _ in found.runs)
+    for run, of_run in groupby(sorted(found.runs.items()), lambda each: each[0][0]):
+        crashed, reports = found.crashed.get(run, set()), list[FileReport]()
+        keep = reports.append if run in layered else None
+        for (_, protocol), processes in of_run:
+            verdicts.append(check_run(run, protocol, processes, crashed, progress, keep))
+        verdicts += layers_of(run, reports, crashed)
     return with_strays(verdicts, found)
+
+
+def several(runs: Iterable[str]) -> set[str]:
+    """Return the runs that have files of several protocols, each of which names its run once."""
+    return {run for run, protocols in Counter(runs).items() if protocols > 1}
 
 
 def with_strays(verdicts: list[RunVerdict], found: Found) -> list[RunVerdict]:
@@ -145,11 +157,12 @@ def check_run(
     processes: Processes,
     crashed: set[Address],
     progress: Progress | None = None,
+    keep: Callable[[FileReport], None] | None = None,
 ) -> RunVerdict:
     """Check one protocol of one run: its files side by side, in the order of their clocks.
 
     The order is for the memory's sake: what one node sends the others receive soon, and then the
-    rows of both ends are compared and dropped.
+    rows of both ends are compared and dropped. `keep` takes what is compared with other layers.
     """
     problems: list[Problem] = []
     checked: list[tuple[FileReport, Columns]] = []
@@ -184,6 +197,9 @@ def check_run(
                 streams.settle()
         compared = streams.finish() | compare_all(columns for _, columns in checked)
         reports = [report for report, _ in checked]
+    if keep is not None:
+        for report in reports:
+            keep(slim(report))
     return judge(run, protocol, reports, compared, crashed, problems)
 
 

@@ -177,6 +177,8 @@ def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list
         "actions": verdict.actions,
         "seconds": round(seconds, 3),
     }
+    if verdict.not_compared:
+        figures["not_compared"] = verdict.not_compared
     first = verdict.first
     if first is not None:
         figures["first"] = _place(first)

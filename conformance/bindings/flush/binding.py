@@ -18,6 +18,8 @@ from raincheck.impl.wire.headers import Fetch, Fid
 from raincheck.model.flush import events as model_events
 from raincheck.model.flush import handlers as model
 
+from .speaks import SPEAKS
+
 NOT_OURS = frozenset({"PassLatch", "ReceiveFlushOk"})
 """Actions that are not implemented: numbering after the latch, and the changed design."""
 
@@ -97,4 +99,5 @@ BINDING = Binding(
     adjusted={"StartFlush": frozenset({"participants"})},
     uncompared=frozenset({"party", "oks", "passed"}),
     output_of=output_of,
+    speaks=SPEAKS,
 )

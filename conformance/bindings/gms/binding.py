@@ -17,6 +17,8 @@ from raincheck.impl.messages import Address, View
 from raincheck.model.gms import handlers as model
 from raincheck.model.gms.events import OUTPUTS
 
+from .speaks import SPEAKS
+
 _SHAPES: dict[str, Any] = {
     "status": str,
     "view": View | None,
@@ -74,4 +76,5 @@ BINDING = Binding(
     | {"SendLeave": DATAGRAM, "SendExcluded": DATAGRAM},
     arrives={f"Send{message}": f"Receive{message}" for message in _MESSAGES},
     assumes=assumes,
+    speaks=SPEAKS,
 )

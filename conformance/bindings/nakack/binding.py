@@ -25,6 +25,8 @@ from raincheck.model.nakack import events
 from raincheck.model.nakack import field as field_model
 from raincheck.model.nakack import handlers as model
 
+from .speaks import SPEAKS
+
 _MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
 _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
 
@@ -230,6 +232,7 @@ BINDING = replace(
         told=frozenset({"Delivered"}),
         parts=field_model.parts,
         numbers=Numbers(),
+        speaks=SPEAKS,
     ),
 )
 

@@ -23,6 +23,7 @@ from . import reading
 from .driven import give, make_core, member_of
 from .promised import PROMISED
 from .recorded import RecordedSequencers
+from .speaks import SPEAKS
 from .worlds import WORLDS, world
 
 
@@ -106,4 +107,5 @@ BINDING = Binding(
     assumes=assumes,
     promised=PROMISED,
     recorded=RecordedSequencers,
+    speaks=SPEAKS,
 )

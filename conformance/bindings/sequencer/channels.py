@@ -33,7 +33,7 @@ class Sender:
 class Reader(Stream):
     """One channel as its receiver sees it: `count` is the position of the last read."""
 
-    __slots__ = ("channel", "life", "node", "plain")
+    __slots__ = ("channel", "events", "life", "node", "plain")
 
     def __init__(self, channel: MessageId, mine: PlainAddress) -> None:
         name = _text(channel)
@@ -42,17 +42,21 @@ class Reader(Stream):
         self.channel = channel
         self.node, self.life = str(channel[1]), int(channel[2])
         self.plain: PlainAddress = (self.node, self.life)
+        self.events = 0
+        """How many events have read of it."""
 
 
 class Writer(Stream):
     """One channel as its sender sees it: its receiver, and by `count` how much was written."""
 
-    __slots__ = ("channel", "to")
+    __slots__ = ("channel", "events", "to")
 
     def __init__(self, channel: MessageId, to: PlainAddress | None) -> None:
         super().__init__(_text(channel))
         self.channel = channel
         self.to = to
+        self.events = 0
+        """How many messages were written to it, of one or more of the application's each."""
 
 
 class Channels:
@@ -121,6 +125,12 @@ class Channels:
     def positions(self) -> dict[PlainAddress, int]:
         """Return how far it has read each stream."""
         return {reader.plain: reader.count for reader in self.streams.values()}
+
+    def bundles(self) -> dict[str, int]:
+        """Return how many messages it multicast, and how many of each stream it received."""
+        writer = self._writers.get(None)
+        found = {f"deliver {{}} {r.node}.{r.life}": r.events for r in self.streams.values()}
+        return found | ({} if writer is None else {"multicast {}": writer.events})
 
     def moved(self, before: dict[PlainAddress, int]) -> tuple[Entry, ...]:
         """Return the positions that have changed."""

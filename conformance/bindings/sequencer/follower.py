@@ -12,6 +12,7 @@ from raincheck.conformance.trace.columns import Columns
 from raincheck.conformance.trace.events import Address as PlainAddress
 from raincheck.conformance.trace.events import Changed, Event, ViewRecord
 from raincheck.conformance.trace.findings import Difference, FalseConjunct
+from raincheck.conformance.trace.layers.speaks import VIEW, Statement, view
 from raincheck.conformance.trace.records import Header
 from raincheck.conformance.trace.sequencer.rows import Rows
 from raincheck.conformance.trace.sequencer.summary import Cut, Departure, Installed, Summary
@@ -30,6 +31,7 @@ class Follower:
     """One (node, incarnation): its local state in the model and its ends of the channels."""
 
     __slots__ = (
+        "bundles",
         "channels",
         "last_seqno",
         "me",
@@ -53,6 +55,8 @@ class Follower:
         self.outbox = Outbox(self.channels, summary)
         self.synchronous = summary.synchronous
         self.last_seqno = 0
+        self.bundles: dict[str, int] = {}
+        """How many messages went each way before the present view."""
         self.reading: Reader | None = None
         """The stream that was read last, which is nearly always the next one to be read."""
         initial = _first_view(header.initial)
@@ -127,6 +131,13 @@ class Follower:
         read = tuple((*plain, at[plain]) for plain in members if at.get(plain))
         return Cut(self.me.view, index, clock, read, self.summary.multicast)
 
+    def left(self, view: int, bundles: dict[str, int]) -> None:
+        """Note how many messages went each way in a view, up to these numbers."""
+        for what, count in bundles.items():
+            if new := count - self.bundles.get(what, 0):
+                self.summary.tally[what.format(view)] = new
+        self.bundles = bundles
+
     def finish(self) -> None:
         """Note what holds at the end of the file."""
         self.summary.status, self.summary.view = self.me.status, self.me.view
@@ -136,8 +147,15 @@ class Follower:
             others = [member for member in self.me.members if member != self.mine]
             self._depart(others, 0, 0)
             self.summary.cuts.append(self._cut(0, 0))
+            self.left(self.me.view, self.channels.bundles())
         self.summary.addresses = list(self.rows.codes)
         self.summary.view_starts = self.rows.view_starts
+        self.summary.said = [
+            Statement(VIEW, each.index, view(each.view, each.members))
+            for each in self.summary.views
+        ]
+        for number, count in self.rows.by_view().items():
+            self.summary.tally[f"delivered {number}"] = count
         self.summary.delivered = self.rows.delivered.tobytes()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -22,28 +21,11 @@ def findings(run: Run) -> Iterator[Finding]:
     """Check what holds between the members of a run."""
     if not run.reports:
         return
-    yield from _other_system(run)
     views = check_views(run.reports)
     yield from views.findings
     yield from check_members(run.reports, views, run.crashed)
     yield from check_drained(run.reports)
     yield from check_cuts(run.reports)
-
-
-def _other_system(run: Run) -> Iterator[Finding]:
-    """All files of a run have the same constants and nodes."""
-    first, *others = run.reports.values()
-    for each in others:
-        if (each.constants, each.nodes) != (first.constants, first.nodes):
-            yield Finding(
-                verdict=INCONCLUSIVE,
-                part="records",
-                reason=f"other constants or nodes than {Path(first.path).name}",
-                run=each.run,
-                node=each.node,
-                incarnation=each.incarnation,
-                path=each.path,
-            )
 
 
 def promises(run: Run) -> list[Promise]:

@@ -104,6 +104,7 @@ class Outbox:
         writer.count += size
         if writer.to is None:
             self.summary.multicast = writer.count
+            writer.events += 1
         content = content_of(view, sender.code, place, crc)
         writer.append(STREAM_ROW(content, event.index, position, event.clock))
         return None

@@ -116,6 +116,7 @@ class SequencerTrace(ViewFollower):
             return self._wrong_data(event, new, fresh, reader, at)
         self.me = new
         reader.count = at
+        reader.events += 1
         content = content_of(view, sender.code, place, args.crc)
         reader.append(STREAM_ROW(content, event.index, position, event.clock))
         return None

@@ -34,10 +34,11 @@ class ViewFollower(Follower):
             if early.view == args.view
         ]
         answer = handlers.install_view(self.rules, old, args.view, members)
-        cut = self._cut(event.index, event.clock)
+        cut, bundles = self._cut(event.index, event.clock), self.channels.bundles()
         wrong = self._plain(event, answer, tuple(crcs))
         if wrong is None:
             self.summary.cuts.append(cut)
+            self.left(old.view, bundles)
             gone = [member for member in old.members if member not in members]
             self._depart(gone, event.index, event.clock)
             place = Installed(args.view, args.members, event.index, event.clock)
@@ -75,11 +76,13 @@ class ViewFollower(Follower):
     def _end(self, event: Event, answer: handlers.Answer) -> Wrong | None:
         old = self.channels.positions()
         cut = self._cut(0, 0) if handlers.running(self.me) else None
+        view, bundles = self.me.view, self.channels.bundles()
         self.channels.rewind()
         wrong = self._plain(event, answer, (), old)
         if wrong is None:
             self.summary.stopped = event.action == "Stop"
             self.summary.cuts += [cut] if cut is not None else []
+            self.left(view, bundles)
             self.channels.streams.clear()
             self.reading = None
         return wrong

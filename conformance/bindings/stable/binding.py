@@ -8,6 +8,8 @@ from raincheck.impl.stable import events as stable_events
 from raincheck.impl.stable.core import Repairs, Stable
 from raincheck.model.stable import handlers as model
 
+from .speaks import SPEAKS
+
 
 def make_core(rules: model.Rules, local: model.Local) -> Stable:
     """Return a core in that local state: a process that is in no view yet, or a founder."""
@@ -43,4 +45,5 @@ BINDING = Binding(
     },
     channels={"StableDigest": DATAGRAM, "Stability": DATAGRAM},
     arrives={"StableDigest": "ReceiveDigest"},
+    speaks=SPEAKS,
 )

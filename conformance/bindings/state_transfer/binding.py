@@ -20,6 +20,8 @@ from raincheck.model.state_transfer import field as field_model
 from raincheck.model.state_transfer import handlers as model
 from raincheck.model.state_transfer.state import Part
 
+from .speaks import SPEAKS
+
 MESSAGES = ("Ask", "Go", "Request", "Chunk", "Credit", "Refuse", "Cancel", "Done")
 ACTIONS = (
     *("Ask", "ReceiveGo", "ReceiveChunk", "Take", "ReceiveRefuse", "TimeOut", "StateSet"),
@@ -141,4 +143,5 @@ BINDING = Binding(
     event_of=event_of,
     input_of=input_of,
     output_of=output_of,
+    speaks=SPEAKS,
 )

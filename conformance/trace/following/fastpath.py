@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.trace.columns import Append, Channel, Columns, Digest
+from raincheck.conformance.trace.layers.speaks import Heard, Speaks
 from raincheck.model.machine.machine import Accepted
 
 from .forms import ABSENT, UNCHANGED, Arrival, Forms
@@ -50,6 +51,7 @@ class FastPath:
         self._forms, self._digest = forms, digest
         self._me = ("", 0)
         self._columns = Columns(digest)
+        self._heard = Heard(None)
         self.takes = Made(self._taking)
         """The function that takes a record, by the record's type."""
         self._sends = Made(self._sending)
@@ -57,9 +59,9 @@ class FastPath:
         """By peer, what its channels are called: of the present file."""
         self._tells = frozenset(each for each in binding.outputs if each.__name__ in binding.told)
 
-    def begin(self, me: tuple[str, int], columns: Columns) -> None:
+    def begin(self, me: tuple[str, int], columns: Columns, heard: Heard) -> None:
         """Begin with another file."""
-        self._me, self._columns = me, columns
+        self._me, self._columns, self._heard = me, columns, heard
         for known in self._known:
             known.clear()
 
@@ -70,6 +72,9 @@ class FastPath:
         make, rules, tells, changes = action.make, self.rules, self._tells, self._changed
         sends, departures = self._sends, self._forms.departures
         arriving = None if action.arrival is None else self._arriving(action.arrival)
+        speaks = self.binding.speaks or Speaks()
+        says, tallies = speaks.says.get(action.name), speaks.tallies.get(action.name)
+        tracks = speaks.tracks
         if not action.known:
             return lambda _record, _local: None
 
@@ -86,7 +91,7 @@ class FastPath:
             if answer.__class__ is not Accepted:
                 return None
             after, outputs = answer
-            changed = bytes(record.changed)
+            changed, made = bytes(record.changed), None
             if after is local:
                 if changed != UNCHANGED:
                     return None
@@ -132,6 +137,12 @@ class FastPath:
                 channel.count += 1
                 digests(mark)
                 indices(record.index)
+            if tracks and made:
+                self._heard.track(record.index, made)
+            if says is not None:
+                self._heard.say(record.index, says(local, event, after, outputs))
+            if tallies is not None:
+                self._heard.count(tallies(event, after))
             return answer
 
         return take

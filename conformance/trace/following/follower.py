@@ -40,7 +40,7 @@ class Follower:
         if forms is not None:
             self._lines = Lines(header, forms.decoder)
             self._fast = shared.fast_path(full.binding, forms, full.rules)
-            self._fast.begin(full.me, full.columns)
+            self._fast.begin(full.me, full.columns, full.heard)
         self._counts: Counter[type[Any]] = Counter()
 
     def feed(self, line: int, block: bytes) -> None:
@@ -135,6 +135,8 @@ class Follower:
         report.sent_to = tuple(sorted({node for node, _ in to}))
         if self.full.observer is not None:
             report.seen = self.full.observer.done()
+        heard = self.full.heard
+        report.said, report.tally, report.tracks = heard.said, heard.tally, heard.packed()
         if self._fast is not None:
             self._shared.give_back(self._fast)
         return report

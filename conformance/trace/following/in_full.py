@@ -19,12 +19,13 @@ from raincheck.conformance.trace.findings import (
     FalseConjunct,
     Finding,
 )
+from raincheck.conformance.trace.layers.speaks import Heard
 from raincheck.conformance.trace.promised import Promised
 from raincheck.conformance.trace.records import Event, Footer, Header
 from raincheck.model.machine.machine import Refused
 
 from .ends import Ends
-from .initial import initial_local
+from .initial import check_owner, initial_local
 from .order import check_place, gap
 from .reports import Unusable, within
 from .shared import Shared
@@ -60,6 +61,7 @@ class InFull:
             constants=header.constants,
         )
         self.local = initial_local(self.binding, header.initial)
+        check_owner(self.local, self.me)
         self.broken = False
         """Whether the fold has stopped: from here on nobody knows the state."""
         self.observer = None if promised.observer is None else promised.observer(self.local)
@@ -68,6 +70,9 @@ class InFull:
         self.last = 0
         self.ended = False
         self.columns = Columns(shared.digest)
+        self.heard = Heard(self.binding.speaks)
+        """What it says of things that other layers speak of as well."""
+        self.heard.begin(self.local)
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
@@ -149,6 +154,10 @@ class InFull:
         if differing:
             self._find("not what the model does", record, line, differences=tuple(differing))
             return
+        if self.binding.parts is not None and self.heard.tracking:
+            self.heard.track(record.index, self.binding.parts(self.local, answer.local))
+        step = (self.local, event, answer.local, answer.outputs)
+        self.heard.take(record.action, record.index, step)
         self.local = answer.local
 
     def _out_of_order(self, reason: str) -> None:

@@ -11,7 +11,10 @@ from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, shaped
 
 from .forms import forms_of
-from .reports import within
+from .reports import Unusable, within
+
+_ADDRESSES = ("me", "address")
+"""What models call the variable that is the process's address, where they have one."""
 
 
 def initial_local(binding: Binding, initial: Any) -> Any:
@@ -36,3 +39,15 @@ def initial_local(binding: Binding, initial: Any) -> Any:
     if unknown := sorted(initial.keys() - values.keys()):
         raise ShapeError(f"initial: there is no {unknown[0]}")
     return binding.local(**values)
+
+
+def check_owner(local: Any, me: tuple[str, int]) -> None:
+    """Raise Unusable if the state is not of the process whose file it is."""
+    node, life = me
+    owner = next((getattr(local, name) for name in _ADDRESSES if hasattr(local, name)), None)
+    if isinstance(owner, tuple) and tuple(owner) != me:
+        raise Unusable(f"initial: the state is that of {owner[0]}.{owner[1]}")
+    if getattr(local, "node", node) != node:
+        raise Unusable(f"initial: the state is that of node {local.node}")
+    if getattr(local, "incarnation", life) != life:
+        raise Unusable(f"initial: the state is that of incarnation {local.incarnation}")

@@ -7,6 +7,8 @@ messages it has. The contents are a 64-bit hash that is the same in every proces
 from array import array
 from hashlib import blake2b
 
+import numpy as np
+
 from raincheck.conformance.trace.events import Address, Run
 
 SEQNO_BITS = 40
@@ -50,6 +52,17 @@ class Rows:
         if code is None:
             code = self.codes[sender] = len(self.codes)
         return code << SEQNO_BITS
+
+    def by_view(self) -> dict[int, int]:
+        """How many messages were delivered in each view."""
+        rows = np.array(self.delivered, dtype=np.int64)
+        # A run's length is behind its first message, which is one already.
+        sizes = np.where(rows < 0, -rows - 1, 1)
+        ends = [*(start for start, _ in self.view_starts), len(rows)][1:]
+        found: dict[int, int] = {}
+        for (start, view), end in zip(self.view_starts, ends, strict=True):
+            found[view] = found.get(view, 0) + int(sizes[start:end].sum())
+        return found
 
     def deliver(self, view: int, key: int, count: int) -> None:
         """Append a run to the delivery log; one that continues the last one lengthens it."""

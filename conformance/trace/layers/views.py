@@ -1,0 +1,89 @@
+"""The sequence of views of one member, as all of its protocols' files tell it.
+
+A view is installed in all layers at once, so the n-th view of a life is the same in each of its
+files. What a file does not say of a view (its number, the order of its members) another one may.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from raincheck.conformance.trace.findings import FileReport
+
+from .speaks import VIEW, Statement
+
+
+class Place(NamedTuple):
+    """A file's statement of a view."""
+
+    report: FileReport
+    said: Statement
+
+
+class Different(NamedTuple):
+    """A view that is another one in another file."""
+
+    mine: Place | None
+    """None: the file ends before it."""
+    other: Place
+    what: str
+    recorded: Any
+    expected: Any
+    lacking: FileReport | None = None
+    """The file that ends before it."""
+
+
+def views_of(report: FileReport) -> list[Statement]:
+    """Return the views that a file tells of."""
+    return [each for each in report.said if each.topic == VIEW]
+
+
+def between_layers(reports: Iterable[FileReport], whole: Mapping[str, bool]) -> list[Different]:
+    """Compare the views of one member's files, place by place: the first difference of each."""
+    files = [(report, views_of(report)) for report in reports]
+    found = []
+    for place in range(max((len(views) for _, views in files), default=0)):
+        known: list[Place] = []
+        for report, views in list(files):
+            if place < len(views):
+                mine = Place(report, views[place])
+                different = _first(mine, known)
+                if different is not None:
+                    found.append(different)
+                    files.remove((report, views))
+                known.append(mine)
+        for report, views in list(files):
+            if place >= len(views) and known and whole[report.protocol]:
+                other = known[0]
+                found.append(Different(None, other, "view", None, other.said.value, report))
+                files.remove((report, views))
+    return found
+
+
+def _first(mine: Place, known: Iterable[Place]) -> Different | None:
+    number, members, ranked = mine.said.value
+    for other in known:
+        its_number, its_members, its_ranked = other.said.value
+        if None not in (number, its_number) and number != its_number:
+            return Different(mine, other, "view", number, its_number)
+        if members is None or its_members is None:
+            continue
+        both = ranked and its_ranked
+        if (members if both else sorted(members)) != (its_members if both else sorted(its_members)):
+            return Different(mine, other, "members", members, its_members)
+    return None
+
+
+def between_members(reports: Iterable[FileReport]) -> Iterator[Different]:
+    """Compare the views of several members' files: one number means the same members."""
+    known: dict[int, Place] = {}
+    for report in reports:
+        for said in views_of(report):
+            number = said.value[0]
+            if number is not None:
+                other = known.setdefault(number, Place(report, said))
+                different = _first(Place(report, said), [other])
+                if different is not None:
+                    yield different
+                    break

@@ -1,0 +1,156 @@
+"""The layers of a member, traced side by side: none may say what another one denies."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.campaigns.traced import TracedGroup
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
+from raincheck.impl.simulation.group import Link
+
+LAYERS = ("sequencer", "unicast", "nakack", "stable", "gms", "flush", "state_transfer")
+Record = dict[str, Any]
+Lie = Callable[[Record], bool]
+"""Changes a record, if it is one of those that it is about."""
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All layers of a group with load, a joiner, a crash, a return and a leaver."""
+    folder = tmp_path_factory.mktemp("good")
+    link = Link(loss=0.05, duplicate=0.05, delay=(0.0005, 0.01))
+    group = TracedGroup(folder, LAYERS, seed=1, link=link, with_state=True)
+    group.start("a", "b", "c")
+    group.run_until(lambda: group.in_one_view("a", "b", "c"))
+    for name in "abc":
+        group.send(name, [bytes(700)] * 60)
+    group.at(0.3, lambda: group.start("d"))
+    group.at(1.0, lambda: group.crash("b"))
+    group.at(3.0, lambda: group.restart("b"))
+    group.at(4.0, lambda: group.send("d", [bytes(700)] * 60))
+    group.at(5.0, lambda: group.leave("c"))
+    group.run(8.0)
+    group.end()
+    return folder
+
+
+def judged(folder: Path) -> dict[str, RunVerdict]:
+    return {each.protocol: each for each in check_paths([folder])}
+
+
+def told(good: Path, there: Path, protocol: str, lie: Lie) -> Iterator[dict[str, RunVerdict]]:
+    """Yield what is said of the run after each lie that the layer's own traces do not show."""
+    ending = ".jsonl" if protocol == "sequencer" else f".{protocol}.jsonl"
+    for path in sorted(good.glob(f"run.?.?{ending}")):
+        lines = path.read_text().splitlines()
+        for place, line in enumerate(lines):
+            record = json.loads(line)
+            if not lie(record):
+                continue
+            alone = there / protocol
+            shutil.rmtree(there, ignore_errors=True)
+            alone.mkdir(parents=True)
+            for each in [*good.glob(f"run.?.?{ending}"), good / "faults.jsonl"]:
+                shutil.copy(each, alone)
+            changed = [*lines[:place], json.dumps(record), *lines[place + 1 :]]
+            (alone / path.name).write_text("".join(f"{each}\n" for each in changed))
+            (alone_verdict,) = check_paths([alone])
+            if alone_verdict.verdict == "holds":
+                whole = there / "all"
+                shutil.copytree(good, whole)
+                shutil.copy(alone / path.name, whole)
+                yield judged(whole)
+
+
+def test_the_layers_of_a_run_agree(good: Path) -> None:
+    verdicts = judged(good)
+
+    assert {each.verdict for each in verdicts.values()} == {"holds"}
+    layers = verdicts["layers"]
+    named = {each.name for each in layers.promises}
+    unnamed = {each.split(":")[0] for each in layers.not_compared}
+    assert len(named) >= 12
+    assert len(named | unnamed) == 17
+    assert all(each.judged["members"] for each in layers.promises)
+
+
+def test_a_layer_that_is_not_traced_is_named_and_holds_nothing_against_the_run(
+    good: Path, tmp_path: Path
+) -> None:
+    for path in good.iterdir():
+        if "nakack" not in path.name:
+            shutil.copy(path, tmp_path)
+
+    layers = judged(tmp_path)["layers"]
+
+    assert layers.verdict == "holds"
+    assert "FlushedIsReceived: nakack is not traced" in layers.not_compared
+
+
+def _of(action: str) -> Callable[[Lie], Lie]:
+    def about(lie: Lie) -> Lie:
+        return lambda record: record.get("action") == action and lie(record)
+
+    return about
+
+
+@_of("Purge")
+def purges_more(record: Record) -> bool:
+    record["args"]["at"] += 5
+    return True
+
+
+@_of("InstallView")
+def drops_the_first(record: Record) -> bool:
+    del record["args"]["members"][0]
+    record["changed"]["members"] = record["args"]["members"]
+    return True
+
+
+@_of("Suspect")
+def suspects_nobody(record: Record) -> bool:
+    record["args"]["member"] = ["z", 0]
+    if "suspects" in record["changed"]:
+        record["changed"]["suspects"] = [["z", 0]]
+    return True
+
+
+@_of("SendDigest")
+def has_delivered_more(record: Record) -> bool:
+    for each in record["args"]["delivered"]:
+        each[1] += 1
+    for sent in record["sent"]:
+        sent["content"]["delivered"] = record["args"]["delivered"]
+    if "vector" in record["changed"]:
+        record["changed"]["vector"] = record["args"]["delivered"]
+    return True
+
+
+@pytest.mark.parametrize(
+    ("protocol", "lie", "name"),
+    [
+        ("nakack", purges_more, "PurgedIsStable"),
+        ("flush", drops_the_first, "OneSequenceOfViews"),
+        ("state_transfer", drops_the_first, "OneSequenceOfViews"),
+        ("state_transfer", suspects_nobody, "GoneIsFlush"),
+        ("stable", has_delivered_more, "DigestIsOfTheStreams"),
+    ],
+)
+def test_a_lie_that_is_consistent_within_its_file_is_told_by_another_layer(
+    good: Path, tmp_path: Path, protocol: str, lie: Lie, name: str
+) -> None:
+    verdicts = next(told(good, tmp_path / "lies", protocol, lie))
+
+    assert verdicts["layers"].verdict == "violated"
+    assert [each.verdict for each in verdicts["layers"].promises if each.name == name] == [
+        "violated"
+    ]
+    finding = next(each for each in verdicts["layers"].findings if name in each.reason)
+    assert finding.path
+    (difference,) = finding.differences
+    assert difference.expected != difference.recorded
