@@ -153,6 +153,10 @@ class Binding:
     """Fields of effects and bodies that the model does not have, such as a payload's."""
     adjusted: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """By message: fields that a layer between both ends may change, and so are not compared."""
+    spoiled: Mapping[str, Callable[[Any], bool]] = field(default_factory=dict)
+    """By message of a FIFO channel: whether its receiver has seen, by a checksum, that it was
+    changed on its way. Then its contents are not compared, only that it was sent.
+    """
     uncompared: frozenset[str] = frozenset()
     """Fields of Local that the implementation does not have: history that only a proof needs."""
     unread: frozenset[str] = frozenset()

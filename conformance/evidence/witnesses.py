@@ -138,6 +138,16 @@ def _said(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterator[Fault]:
                     agrees(entry) and broken > 0,
                     "the theorem is false of each of them",
                 )
+            if "recall" in entry and "accused" in entry:
+                noticed = int(entry.get("noticed", 0))
+                yield Fault(
+                    f"{noticed} damaged runs",
+                    str(entry["protocol"]),
+                    "traces",
+                    "",
+                    agrees(entry) and noticed > 0,
+                    f"recall {entry['recall']}, {entry['accused']} accused wrongly",
+                )
             caught = entry.get("caught", ())
             for words in caught if isinstance(caught, list | tuple) else ():
                 kind = KINDS.get(step, "traces")

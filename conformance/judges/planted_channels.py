@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
@@ -71,11 +72,25 @@ _EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', 
 def _stream(bad: Iterable[Bad]) -> Complaints:
     """Return the complaints about b, reading the stream of a, killed after it had sent three."""
     reports = [
-        Summary(path=name, run="r1", node=name, incarnation=0, events=1, written=written)
+        Summary(
+            path=name,
+            run="r1",
+            node=name,
+            incarnation=0,
+            nodes=("a", "b"),
+            events=1,
+            written=written,
+        )
         for name, written in (("a", {'["DATA","a",0]': 3}), ("b", {}))
     ]
     compared = {'["DATA","a",0,"b",0]': Compared(NO_ORIGINS, list(bad))}
     return sentences([judge("r1", "sequencer", reports, compared, {("a", 0), ("b", 0)}, [])])
+
+
+def _with_a_loss(folder: Path) -> Complaints:
+    """Return the complaints about a circle in which a line was put into quarantine."""
+    records = _CIRCLE[1]
+    return judged(folder, records | {"b": [*records["b"], records["b"][-1]]})
 
 
 PLANTED: Final[dict[str, Planted]] = {
@@ -85,6 +100,13 @@ PLANTED: Final[dict[str, Planted]] = {
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
     "trace.judged": {
+        f"{_JUDGE}…: the records do not show its sending before it was received": Plant(
+            good=lambda folder: judged(folder, _CIRCLE[0]),
+            bad=_with_a_loss,
+            words='["fifo","b",0,"a",0,1]: the records do not show its sending before',
+            then="a record after the footer",
+            why="what was put aside is told all the same",
+        ),
         f"{_JUDGE}verdict = VIOLATED": plant(
             "r1: violated",
             at("b", 5, changed__said=7),
@@ -108,6 +130,11 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_records: no footer: events may be missing at the end": unsure(
             "no footer: events may be missing at the end", lambda records: records["b"].pop()
+        ),
+        "_records: ….… was killed, and no header has … among its nodes": Plant(
+            good=lambda folder: judged(folder, talk()),
+            bad=lambda folder: judged(folder, talk(), crashed="nobody"),
+            words="nobody.0 was killed, and no header has nobody among its nodes",
         ),
         "_records: there is no file of node …": _only(
             "there is no file of node b", _ALONE, _lonely(_ALONE)

@@ -33,6 +33,10 @@ Digest: TypeAlias = Callable[[bytes], int]
 Append: TypeAlias = Callable[[int], None]
 
 
+SPOILED: Final = -1
+"""In place of a digest: the receiver knows that the contents are not those that were sent."""
+
+
 def stable_digest(contents: bytes) -> int:
     """A digest that is the same in every process; where there is one, `hash` does it sooner."""
     return int.from_bytes(blake2b(contents, digest_size=8).digest(), "little", signed=True)

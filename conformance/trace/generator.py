@@ -15,6 +15,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.recorded import FromBinding
+from raincheck.conformance.damage.second import Judge, Second
 from raincheck.conformance.replay.cores import Cores, Problem
 from raincheck.conformance.replay.drawing import drawn
 from raincheck.impl.messages import Address
@@ -46,6 +47,10 @@ class RecordedCores:
         """Return what the header says of the rules."""
         usual = asdict(self.binding.rules())
         return {k: v for k, v in asdict(system.rules).items() if v != usual[k]}
+
+    def second(self, system: Composed[Any, Any]) -> Second:
+        """Return the judge that decides whether damaged records are of a behaviour."""
+        return Judge(self.binding, system)
 
     def drawn(self, system: Composed[Any, Any], state: Any, random: Random) -> Move[Any] | None:
         """Return the next move, or None: then the walk ends."""

@@ -76,8 +76,14 @@ def judge(
     promised = promised_of(protocol)
     for channel, each in compared.items():
         found += _unsent(by_who, channel, each, promised)
+    lost = bool(problems) or any(finding.part == "records" for finding in found)
     for stuck in circle(compared):
-        reason = f"{_name(stuck.channel, stuck.number)} was received before it was sent"
+        name = _name(stuck.channel, stuck.number)
+        if lost:  # an earlier sending of it may be among the records that are missing
+            reason = f"{name}: the records do not show its sending before it was received"
+            found.append(_finding(by_who[stuck.who], reason, INCONCLUSIVE, stuck.index))
+            continue
+        reason = f"{name} was received before it was sent"
         found.append(_finding(by_who[stuck.who], reason, VIOLATED, stuck.index))
     found += _records(run, by_who, crashed)
     found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
@@ -185,6 +191,17 @@ def _records(
     for who, report in reports.items():
         if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
+    listed = {node for report in reports.values() for node in report.nodes}
+    for node, life in sorted(crashed):
+        if node not in listed:
+            yield Finding(
+                verdict=INCONCLUSIVE,
+                part="records",
+                reason=f"{node}.{life} was killed, and no header has {node} among its nodes",
+                run=run,
+                node=node,
+                incarnation=life,
+            )
     # Whom something was sent must have been there; not every name of the header ever comes.
     named = {node for report in reports.values() for node in report.sent_to}
     # Who was killed may have come to nothing before.

@@ -21,6 +21,7 @@ from typing import Final
 from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.tables import HOLDS as CATALOG_HOLDS
 from raincheck.conformance.cases.tables import Case, load_cases, protocols_in, select
+from raincheck.conformance.damage.outcome import damaged_traces
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.judges.damage import Trial, trials
@@ -74,6 +75,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "seed (0: in every way)",
     )
     parser.add_argument(
+        "--traces",
+        type=_count,
+        metavar="N",
+        help="damage N recorded runs of each protocol, and count what the trace checker notices",
+    )
+    parser.add_argument(
         "--runs",
         type=int,
         default=RUNS,
@@ -82,8 +89,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is no number of runs above 0")
+    return int(text)
+
+
 def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     """Try each mutant and print which checks noticed it."""
+    if args.traces is not None:
+        return damaged_traces(args, ui, _again(args))
     if args.judges:
         return _judges(args, ui)
     if args.damages is not None:
@@ -358,6 +373,7 @@ def _again(args: argparse.Namespace) -> str:
     words += ["--undo"] if args.undo else []
     words += ["--judges"] if args.judges else []
     words += ["--damages", str(args.damages)] if args.damages is not None else []
+    words += ["--traces", str(args.traces)] if args.traces is not None else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []
     words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)

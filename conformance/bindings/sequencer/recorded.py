@@ -13,6 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.damage.second import Second
 from raincheck.conformance.replay.drawing import chosen
 from raincheck.conformance.trace.generator import RecordedCores
 from raincheck.impl import messages as wire
@@ -29,6 +30,7 @@ from raincheck.model.sequencer.system import SequencerSystem
 
 from .driven import Driven
 from .records import constants_of
+from .second import DirectJudge
 
 _TRIES: Final = 20
 """How many moves are drawn until one can be recorded; otherwise the walk ends."""
@@ -133,6 +135,10 @@ class RecordedSequencers(RecordedCores):
         c = system.constants
         assumed = {"FifoForward": c.fifo_forward, "VirtualSynchrony": c.virtual_synchrony}
         return constants_of(c.rules) | {name: on for name, on in assumed.items() if not on}
+
+    def second(self, system: Composed[Any, Any]) -> Second:  # noqa: ARG002
+        """Return the direct checker, since records have more than the model's messages say."""
+        return DirectJudge()
 
     def drawn(self, system: Composed[Any, Any], state: Any, random: Random) -> Move[Any] | None:
         """Draw a move with as many messages as the message that it brings has."""

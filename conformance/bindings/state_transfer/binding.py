@@ -132,6 +132,7 @@ BINDING = Binding(
     channels={f"Send{message}": FIFO for message in MESSAGES},
     arrives={f"Send{message}": f"Receive{message}" for message in MESSAGES},
     # The position that counts is the one at which the requester's own messages begin.
+    spoiled={"SendChunk": lambda chunk: not chunk.sound},
     adjusted={"SendGo": frozenset({"cut"})},
     unhandled=frozenset({"Crash"}),
     field_inputs=field_model.INPUTS,

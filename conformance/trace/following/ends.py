@@ -9,7 +9,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.bindings.conversion import ShapeError, fields_of, plain, shaped
-from raincheck.conformance.trace.columns import Channel, Columns
+from raincheck.conformance.trace.columns import SPOILED, Channel, Columns
 from raincheck.conformance.trace.records import Address, Event, Sent
 
 from .forms import common_fields, wanted_of
@@ -59,7 +59,9 @@ class Ends:
         if len(ends) != 4 or type(ends[1]) is not int:
             raise ShapeError(f"{record.received} is no id of a message")
         arrived = self.binding.as_sent(message, event)
-        digest = self._digest(message, arrived._asdict())
+        spoiled = self.binding.spoiled.get(message)
+        known = spoiled is None or not spoiled(arrived)
+        digest = self._digest(message, arrived._asdict()) if known else SPOILED
         end = self._end(record.received, (*ends[:2], *self.me), message, digest, incoming=True)
         sender = getattr(arrived, self.binding.sent_by, None)
         sender = ends[:2] if sender is None else plain(self.binding.end_of(sender))

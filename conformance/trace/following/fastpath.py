@@ -148,7 +148,7 @@ class FastPath:
     def _arriving(self, arrival: Arrival) -> Any:
         message, name, place, sender_at, pick, compared = arrival
         fifo, begins, digest = name != DATAGRAM, message.encode(), self._digest
-        end_of = self.binding.end_of
+        end_of, spoiled = self.binding.end_of, self.binding.spoiled.get(message)
         known: dict[Any, tuple[bytes, Channel, Append, Append]] = {}
         self._known.append(known)
 
@@ -165,7 +165,7 @@ class FastPath:
             arrived = event if place is None else event[place]
             sender = arrived[sender_at]
             found = known.get(sender) or reader(sender)
-            if found is None:
+            if found is None or (spoiled is not None and spoiled(arrived)):
                 return None
             prefix, channel, digests, indices = found
             if fifo:

@@ -1,0 +1,1 @@
+"""Damaged traces: how many of the lies that a trace can tell the checker notices."""
