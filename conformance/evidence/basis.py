@@ -73,6 +73,11 @@ class Cell:
     verdict: str
     text: str
 
+    @property
+    def words(self) -> str:
+        """The verdict, and the figures if there are any."""
+        return f"{self.verdict} ({self.text})" if self.text else self.verdict
+
 
 @dataclass(frozen=True, slots=True)
 class PropertyRow:
@@ -260,7 +265,7 @@ class Basis:
                 f"property {row.name}",
                 row.protocol,
                 row.verdict,
-                figures={kind: f"{cell.verdict} ({cell.text})" for kind, cell in row.cells.items()}
+                figures={kind: cell.words for kind, cell in row.cells.items()}
                 | {
                     "assumptions": list(row.assumptions),
                     "as_long_as": list(row.as_long_as),

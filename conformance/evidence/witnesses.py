@@ -109,12 +109,14 @@ def _judged(entries: Mapping[str, Entry], cases: Iterable[Case]) -> Iterator[Fau
         survivors = entry.get("survivors")
         if isinstance(survivors, Mapping):
             for name in entry.get("damages", ()):
+                if _own(name) not in {"", *promised}:
+                    continue
                 reason = str(survivors.get(name, ""))
                 yield Fault(name, "", "judges", "", name not in survivors, reason)
         if not entry.get("planted"):
             continue
         name, words = str(entry["name"]), str(entry["planted"])
-        protocol = next((p for p, own in _OWN.items() if any(f"/{o}" in name for o in own)), "")
+        protocol = _own(name)
         if protocol and protocol not in promised:
             continue
         about = ""
@@ -122,6 +124,11 @@ def _judged(entries: Mapping[str, Entry], cases: Iterable[Case]) -> Iterator[Fau
             known = promised.get(protocol, set())
             about = next((each for each in re.findall(r"\w+", words) if each in known), "")
         yield Fault(f"rule {name}", protocol, "traces", about, agrees(entry), words)
+
+
+def _own(name: str) -> str:
+    """Return the protocol whose checker a rule belongs to, "" if it judges all alike."""
+    return next((p for p, own in _OWN.items() if any(f"/{each}" in name for each in own)), "")
 
 
 def _said(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterator[Fault]:
@@ -137,6 +144,16 @@ def _said(by_name: Mapping[str, Mapping[str, Entry]]) -> Iterator[Fault]:
                     about,
                     agrees(entry) and broken > 0,
                     "the theorem is false of each of them",
+                )
+            if "recall" in entry and "accused" in entry:
+                noticed = int(entry.get("noticed", 0))
+                yield Fault(
+                    f"{noticed} damaged runs",
+                    str(entry["protocol"]),
+                    "traces",
+                    "",
+                    agrees(entry) and noticed > 0,
+                    f"recall {entry['recall']}, {entry['accused']} accused wrongly",
                 )
             caught = entry.get("caught", ())
             for words in caught if isinstance(caught, list | tuple) else ():

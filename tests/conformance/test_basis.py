@@ -529,3 +529,15 @@ def test_states_that_break_a_promise_are_the_witness_of_its_theorem(
     fifo = next(row for row in compiled(steps).properties if row.name == "Fifo")
 
     assert fifo.witnesses["Z3"] == ("3 states that break Fifo" if caught else "")
+
+
+def test_damaged_runs_that_were_noticed_are_a_witness_of_the_traces(toy: SimpleNamespace) -> None:
+    case = toy_case(toy)
+    said = {"recall": 1.0, "accused": 0, "good": 63, "passed": 0, "protocol": "handover"}
+    suite = step("damage", [entry("handover-damage", noticed=60) | said])
+
+    basis = compile_basis((*toy_steps(case), suite), (case,), ())
+
+    assert basis.properties[0].witnesses["traces"] == "60 damaged runs"
+    link = next(each for each in basis.links if each.between == "recorded runs, damaged")
+    assert link.cell.text == "63 good runs without a false alarm, 60 of 60 damaged ones noticed"

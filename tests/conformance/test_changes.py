@@ -118,6 +118,13 @@ def test_a_change_is_named_with_its_kind(path: str, value: object, kind: str, wo
     assert words in text
 
 
+def test_the_states_before_a_violation_are_no_bound() -> None:
+    old, new = (changed("cases/toy-good/verdict", "Safe") for _ in range(2))
+    new["cases"]["toy-good"]["distinct_states"] = 7
+
+    assert changes(old, new) == ()
+
+
 def test_figures_of_field_runs_are_told_apart_from_the_rest() -> None:
     new = changed("properties/0/cells/field", {"verdict": "holds", "text": "2 runs, 93 events"})
 
