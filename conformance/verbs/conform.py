@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from raincheck.conformance.deliveries.logs import delivery_files
 from raincheck.conformance.deliveries.properties import NAMES, LogVerdict
 from raincheck.conformance.deliveries.properties_local import check_deliveries
@@ -30,6 +32,7 @@ from raincheck.conformance.trace.findings import (
     Promise,
 )
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.tracefile import trace_files
 from raincheck.conformance.ui import Ui
@@ -151,7 +154,7 @@ def _check(
         verdicts = check_on_spark(session, args.paths)
     seconds = time.monotonic() - started
     results: list[Result] = []
-    for verdict in verdicts:
+    for verdict in map(located, verdicts):
         results += run_results(verdict, args.strict, seconds)
         if verdict.findings:
             text = "\n\n".join(describe(finding) for finding in verdict.findings)
@@ -182,6 +185,7 @@ def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list
     first = verdict.first
     if first is not None:
         figures["first"] = _place(first)
+        figures["found"] = msgspec.to_builtins(verdict.findings)
     detail = describe(first) if first is not None else ""
     if not detail and verdict.problems:
         detail = describe_problem(verdict.problems[0])

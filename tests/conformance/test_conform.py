@@ -142,6 +142,9 @@ def test_what_an_action_does_not_take_is_compared_too(
     code, results = conform(capsys, "t")
 
     assert code == VIOLATED
+    found = results["r: sequencer"]["found"]
+    assert len(found) == results["r: sequencer"]["findings"]
+    assert all(each["line"] for each in found if each.get("index") and each.get("path"))
     assert (
         results["r: sequencer"]["first"]["node"],
         results["r: sequencer"]["first"]["index"],

@@ -10,6 +10,7 @@ import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.simulation.group import Link
 
@@ -150,7 +151,9 @@ def test_a_lie_that_is_consistent_within_its_file_is_told_by_another_layer(
     assert [each.verdict for each in verdicts["layers"].promises if each.name == name] == [
         "violated"
     ]
-    finding = next(each for each in verdicts["layers"].findings if name in each.reason)
-    assert finding.path
+    placed = located(verdicts["layers"])
+    finding = next(each for each in placed.findings if name in each.reason)
+    record = json.loads(Path(finding.path).read_text().splitlines()[finding.line - 1])
+    assert (record["kind"], record["index"]) == ("event", finding.index)
     (difference,) = finding.differences
     assert difference.expected != difference.recorded

@@ -25,13 +25,19 @@ def _digest(before: Any, event: Any, _after: Any, outputs: tuple[Any, ...]) -> S
     yield from calls(before, event, None, outputs)
 
 
-def calls(_before: Any, _event: Any, _after: Any, outputs: Iterable[Any]) -> Said:
-    """Yield what NAKACK is called to do, stream by stream."""
+def calls(_before: Any, _event: Any, _after: Any, outputs: tuple[Any, ...]) -> Said:
+    """Return what NAKACK is called to do."""
+    if len(outputs) == 1 and type(outputs[0]) is Heard:  # nearly always
+        return (("heard", tuple(outputs[0])),)
+    return _calls(outputs) if outputs else ()
+
+
+def _calls(outputs: Iterable[Any]) -> Said:
     for output in outputs:
         if isinstance(output, Purge):
             yield from (("purge", [list(who), at]) for who, at in output.digest)
         elif isinstance(output, Heard):
-            yield "heard", (output.holder, output.received)
+            yield "heard", tuple(output)
 
 
 SPEAKS: Final = Speaks(

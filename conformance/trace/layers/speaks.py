@@ -83,7 +83,8 @@ class Heard:
 
     def say(self, index: int, said: Said) -> None:
         """Note what an event says."""
-        self.said += [Statement(topic, index, value) for topic, value in said]
+        for topic, value in said:
+            self.said.append(Statement(topic, index, value))
 
     def count(self, what: tuple[Any, ...]) -> None:
         """Count an event."""
