@@ -1,11 +1,12 @@
 """Prove the safety properties with Z3, for any number of members, messages and views.
 
 Law of this file: only a step that is proved with every seed holds. A step that a solver leaves open
-is inconclusive; a step with a counterexample to induction is violated, and the state is shown.
+is inconclusive; a step with a counterexample to induction is violated, and the state is shown. A
+property holds only where the theory is tied to the model, too (conformance/evidence/prooftie.py).
 """
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -13,9 +14,11 @@ from typing import Any
 import z3
 
 from raincheck.conformance.cases.names import meant
+from raincheck.conformance.cases.table import CaseTable
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, as_json_text
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
+from raincheck.conformance.evidence.prooftie import tied
 from raincheck.conformance.evidence.store import (
     Found,
     code_key,
@@ -25,6 +28,7 @@ from raincheck.conformance.evidence.store import (
     tools_key,
 )
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import offering
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.claims import Proof, proof_in
@@ -130,7 +134,9 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
 class _Task:
     """One protocol's proof, or the requested part of it."""
 
+    record: Protocol
     proof: Proof
+    dropped: Sequence[str]
     basis: Any
     subject: Theory
     wanted: Sequence[str]
@@ -150,12 +156,13 @@ class _Task:
         """Return the key of everything that the verdict depends on."""
         return key_of(
             protocol=self.proof.protocol,
-            without=[name for name in args.without if name in self.proof.without],
+            without=self.dropped,
             wanted=self.wanted,
             prefix=self.prefix,
             seeds=seeds,
             timeout=args.timeout,
-            code=code_key(__name__, self.proof.module),
+            code=code_key(__name__, self.proof.module, *self.record.modules("model")),
+            cases=self.record.cases.read_text(encoding="utf-8"),
             tools=tools_key("z3-solver"),
         )
 
@@ -175,15 +182,27 @@ class _Task:
             f"{self.prefix}invariant.txt": readable(subject),
             f"{self.prefix}obligations.json": as_json_text(rows(attempts)),
         }
+        ties: list[Result] = []
+        if not self.dropped:
+            # An undone theory allows more than the model of the implemented protocol does.
+            ui.say(f"{subject.name}: the theory beside the model")
+            ties, page = tied(self.proof, subject, self.wanted, self._machines())
+            files[f"{self.prefix}ties.txt"] = page
         for (claim, transition), text in reports.items():
             name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
             files[f"counterexamples/{self.prefix}{name}.txt"] = text + "\n"
+        grounds = (*steps, _vacuity(subject, search, ui), *ties)
         results = (
-            *steps,
-            _vacuity(subject, search, ui),
-            *(_property(subject.name, name, tallies, steps, seeds) for name in self.wanted),
+            *grounds,
+            *(_property(subject.name, name, tallies, grounds, seeds) for name in self.wanted),
         )
         return Found(results, files)
+
+    def _machines(self) -> Callable[[str], Any]:
+        """Return the model's machine of each of the protocol's cases, by the case's name."""
+        constants = {each.name: each.constants for each in CaseTable(self.record.cases).cases()}
+        machine = self.record.get("model")
+        return lambda case: machine(constants[case])
 
 
 # ---------------------------------------------------------------------- what was asked
@@ -209,7 +228,7 @@ def _tasks(args: argparse.Namespace) -> list[_Task]:
     proofs = [proof_in(each.module("proof")) for each in records]
     _known("--without", args.without, [name for each in proofs for name in each.without])
     tasks = []
-    for proof in proofs:
+    for record, proof in zip(records, proofs, strict=True):
         dropped = [name for name in args.without if name in proof.without]
         if args.without and not dropped:
             continue
@@ -221,7 +240,7 @@ def _tasks(args: argparse.Namespace) -> list[_Task]:
             for each in subject.properties
             if not args.property or each.name in args.property
         ]
-        tasks.append(_Task(proof, basis, subject, wanted, prefix))
+        tasks.append(_Task(record, proof, dropped, basis, subject, wanted, prefix))
     _known("--property", args.property, [p.name for t in tasks for p in t.subject.properties])
     return [task for task in tasks if task.wanted]
 
@@ -320,15 +339,24 @@ def _property(
     protocol: str,
     name: str,
     tallies: dict[str, _Tally],
-    steps: Sequence[Result],
+    grounds: Sequence[Result],
     seeds: Sequence[int],
 ) -> Result:
-    """Return a result for each property: it holds if the invariant is inductive and implies it."""
+    """Return a result for each property: it holds if the invariant is inductive and implies it.
+
+    Nothing holds of a theory that is vacuous, or that is not shown to be about the model. A theorem
+    that says something else than its promise spoils no other.
+    """
     tally = tallies[name]
-    lost = [step.name for step in steps if step.verdict != HOLDS]
+    mine = f"{protocol}-twin-{name}"
+    lost = [
+        each.name
+        for each in grounds
+        if each.verdict != HOLDS and (each.name == mine or "-twin-" not in each.name)
+    ]
     detail = "the invariant does not imply it" if tally.open else ""
     if lost:
-        detail = f"the invariant is not shown to be one: {', '.join(lost)}"
+        detail = f"what it rests on is not shown: {', '.join(lost)}"
     return Result(
         f"{protocol}-{name}",
         protocol,

@@ -85,6 +85,17 @@ def no_futile_ask(state: State) -> bool:
     )
 
 
+def acks_are_true(state: State) -> bool:
+    """A member counts as acknowledged no more of its stream than was delivered."""
+    running = {_address(me): me for me in _running(state)}
+    for mine, me in running.items():
+        for member, at in me.acked:
+            theirs = stream_of(running[member].stream, mine) if member in running else None
+            if theirs is not None and at > theirs.delivered:
+                return False
+    return True
+
+
 def bounded(window: int, retain: int) -> Check:
     """Return the check that acknowledgements are true and window and `retain` are respected."""
 
@@ -94,13 +105,9 @@ def bounded(window: int, retain: int) -> Check:
             own = stream_of(me.stream, mine)
             if me.sent - node.lowest(me) > window or own is None or len(own.held) > retain:
                 return False
-            for member, at in me.acked:
-                theirs = stream_of(running[member].stream, mine) if member in running else None
-                if theirs is not None and at > theirs.delivered:
-                    return False
             if any(k > s.delivered + 2 * window for _, s in me.stream for k, _ in s.held):
                 return False
-        return True
+        return acks_are_true(state)
 
     return holds
 

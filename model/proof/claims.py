@@ -12,6 +12,12 @@ whose `name` is the protocol's. The module may offer more, by these names:
     reachability(failure, basis)     whether the explorer reaches its state before, a phrase
     runs_that_break(conjuncts, basis)  name -> Path of a run of a small instance to a state in
                                      which that conjunct is false
+    edges(theory, machines)          explored steps of the model, as the theory takes them
+    twins(theory, machines)          states of the model, with what its promises say of them
+    EXCUSED                          a branch, a side of a guard or a theorem -> why nothing that
+                                     is explored meets it
+
+Without `edges` and `twins` (model/proof/ties.py) a proof is inconclusive.
 """
 
 from __future__ import annotations
@@ -27,6 +33,7 @@ from raincheck.model.machine.machine import ModelError
 from .bounded import Failure
 from .induction import Conjunct, Theory
 from .plain import explanation as plain_explanation
+from .ties import Edges, Twins
 
 T = TypeVar("T")
 
@@ -45,6 +52,9 @@ class Proof:
     explanation: Callable[[Failure], str]
     reachability: Callable[[Failure, Any], str]
     runs_that_break: Callable[[Sequence[Conjunct], Any], Mapping[str, Path[Any]]]
+    edges: Edges | None
+    twins: Twins | None
+    excused: Mapping[str, str]
 
 
 def proof_in(module: ModuleType) -> Proof:
@@ -69,4 +79,7 @@ def proof_in(module: ModuleType) -> Proof:
         offered("explanation", plain_explanation),
         offered("reachability", lambda _failure, _basis: "not looked for in the model"),
         offered("runs_that_break", lambda _conjuncts, _basis: {}),
+        offered("edges", None),
+        offered("twins", None),
+        offered("EXCUSED", {}),
     )

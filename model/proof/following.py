@@ -15,7 +15,8 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from raincheck.model.machine.composed import Move
 
 from .concrete import Frame, Tables
-from .induction import Theory
+from .induction import Conjunct, Theory
+from .ties import Edge, Taken
 
 S = TypeVar("S")
 
@@ -34,6 +35,8 @@ class Following(ABC, Generic[S]):
         self.theory = theory
         self.taken: list[str] = []
         """The theory's transitions with which it has followed the run."""
+        self.reached: list[Tables] = []
+        """The theory's states beside those of the model, as far as it has followed the run."""
 
     @abstractmethod
     def steps(self, number: int) -> Iterator[Step]:
@@ -49,9 +52,44 @@ class Following(ABC, Generic[S]):
 
     def difference(self) -> str:
         """Say where the theory does not follow the run; "" if it does."""
-        transitions = {each.name: each for each in self.theory.transitions}
         self.taken.clear()
+        for edge in self.edges(self.theory.invariant):
+            self.taken += [each.transition for each in edge.taken]
+            if edge.refused:
+                return f"{edge.says}: {edge.refused}" if edge.says else edge.refused
+        return ""
+
+    def edges(self, invariant: Sequence[Conjunct] = ()) -> Iterator[Edge]:
+        """Yield each step as the theory takes it; the first that it refuses is the last.
+
+        The given conjuncts are evaluated after each step.
+        """
+        transitions = {each.name: each for each in self.theory.transitions}
         tables = self.frame.applied({}, self.theory.initial(self.frame.world({}))[1])
+        refused = self._began(tables)
+        if refused:
+            yield Edge("", (), refused)
+            return
+        self.reached = [tables]
+        for number, move in enumerate(self.moves):
+            where = f"step {number + 1}, {move.action}{move.args}"
+            taken: list[Taken] = []
+            for name, parameters in list(self.steps(number)):
+                tables = self.ready(number, tables)
+                world = self.frame.world(tables)
+                if not transitions[name].guard(world, *parameters):
+                    refused = f"the guard of {name}{parameters} is false"
+                    break
+                taken.append(Taken(name, parameters, world))
+                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
+            else:
+                refused = self._arrived(tables, move.target, invariant if taken else ())
+            yield Edge(where, taken, refused)
+            if refused:
+                return
+            self.reached.append(tables)
+
+    def _began(self, tables: Tables) -> str:
         world = self.frame.world(tables)
         for axiom in self.theory.axioms:
             if not axiom.formula(world):
@@ -59,23 +97,14 @@ class Following(ABC, Generic[S]):
         if not self.theory.initial(world)[0]:
             return "no initial state"
         differs = self.differs(tables, self.states[0])
+        return f"the first state: {differs} differs" if differs else ""
+
+    def _arrived(self, tables: Tables, target: S, invariant: Sequence[Conjunct]) -> str:
+        differs = self.differs(tables, target)
         if differs:
-            return f"the first state: {differs} differs"
-        for number, move in enumerate(self.moves):
-            where = f"step {number + 1}, {move.action}{move.args}"
-            steps = list(self.steps(number))
-            for name, parameters in steps:
-                self.taken.append(name)
-                tables = self.ready(number, tables)
-                world = self.frame.world(tables)
-                if not transitions[name].guard(world, *parameters):
-                    return f"{where}: the guard of {name}{parameters} is false"
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
-            differs = self.differs(tables, move.target)
-            if differs:
-                return f"{where}: {differs} differs"
-            world = self.frame.world(tables)
-            for conjunct in self.theory.invariant if steps else ():
-                if not conjunct.formula(world):
-                    return f"{where}: {conjunct.name} is false"
+            return f"{differs} differs"
+        world = self.frame.world(tables)
+        for conjunct in invariant:
+            if not conjunct.formula(world):
+                return f"{conjunct.name} is false"
         return ""

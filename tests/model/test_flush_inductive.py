@@ -1,12 +1,11 @@
 """The proof of FLUSH: it succeeds, fails without each repair, and is about the model's runs."""
 
-import random
 from collections import Counter
 
 import pytest
 
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.model.flush.proof.model import Run
+from raincheck.model.flush.proof.model import walk
 from raincheck.model.flush.proof.theory import WITHOUT, basis_without, theory
 from raincheck.model.flush.system import machine
 from raincheck.model.proof.bounded import Search
@@ -65,26 +64,11 @@ def test_every_transition_can_happen() -> None:
     assert [each.name for each in WHOLE.transitions if not search.enabled(each)] == []
 
 
-def walk(case: str, seed: int, steps: int = 60) -> Run:
-    """A random run of the model, with few crashes."""
-    system = machine(CASES[f"flush-{case}"].constants)
-    draw, moves = random.Random(seed), []
-    first = state = next(iter(system.initial()))
-    for _ in range(steps):
-        possible = list(system.moves(state))
-        if not possible:
-            break
-        weights = [0.15 if move.action == "Crash" else 1 for move in possible]
-        moves.append(draw.choices(possible, weights)[0])
-        state = moves[-1].target
-    return Run(system, first, moves)
-
-
 def test_the_theory_follows_the_runs_of_the_model() -> None:
     taken: Counter[str] = Counter()
     for case in ("crash", "crash-two", "everything", "join", "transfer-crash"):
         for seed in range(5):
-            run = walk(case, seed)
+            run = walk(machine(CASES[f"flush-{case}"].constants), seed)
             assert run.difference() == "", (case, seed)
             taken.update(run.taken)
 
@@ -99,6 +83,8 @@ def test_the_theory_follows_the_runs_of_the_model() -> None:
     ],
 )
 def test_a_run_without_a_repair_is_not_followed(case: str, told: str) -> None:
-    found = [walk(case, seed).difference() for seed in range(40)]
+    system = machine(CASES[f"flush-{case}"].constants)
+
+    found = [walk(system, seed).difference() for seed in range(40)]
 
     assert any(told in difference for difference in found)

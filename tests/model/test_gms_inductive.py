@@ -1,16 +1,13 @@
 """The proof of GMS: it succeeds, fails without each repair, and is about the model's runs."""
 
-import random
 from collections import Counter
 
 import pytest
 
 from raincheck.conformance.cases.tables import load_cases
-from raincheck.model.gms.proof.model import Run
 from raincheck.model.gms.proof.theory import WITHOUT, basis_without, theory
-from raincheck.model.gms.state import State
+from raincheck.model.gms.proof.walks import walk
 from raincheck.model.gms.system import machine
-from raincheck.model.machine.composed import Move
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.induction import attempt, obligations
 
@@ -66,38 +63,11 @@ RUNS = {"crash": 3, "four": 6, "four-live": 6, "join": 6, "leave": 3, "return": 
 """How many runs of each case of the model are followed."""
 
 
-def walk(case: str, seed: int, steps: int = 70) -> Run:
-    """A random run of the model, with crashes most of all while a view is being installed."""
-    system = machine(CASES[f"gms-{case}"].constants)
-    draw, moves = random.Random(seed), []
-    first = state = next(iter(system.initial()))
-    for _ in range(steps):
-        possible = list(system.moves(state))
-        if not possible:
-            break
-        weights = [_weight(state, move) for move in possible]
-        moves.append(draw.choices(possible, weights)[0])
-        state = moves[-1].target
-    return Run(system, first, moves)
-
-
-def _weight(state: State, move: Move[State]) -> float:
-    views = [me.view for me in state.locals if me.view is not None]
-    last = max((view.id.counter for view in views), default=0)
-    ahead = sum(view.id.counter == last for view in views)
-    halfway = 2 <= ahead < len(views)
-    if move.action == "Crash":
-        return 1 if halfway else 0.05
-    if move.action == "ReceiveInstall":
-        return 0.05 if halfway else 1
-    return {"Leave": 0.15, "RequestTransfer": 0.3}.get(move.action, 1)
-
-
 def test_the_theory_follows_the_runs_of_the_model() -> None:
     taken: Counter[str] = Counter()
     for case, runs in RUNS.items():
         for seed in range(runs):
-            run = walk(case, seed)
+            run = walk(machine(CASES[f"gms-{case}"].constants), seed)
             assert run.difference() == "", (case, seed)
             taken.update(run.taken)
 
@@ -114,6 +84,8 @@ def test_the_theory_follows_the_runs_of_the_model() -> None:
     ],
 )
 def test_a_run_without_a_repair_is_not_followed(case: str, told: str) -> None:
-    found = [walk(case, seed).difference() for seed in range(12)]
+    system = machine(CASES[f"gms-{case}"].constants)
+
+    found = [walk(system, seed).difference() for seed in range(12)]
 
     assert any(told in difference for difference in found)

@@ -1,10 +1,8 @@
 """The proof of Raincore: it succeeds, fails without each repair, and is about the model's runs."""
 
-import random
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
 from itertools import combinations
 from typing import Any
 
@@ -16,10 +14,8 @@ from raincheck.model.proof.induction import attempt, obligations
 from raincheck.model.raincore.events import Epoch, Settled
 from raincheck.model.raincore.lists import is_quorum
 from raincheck.model.raincore.local import Rules
-from raincheck.model.raincore.proof.model import Run
 from raincheck.model.raincore.proof.theory import WITHOUT, basis_without, theory
-from raincheck.model.raincore.state import Constants, Spent
-from raincheck.model.raincore.system import RaincoreSystem
+from raincheck.model.raincore.proof.walks import INSTANCES, walk
 
 WHOLE = theory()
 
@@ -111,50 +107,10 @@ def test_two_quorums_of_a_list_have_a_member_in_common() -> None:
 
 # ---------------------------------------------------------------------- runs of the model
 
-ABC = ("a", "b", "c")
-QUIET = Constants(ABC, ABC, max_attempts=6, max_epoch=6, max_seq=40)
-CASES = {
-    "crash": replace(QUIET, crashers=frozenset("abc"), most=Spent(crashes=1)),
-    "recovery": replace(QUIET, crashers=frozenset("abc"), most=Spent(crashes=2, recoveries=2)),
-    "early": replace(QUIET, patient=False, most=Spent(early=3)),
-    "false": replace(QUIET, truthful=False, arrives_after_failure=True, most=Spent(false=2)),
-    "split": replace(QUIET, most=Spent(splits=2)),
-    "leave": replace(QUIET, leavers=frozenset("bc")),
-    "start": replace(QUIET, formed=False),
-    "join": replace(QUIET, nodes=(*ABC, "d")),
-    "all": replace(
-        QUIET,
-        nodes=(*ABC, "d"),
-        patient=False,
-        truthful=False,
-        arrives_after_failure=True,
-        crashers=frozenset("abc"),
-        leavers=frozenset("b"),
-        most=Spent(crashes=2, recoveries=2, early=3, false=2, splits=1),
-    ),
-}
-
-
-@cache
-def walk(case: str, seed: int, rules: Rules = Rules(), steps: int = 70) -> Run:  # noqa: B008
-    """A random run of the model, with few failures."""
-    system = RaincoreSystem(replace(CASES[case], rules=rules))
-    draw, moves = random.Random(seed), []
-    first = state = next(iter(system.initial()))
-    rare = ("Crash", "Split", "FalseReport", "HungryTimeout", "Leave", "Lose", "Heal")
-    for _ in range(steps):
-        possible = list(system.moves(state))
-        if not possible:
-            break
-        weights = [0.15 if move.action in rare else 1 for move in possible]
-        moves.append(draw.choices(possible, weights)[0])
-        state = moves[-1].target
-    return Run(system, first, moves)
-
 
 def test_the_theory_follows_the_runs_of_the_model() -> None:
     taken: Counter[str] = Counter()
-    for case in CASES:
+    for case in INSTANCES:
         for seed in (0, 1):
             run = walk(case, seed)
             assert run.difference(every=10) == "", (case, seed)
@@ -165,7 +121,7 @@ def test_the_theory_follows_the_runs_of_the_model() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", INSTANCES)
 def test_it_follows_many_and_the_invariant_holds_in_each_state(case: str) -> None:
     for seed in range(2, 6):
         assert walk(case, seed).difference(every=2) == "", seed

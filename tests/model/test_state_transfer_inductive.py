@@ -7,7 +7,7 @@ import pytest
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.induction import attempt, obligations
-from raincheck.model.state_transfer.proof.model import edges
+from raincheck.model.state_transfer.proof.model import steps
 from raincheck.model.state_transfer.proof.theory import WITHOUT, basis_without, theory
 from raincheck.model.state_transfer.system import machine
 
@@ -68,7 +68,7 @@ SILENT = {
 )
 def test_the_theory_takes_every_edge_of_the_model(case: str) -> None:
     taken: Counter[str] = Counter()
-    for edge in edges(machine(CASES[f"state-transfer-{case}"].constants)):
+    for edge in steps(machine(CASES[f"state-transfer-{case}"].constants)):
         assert edge.transition is not None or edge.stutters, edge.move[:2]
         if edge.transition is None:
             # A message of another transfer, and the like, may be of no consequence.
@@ -93,7 +93,7 @@ def test_a_delivery_before_the_state_is_set_is_no_step_of_the_theory() -> None:
 
     refused = [
         edge
-        for edge in edges(machine(values), repaired)
+        for edge in steps(machine(values), repaired)
         if edge.transition is None and not edge.stutters
     ]
 

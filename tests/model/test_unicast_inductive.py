@@ -1,19 +1,15 @@
 """The proof of UNICAST: it succeeds, fails where a repair is missing, and is about the model."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from random import Random
 
 import pytest
 
 from raincheck.model.proof.bounded import Search, breaks
-from raincheck.model.proof.concrete import Frame
 from raincheck.model.proof.induction import attempt, obligations
-from raincheck.model.unicast.handlers import Receiver, Rules, Sender, address, found
+from raincheck.model.unicast.proof.model import HISTORY, instance, reading, tables_of
 from raincheck.model.unicast.proof.theory import WITHOUT, basis_without, theory
 from raincheck.model.unicast.proof.words import SPEC
-from raincheck.model.unicast.state import Constants
-from raincheck.model.unicast.system import UnicastSystem
 
 WHOLE = theory()
 PROPERTIES = {
@@ -95,122 +91,13 @@ def test_without_a_conjunct_the_others_are_not_inductive(dropped):
 
 # ---------------------------------------------------------------------- the theory and the model
 
-A, B = 0, 1  # a sends, b receives
-HISTORY = {"data", "ack", "place"}
-
-
-def system(**changes):
-    usual = {
-        "nodes": ("a", "b"),
-        "senders": frozenset("a"),
-        "max_said": 2,
-        "forgetters": frozenset("ab"),
-        "max_connections": 2,
-        "crashers": frozenset(),
-        "returners": frozenset(),
-        "may_lose": False,
-        "may_duplicate": True,
-        "may_reorder": True,
-        "rules": Rules(window=1),
-    }
-    return UnicastSystem(Constants(**{**usual, **changes}))
-
-
-def tables_of(machine, state):
-    """The spec's variables of a state, as the theory has them; what was ever sent is left out."""
-    a, b = state.locals
-    values: dict[str, dict] = {name: {} for name in SPEC}
-
-    def put_in(name, value, *at):
-        if value not in (0, False):
-            values[name][at] = value
-
-    put_in("connections", a.connections)
-    sender = found(a.senders, address(machine.rules, b))
-    put_in("sending", sender is not None)
-    for name, field in {"confirmed": "consumed"}.items() | {
-        (each, each) for each in ("connection", "seqno", "acked", "out")
-    }:
-        put_in(name, getattr(sender or Sender(0), field))
-    receiver = found(b.receivers, address(machine.rules, a))
-    put_in("receiving", receiver is not None)
-    receiver = receiver or Receiver(0)
-    put_in("from_here", receiver.connection)
-    put_in("arrived", receiver.arrived)
-    put_in("consumed", receiver.consumed)
-    for k, content in receiver.buffer:
-        put_in("buffered", True, k)
-        put_in("buffer_talk", content[2], k)
-        put_in("buffer_number", content[3], k)
-    put_in("closed", found(b.closed, address(machine.rules, a)) or 0)
-    put_in("heard", len(state.delivered[B]))
-    for i, (_, content) in enumerate(state.delivered[B], 1):
-        put_in("heard_talk", content[2], i)
-        put_in("heard_number", content[3], i)
-    return values
-
-
-def matters(name, at, s):
-    if name in ("connection", "seqno", "acked", "out", "confirmed"):
-        return bool(s.sending())
-    if name in ("from_here", "arrived", "consumed", "buffered"):
-        return bool(s.receiving())
-    if name.startswith("buffer_"):
-        return bool(s.receiving() and s.buffered(*at))
-    return not name.startswith("heard_") or 1 <= at[0] <= s.heard()
-
-
-def frame_of(machine):
-    numbers = list(range(4))
-    kinds = dict.fromkeys(("number", "seqno", "index"), numbers)
-    window = machine.rules.window
-    return Frame(WHOLE, {**kinds, "bool": (False, True)}, {"window": lambda: window}, matters)
-
-
-def parameters_of(move) -> Mapping[str, list[int]]:
-    match move.action:
-        case "Receive":
-            life, _, talk, number = move.event.content
-            return {
-                "c": [move.event.connection],
-                "k": [move.event.seqno],
-                "life": [life],
-                "talk": [talk],
-                "number": [number],
-            }
-        case "ReceiveAck":
-            _, c, a, b, _ = move.event
-            return {"c": [c], "a": [a], "b": [b]}
-    return {}
-
-
-def admitted(frame, move, before, target):
-    """The tables after, by the transition that leads there; None: the theory has no such step."""
-    if move.action == "Lose":
-        return before if frame.differs(before, target, compared()) is None else None
-    s = frame.world(before)
-    by_sender = move.action == "Forget" and move.node == "a"
-    for transition in WHOLE.transitions:
-        if transition.action != move.action:
-            continue
-        if move.action == "Forget" and (transition.case == "by the sender") != by_sender:
-            continue
-        for values in frame.choices(transition, parameters_of(move)):
-            if transition.guard(s, *values) is not True:
-                continue
-            after = frame.applied(before, transition.updates(s, *values))
-            if frame.differs(after, target, compared()) is None:
-                return after
-    return None
-
-
-def compared():
-    return [name for name in SPEC if name not in HISTORY]
+COMPARED = [name for name in SPEC if name not in HISTORY]
 
 
 def test_every_edge_of_the_model_is_a_step_of_the_theory_and_damaged_ones_are_not():
-    machine = system()
-    frame = frame_of(machine)
+    machine = instance()
+    read = reading(machine)
+    frame = read.frame
     random = Random(1)
     start = next(iter(machine.initial()))
     known = {start: {**tables_of(machine, start), "place": {}}}
@@ -225,15 +112,17 @@ def test_every_edge_of_the_model_is_a_step_of_the_theory_and_damaged_ones_are_no
             if move.target in known and random.random() > 0.1:
                 continue
             target = tables_of(machine, move.target)
-            after = admitted(frame, move, before, target)
-            assert after is not None, (move.action, move.args, state)
+            admission = read.admitted(move, before, target)
+            assert admission is not None, (move.action, move.args, state)
+            taken, after = admission
+            assert taken is not None or move.action == "Lose"
             edges += 1
             if move.target not in known:
                 known[move.target] = {**target, **{name: after.get(name, {}) for name in HISTORY}}
                 states.append(move.target)
             wrong = tables_of(machine, random.choice(states))
-            if frame.differs(wrong, target, compared()) is not None and random.random() < 0.1:
-                assert admitted(frame, move, before, wrong) is None
+            if frame.differs(wrong, target, COMPARED) is not None and random.random() < 0.1:
+                assert read.admitted(move, before, wrong) is None
                 damaged += 1
     assert len(known) == len(states) == 3258  # those of the model
     assert edges > 1000

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from raincheck.model.flush.events import Fid
+from raincheck.model.flush.promises import INVARIANTS
 from raincheck.model.flush.state import State
 from raincheck.model.flush.system import FlushSystem
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.following import Following, Step
+from raincheck.model.proof.induction import Theory
+from raincheck.model.proof.ties import Edge, Machines, Seen, damages, said, walked
 
 from .theory import theory
-from .words import CALLING, NO, YES, Basis
+from .words import CALLING, NO, YES
 
 WORDS = {"no": NO, "calling": CALLING, "yes": YES}
 
@@ -22,6 +25,56 @@ OBSERVED = (
     *("length", "position", "sent_in", "last", "member", "active", "suspended"),
 )
 """The symbols of the theory that a state of the model shows."""
+
+SAID = ("cut", "began", "part")
+"""Further symbols of theorems. What they say of ended flushes, a state no longer shows."""
+
+INSTANCES: Final[Mapping[str, Iterable[int]]] = {
+    "crash": range(5),
+    "crash-two": range(5),
+    "everything": range(5),
+    "join": range(5),
+    "transfer-crash": (*range(5), 62, 119),  # in these a dead member's multicast is fetched
+}
+"""The cases whose runs are followed, and the seeds."""
+
+EXCUSED: Final = {
+    "ReceiveCompleted: the last one: not ForAll([process, process],"
+    " Implies(And(part(f, process), done(f, process)),"
+    " digest(f, process, process) <= most(f, process)))": "`most` foretells the"
+    " greatest of the digests, so a followed run has none that is greater.",
+}
+
+DAMAGED = (
+    *(("cuts", "*", "*", "*"), ("position", "*", "*"), ("up", "*"), ("stream", "*")),
+    *(("stream", "*", "*"), ("locals", "*", "latch"), ("locals", "*", "suspended")),
+)
+"""Where the states are damaged of which the theorems are asked."""
+
+
+def walk(machine: FlushSystem, seed: int, subject: Theory | None = None, steps: int = 60) -> Run:
+    """Return a random run of the model, with few crashes."""
+    first, moves = walked(
+        machine, seed, steps, lambda _, move: 0.15 if move.action == "Crash" else 1
+    )
+    return Run(machine, first, moves, subject)
+
+
+def edges(subject: Theory, machines: Machines) -> Iterator[Edge]:
+    """Yield the steps of random runs."""
+    for case, seeds in INSTANCES.items():
+        for seed in seeds:
+            yield from walk(machines(f"flush-{case}"), seed, subject).edges()
+
+
+def twins(subject: Theory, machines: Machines) -> Iterator[Seen]:
+    """Yield states of random runs, and damaged ones."""
+    for case, seeds in INSTANCES.items():
+        for seed in seeds:
+            run = walk(machines(f"flush-{case}"), seed, subject)
+            for state in damages(run.states[::6], DAMAGED, 30, seed):
+                if promises := said(INVARIANTS, state):
+                    yield Seen(promises, run.frame.world(run.tables(state)))
 
 
 class Run(Following[State]):
@@ -32,9 +85,9 @@ class Run(Following[State]):
         system: FlushSystem,
         first: State,
         moves: Sequence[Move[State]],
-        basis: Basis | None = None,
+        subject: Theory | None = None,
     ) -> None:
-        super().__init__(first, moves, theory(basis))
+        super().__init__(first, moves, subject or theory())
         self.system = system
         size = range(len(system.nodes))
         fids = sorted({me.asked for s in self.states for me in s.locals if me.asked is not None})
@@ -94,7 +147,7 @@ class Run(Following[State]):
     def tables(self, state: State) -> Tables:
         """Return the symbols' values that the state shows."""
         index = self.system.index
-        found: Tables = {name: {} for name in OBSERVED}
+        found: Tables = {name: {} for name in (*OBSERVED, *SAID)}
 
         def put(name: str, key: tuple[Any, ...], value: Any) -> None:
             if value not in (False, 0, None):
@@ -121,8 +174,14 @@ class Run(Following[State]):
                 put("suspects", (i, index[m.node]), True)
             for m in me.frozen:
                 put("frozen", (i, index[m.node]), True)
+            for v, cut in enumerate(state.cuts[i], 1):
+                for c, at in enumerate(cut):
+                    put("cut", (i, v, c), at)
             if me.asked is not None:
+                put("began", (me.asked,), True)
                 put("active", (me.asked,), True)
+                for m in me.participants:
+                    put("part", (me.asked, index[m.node]), True)
                 put("suspended", (me.asked,), me.suspended)
         return found
 

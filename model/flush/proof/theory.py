@@ -34,7 +34,7 @@ from raincheck.model.proof.vocabulary import nothing
 
 from .actions import transitions
 from .invariant import INVARIANT
-from .words import NO, RIGID, VOCABULARY, WITHOUT, Basis, reads
+from .words import NO, RIGID, VOCABULARY, WITHOUT, YES, Basis, reads
 
 __all__ = ["WITHOUT", "Basis", "basis_without", "theory"]
 
@@ -110,20 +110,21 @@ def _latched(s: World) -> Expr:
 
 
 def _still(s: World) -> Expr:
-    return s.forall(
-        ["flush", "process", "process", "process"],
-        lambda f, p, q, c: Implies(
-            And(
-                s.began(f),
-                s.active(f),
-                s.running(s.requester(f)),
-                s.suspended(f),
-                s.running(p),
-                s.running(q),
-                reads(s, p, c),
-                reads(s, q, c),
+    def here(f: Expr, p: Expr) -> Expr:
+        changing = And(s.began(f), s.active(f), s.running(s.requester(f)), s.suspended(f))
+        return And(changing, s.part(f, p), s.running(p))
+
+    def stands(f: Expr, p: Expr) -> Expr:
+        return And(s.latch(p), s.taking(p), s.flush(p) == f, s.blocked(p) == YES)
+
+    return And(
+        s.forall(["flush", "process"], lambda f, p: Implies(here(f, p), stands(f, p))),
+        s.forall(
+            ["flush", "process", "process", "process"],
+            lambda f, p, q, c: Implies(
+                And(here(f, p), here(f, q), reads(s, p, c), reads(s, q, c)),
+                s.position(p, c) == s.position(q, c),
             ),
-            And(s.latch(p), s.position(p, c) == s.position(q, c)),
         ),
     )
 

@@ -12,10 +12,12 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
 from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.following import Following, Step
+from raincheck.model.proof.induction import Conjunct, Theory
+from raincheck.model.proof.ties import Edge
 
 from .foretold import Foretold
 from .theory import theory
-from .words import FINISHING, FLUSHING, IDLE, INSTALLING, Basis
+from .words import FINISHING, FLUSHING, IDLE, INSTALLING
 
 PHASES = {
     "idle": IDLE,
@@ -38,9 +40,9 @@ class Run(Following[State]):
         system: GmsSystem,
         first: State,
         moves: Sequence[Move[State]],
-        basis: Basis | None = None,
+        subject: Theory | None = None,
     ) -> None:
-        super().__init__(first, moves, theory(basis))
+        super().__init__(first, moves, subject or theory())
         self.system = system
         self.known = Foretold(self.states, moves)
         self.frame = Frame(self.theory, self.known.domain(), self.known.rigid(), self._matters)
@@ -167,13 +169,15 @@ class Run(Following[State]):
                     yield f"ReceiveInstall{case}", (p, change.index)
 
     def _whose(self, move: Move[State], proposal: View, me: Any, p: int) -> int:
-        """Return the process that has the view that is proposed again."""
+        """Return the process that has the view that is proposed again: the leader, if it does."""
+        if proposal in (me.view, *me.held):
+            return p
         for answer in move.event.answers:
             if proposal in (answer.view, *answer.held):
                 return self.known.named(me.view, answer.member)
         return p
 
-    def difference(self) -> str:
-        """Say where the theory does not follow the run; "" if it does."""
+    def edges(self, invariant: Sequence[Conjunct] = ()) -> Iterator[Edge]:
+        """Yield each step as the theory takes it; the first that it refuses is the last."""
         self.dead.clear()
-        return super().difference()
+        return super().edges(invariant)

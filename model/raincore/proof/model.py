@@ -13,7 +13,9 @@ from typing import Final, NamedTuple
 from raincheck.model.machine.composed import Move
 from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.following import Step
+from raincheck.model.proof.induction import Theory
 from raincheck.model.proof.logic import World
+from raincheck.model.proof.ties import Edge, Taken
 from raincheck.model.raincore.events import ZERO, Epoch, Nodelist, Settled
 from raincheck.model.raincore.lists import is_quorum, view_at
 from raincheck.model.raincore.local import Local
@@ -22,7 +24,6 @@ from raincheck.model.raincore.system import RaincoreSystem
 
 from .theory import theory
 from .tree import NONE, Proposal, meet
-from .words import Basis
 
 REGENERATES: Final = "Receive911: regenerates"
 CHANGES: Final = "EatingTimeout: changes the list"
@@ -50,21 +51,22 @@ class Run:
         system: RaincoreSystem,
         first: State,
         moves: Sequence[Move[State]],
-        basis: Basis | None = None,
+        subject: Theory | None = None,
     ) -> None:
         self.system = system
         self.states = [first, *(move.target for move in moves)]
         self.moves = moves
-        self.theory = theory(basis)
+        self.theory = subject or theory()
         self.members = {me.me: i for i, me in enumerate(first.locals)}
         self.taken: list[str] = []
+        self.reached: list[Tables] = []
         c = system.constants
         everyone = tuple(self.members[n] for n in system.founders)
         self.root = Proposal(None, int(c.formed), everyone)
         self.start = self.root if c.formed else Proposal(self.root, 1, everyone)
         self.proposals = list(dict.fromkeys((self.root, self.start)))
         last = self.states[-1].locals
-        epochs = sorted({self._epoch(me.promised) for s in self.states for me in s.locals} | {0})
+        epochs = sorted({self.epoch(me.promised) for s in self.states for me in s.locals} | {0})
         seqs = max(me.last_token.seq for s in self.states for me in s.locals)
         deepest = max(me.last_token.global_view_number for s in self.states for me in s.locals)
         self.frame = Frame(
@@ -99,7 +101,7 @@ class Run:
     def _set(self, nodelist: Nodelist) -> frozenset[int]:
         return frozenset(self.members[n] for n in nodelist)
 
-    def _epoch(self, epoch: Epoch) -> int:
+    def epoch(self, epoch: Epoch) -> int:
         """Return the number of the epoch; epochs are numbered in their order."""
         ranks = sorted(self.members)
         return epoch.n * len(ranks) + ranks.index(epoch.by) if epoch != ZERO else 0
@@ -132,9 +134,9 @@ class Run:
             me.token_state == "eating",
             me.view_state != "chaos",
             me.phase == "claim",
-            self._epoch(me.wanted),
-            self._epoch(me.promised),
-            (self._epoch(t.epoch), t.seq),
+            self.epoch(me.wanted),
+            self.epoch(me.promised),
+            (self.epoch(t.epoch), t.seq),
             (t.global_view_number, self._set(t.nodelist)),
             self._settled(t.settled),
             frozenset((at, self._set(v)) for at, v in enumerate(me.global_view, 1) if v),
@@ -195,7 +197,7 @@ class Run:
                 yield "HungryTimeout", (n,)
             case "TokenUndelivered" if then.phase == "claim" != me.phase:
                 yield "HungryTimeout", (n,)
-                yield "Receive911: asks to claim", (n, self._epoch(then.wanted))
+                yield "Receive911: asks to claim", (n, self.epoch(then.wanted))
             case "Receive911":
                 yield from self._call(tables, n, me, then)
             case "ReceiveToken" if then.token_state == "eating" and then != me:
@@ -205,27 +207,27 @@ class Run:
 
     def _call(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Step]:
         if then.token_state == "eating" != me.token_state:
-            yield self._list(REGENERATES, tables, n, then, self._epoch(me.wanted))
+            yield self._list(REGENERATES, tables, n, then, self.epoch(me.wanted))
             yield from self._fills(n, me, then)
         elif me.phase == "claim" and then.phase == "none":
             yield "HungryTimeout", (n,)
         elif then.wanted != me.wanted:
-            yield "Receive911: asks to claim", (n, self._epoch(then.wanted))
+            yield "Receive911: asks to claim", (n, self.epoch(then.wanted))
         elif then.promised != me.promised:
-            yield "Receive911: grants", (n, self._epoch(then.promised))
+            yield "Receive911: grants", (n, self.epoch(then.promised))
 
     def _token(self, n: int, me: Local, then: Local) -> Iterator[Step]:
         t = then.last_token
         name = "ReceiveToken"
         if t.seen.issuperset(t.nodelist):
             name += ": the last one to hold it"
-        yield name, (n, self._epoch(t.epoch), t.seq)
+        yield name, (n, self.epoch(t.epoch), t.seq)
         yield from self._fills(n, me, then)
 
     def _eating(self, tables: Tables, n: int, me: Local, then: Local) -> Iterator[Step]:
         t = then.last_token
         if t.global_view_number != me.last_token.global_view_number:
-            yield self._list(CHANGES, tables, n, then, self._epoch(t.epoch))
+            yield self._list(CHANGES, tables, n, then, self.epoch(t.epoch))
         if then.token_state == "hungry":
             yield "EatingTimeout: passes", (n, self.members[t.to])
         elif t.seen.issuperset(t.nodelist):
@@ -245,6 +247,14 @@ class Run:
         found = Proposal(parent, parent.depth + 1, tuple(ring))
         self.proposals.append(found)
         return found
+
+    def proposal_of(self, depth: int, ring: tuple[int, ...]) -> Proposal:
+        """Return a proposal with that list at that depth, made anew if there is none."""
+        for each in self.proposals:
+            if (each.depth, each.ring) == (depth, ring):
+                return each
+        self.proposals.append(Proposal(None, depth, ring))
+        return self.proposals[-1]
 
     def _fills(self, n: int, me: Local, then: Local) -> Iterator[Step]:
         """Yield the additions to the member's history: the present list, or one settled before."""
@@ -274,28 +284,48 @@ class Run:
 
         The invariant is evaluated after every so many steps, and at the end.
         """
-        transitions = {each.name: each for each in self.theory.transitions}
-        tables = self.initial()
-        for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):
-            where = f"step {number + 1}, {move.action}{move.args}"
-            for step in list(self.steps(tables, before, move)):
-                world = self.frame.world(tables)
-                name, parameters = self._known(world, step)
-                self.taken.append(name)
-                if not transitions[name].guard(world, *parameters):
-                    return f"{where}: the guard of {name}{parameters} is false"
-                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
-            differs = self.differs(tables, move.target)
-            if differs:
-                return f"{where}: {differs}"
-            if (number + 1) % every and number + 1 < len(self.moves):
-                continue
-            world = self.frame.world(tables)
-            for conjunct in self.theory.invariant:
-                if not conjunct.formula(world):
-                    return f"{where}: {conjunct.name} is false"
-        world = self.frame.world(tables)
+        for edge in self.edges(every):
+            self.taken += [each.transition for each in edge.taken]
+            if edge.refused:
+                return f"{edge.says}: {edge.refused}"
+        world = self.frame.world(self.reached[-1])
         for axiom in self.theory.axioms:
             if not axiom.formula(world):
                 return f"{axiom.name} is not true of these lists"
+        return ""
+
+    def edges(self, every: int = 0) -> Iterator[Edge]:
+        """Yield each step as the theory takes it; the first that it refuses is the last.
+
+        The invariant is evaluated after every so many steps, and at the end; never if that is 0.
+        """
+        transitions = {each.name: each for each in self.theory.transitions}
+        tables = self.initial()
+        self.reached = [tables]
+        for number, (before, move) in enumerate(zip(self.states, self.moves, strict=False)):
+            taken: list[Taken] = []
+            refused = ""
+            for step in list(self.steps(tables, before, move)):
+                world = self.frame.world(tables)
+                name, parameters = self._known(world, step)
+                taken.append(Taken(name, parameters, world))
+                if not transitions[name].guard(world, *parameters):
+                    refused = f"the guard of {name}{parameters} is false"
+                    taken.pop()
+                    break
+                tables = self.frame.applied(tables, transitions[name].updates(world, *parameters))
+            due = every and (not (number + 1) % every or number + 1 == len(self.moves))
+            refused = refused or self.differs(tables, move.target)
+            if due and not refused:
+                refused = self._false(tables)
+            yield Edge(f"step {number + 1}, {move.action}{move.args}", taken, refused)
+            if refused:
+                return
+            self.reached.append(tables)
+
+    def _false(self, tables: Tables) -> str:
+        world = self.frame.world(tables)
+        for conjunct in self.theory.invariant:
+            if not conjunct.formula(world):
+                return f"{conjunct.name} is false"
         return ""

@@ -13,7 +13,7 @@ from raincheck.model.machine.explore import Exploration
 from raincheck.model.machine.graph import Label
 from raincheck.model.machine.runs import Address, members_of
 from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.induction import Transition
+from raincheck.model.proof.induction import Theory, Transition
 from raincheck.model.proof.logic import World
 from raincheck.model.sequencer import handlers as node
 from raincheck.model.sequencer.state import Constants, State
@@ -30,7 +30,7 @@ def basis_of(constants: Constants) -> Basis:
     return Basis(constants.virtual_synchrony, constants.rules)
 
 
-def frame(constants: Constants, states: Sequence[State]) -> Frame:
+def frame(constants: Constants, states: Sequence[State], subject: Theory | None = None) -> Frame:
     """Return the frame for these states of an instance."""
     lives = 2 if constants.returners and constants.rules.incarnations else 1
     processes = [Address(n, life) for n in constants.nodes for life in range(lives)]
@@ -52,7 +52,7 @@ def frame(constants: Constants, states: Sequence[State]) -> Frame:
         "incarnation": lambda p: p.incarnation if p else 0,
         "founder": lambda p: p is not None and p.incarnation == 0 and p.node in constants.founders,
     }
-    return Frame(theory(basis_of(constants)), domain, rigid, matters)
+    return Frame(subject or theory(basis_of(constants)), domain, rigid, matters)
 
 
 def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
@@ -149,13 +149,14 @@ class Admission(NamedTuple):
     after: Tables
 
 
-class Tie:
-    """The theory beside one explored instance."""
+class Beside:
+    """The theory beside these states of one instance."""
 
-    def __init__(self, constants: Constants, exploration: Exploration[State]) -> None:
+    def __init__(
+        self, constants: Constants, states: Sequence[State], subject: Theory | None = None
+    ) -> None:
         self.constants = constants
-        self.graph = exploration.graph
-        self.frame = frame(constants, self.graph.states)
+        self.frame = frame(constants, states, subject)
         self.by_action: dict[str, list[Transition]] = {}
         for transition in self.frame.theory.transitions:
             self.by_action.setdefault(transition.action, []).append(transition)
@@ -238,6 +239,24 @@ class Tie:
             ]
         return known
 
+    def began(self, tables: Tables) -> Tables:
+        """Return the initial state with its history, which is empty; Init of the theory agrees."""
+        began: Tables = {**tables, **{name: {} for name in GHOST_NAMES}}
+        s = self.frame.world(began)
+        condition, values = self.frame.theory.initial(s)
+        after = self.frame.applied(began, values)
+        if condition is not True or self.frame.differs(after, tables, SPEC_NAMES) is not None:
+            raise ValueError("Init of the theory does not admit the initial state")
+        return began
+
+
+class Tie(Beside):
+    """The theory beside one explored instance."""
+
+    def __init__(self, constants: Constants, exploration: Exploration[State]) -> None:
+        super().__init__(constants, exploration.graph.states)
+        self.graph = exploration.graph
+
     def histories(self) -> Iterator[tuple[int, Label | None, int, Tables]]:
         """Yield (source, label, state, tables) for every state once, in the order of discovery.
 
@@ -246,7 +265,7 @@ class Tie:
         """
         found: dict[int, Tables] = {}
         for number in self.graph.initial:
-            found[number] = self._began(self.tables(self.graph.states[number]))
+            found[number] = self.began(self.tables(self.graph.states[number]))
             yield -1, None, number, found[number]
         for source, label, target in self.graph.edges():
             if target in found:
@@ -258,13 +277,3 @@ class Tie:
             history = {name: admission.after.get(name, {}) for name in GHOST_NAMES}
             found[target] = {**wanted, **history}
             yield source, label, target, found[target]
-
-    def _began(self, tables: Tables) -> Tables:
-        """Return the initial state with its history, which is empty; Init of the theory agrees."""
-        began: Tables = {**tables, **{name: {} for name in GHOST_NAMES}}
-        s = self.frame.world(began)
-        condition, values = self.frame.theory.initial(s)
-        after = self.frame.applied(began, values)
-        if condition is not True or self.frame.differs(after, tables, SPEC_NAMES) is not None:
-            raise ValueError("Init of the theory does not admit the initial state")
-        return began

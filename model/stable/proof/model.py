@@ -13,12 +13,12 @@ from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
 from raincheck.model.proof.concrete import Frame, Tables
 from raincheck.model.proof.following import Following, Step
+from raincheck.model.proof.induction import Theory
 from raincheck.model.stable.handlers import Local, Vector, covers, is_ours
 from raincheck.model.stable.state import State
 from raincheck.model.stable.system import StableSystem
 
 from .theory import theory
-from .words import Basis
 
 
 class Process(NamedTuple):
@@ -40,9 +40,9 @@ class Run(Following[State]):
         system: StableSystem,
         first: State,
         moves: Sequence[Move[State]],
-        basis: Basis | None = None,
+        subject: Theory | None = None,
     ) -> None:
-        super().__init__(first, moves, theory(basis))
+        super().__init__(first, moves, subject or theory())
         self.system = system
         self.views = self.states[-1].views
         founders = self.views[0].members

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.explore import explore
-from raincheck.model.proof.concrete import Frame, Tables
-from raincheck.model.proof.induction import Transition
+from raincheck.model.proof.concrete import Frame, Table, Tables
+from raincheck.model.proof.induction import Theory, Transition
 from raincheck.model.proof.logic import Function, World
 from raincheck.model.state_transfer.state import Constants, State
 from raincheck.model.state_transfer.system import StateTransferSystem
@@ -21,15 +21,19 @@ from .theory import Basis, theory
 from .words import GHOST, PHASES, SPEC, active
 
 SPEC_NAMES = tuple(SPEC)
+_EMPTY: Table = {}
 
 
-class Edge(NamedTuple):
+class Step(NamedTuple):
     """An edge of the model, and the transition of the theory that takes it, or None."""
 
     move: Move[State]
     transition: Transition | None
+    values: tuple[Any, ...]
+    """Its parameters."""
     stutters: bool
     """Nothing changes that the theory is about."""
+    before: World
     after: Tables
 
 
@@ -46,7 +50,7 @@ def basis_of(constants: Constants) -> Basis:
     )
 
 
-def frame(constants: Constants, states: Sequence[State]) -> Frame:
+def frame(constants: Constants, states: Sequence[State], subject: Theory | None = None) -> Frame:
     """Return the frame for these states of an instance."""
     attempts = max(me.attempt for s in states for me in s.locals)
     domain: dict[str, Sequence[Any]] = {
@@ -60,7 +64,7 @@ def frame(constants: Constants, states: Sequence[State]) -> Frame:
         "founder": lambda p: p in constants.founders,
         "total": lambda: constants.chunks,
     }
-    return Frame(theory(basis_of(constants)), domain, rigid, matters)
+    return Frame(subject or theory(basis_of(constants)), domain, rigid, matters)
 
 
 def matters(name: str, values: tuple[Any, ...], s: World) -> bool:
@@ -104,7 +108,7 @@ def tables_of(constants: Constants, state: State) -> Tables:
     return tables
 
 
-def edges(system: StateTransferSystem, basis: Constants | None = None) -> Iterator[Edge]:
+def steps(system: StateTransferSystem, basis: Constants | None = None) -> Iterator[Step]:
     """Yield every edge of the instance, with the transition that takes it.
 
     The theory is that of the instance, unless another instance is given as its basis.
@@ -112,9 +116,7 @@ def edges(system: StateTransferSystem, basis: Constants | None = None) -> Iterat
     constants = system.constants
     graph = explore(system, limit=50_000, invariants={}).graph
     found = frame(basis or constants, graph.states)
-    by_action: dict[str, list[Transition]] = {}
-    for transition in found.theory.transitions:
-        by_action.setdefault(transition.action, []).append(transition)
+    by_action = _by_action(found)
     histories: dict[State, Tables] = {}
     empty: Tables = {name: {} for name in GHOST}
     waiting = list(graph.states[: len(graph.initial)])
@@ -122,11 +124,34 @@ def edges(system: StateTransferSystem, basis: Constants | None = None) -> Iterat
     for state in waiting:
         before = {**tables_of(constants, state), **histories[state]}
         for move in system.moves(state):
-            edge = _edge(system, found, by_action, before, move)
-            yield edge
+            step = _edge(system, found, by_action, before, move)
+            yield step
             if move.target not in histories:
-                histories[move.target] = {name: edge.after[name] for name in GHOST}
+                histories[move.target] = {name: step.after[name] for name in GHOST}
                 waiting.append(move.target)
+
+
+def followed(
+    system: StateTransferSystem, first: State, moves: Sequence[Move[State]], subject: Theory
+) -> Iterator[Step]:
+    """Yield the steps of a run; the first that the theory refuses is the last."""
+    found = frame(system.constants, [first, *(move.target for move in moves)], subject)
+    by_action = _by_action(found)
+    shown, history = tables_of(system.constants, first), dict.fromkeys(GHOST, _EMPTY)
+    for move in moves:
+        step = _edge(system, found, by_action, {**shown, **history}, move)
+        yield step
+        if step.transition is None and not step.stutters:
+            return
+        history = {name: step.after[name] for name in GHOST}
+        shown = tables_of(system.constants, move.target)
+
+
+def _by_action(found: Frame) -> dict[str, list[Transition]]:
+    by_action: dict[str, list[Transition]] = {}
+    for transition in found.theory.transitions:
+        by_action.setdefault(transition.action, []).append(transition)
+    return by_action
 
 
 def _edge(
@@ -135,7 +160,7 @@ def _edge(
     by_action: Mapping[str, Sequence[Transition]],
     before: Tables,
     move: Move[State],
-) -> Edge:
+) -> Step:
     wanted = tables_of(system.constants, move.target)
     s = found.world(before)
     for transition in by_action.get(move.action, ()):
@@ -149,9 +174,9 @@ def _edge(
                 updates = apply.updates(found.world(after), *values)
                 after = found.applied(after, updates)
             if found.differs(after, wanted, SPEC_NAMES) is None:
-                return Edge(move, transition, False, after)
+                return Step(move, transition, values, False, s, after)
     stutters = found.differs(before, wanted, SPEC_NAMES) is None
-    return Edge(move, None, stutters, before)
+    return Step(move, None, (), stutters, s, before)
 
 
 def _known(transition: Transition, move: Move[State]) -> Mapping[str, Sequence[Any]]:
