@@ -7,7 +7,7 @@ less than it should, becomes "inconclusive"; only what a step's own summary says
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Assumption, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.registry import protocols
 from raincheck.conformance.report.pages import judged_over
@@ -67,7 +67,7 @@ def _property_rows(
 ) -> Iterable[PropertyRow]:
     promised: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        if case.expected == HOLDS and case.as_implemented:
+        if case.expected in (HOLDS, NOT_FOUND) and case.as_implemented:
             for name in case.properties:
                 if name not in STRUCTURE:
                     promised.setdefault((case.protocol, name), []).append(case)
@@ -96,6 +96,11 @@ def _tlc_cell(
         verdict = INCONCLUSIVE if undecided else VIOLATED
         return Cell(verdict, ", ".join(case.name for case in bad))
     holding = [case for case in holding if name not in case.idle]
+    simulated = [case.simulate for case in holding if case.simulate is not None]
+    holding = [case for case in holding if case.simulate is None]
+    if simulated and not holding:
+        made = sum(each.behaviours for each in simulated)
+        return Cell(INCONCLUSIVE, f"not found in {made:,} behaviours")
     if not holding:
         return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")
     states = sum(int(checked[case.name].get("distinct_states", 0)) for case in holding)
@@ -104,6 +109,7 @@ def _tlc_cell(
 
 
 def _mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell:
+    holding = [case for case in holding if case.simulate is None]
     there = [mirrored[case.name] for case in holding if case.name in mirrored]
     if not there:
         return Cell(INCONCLUSIVE, "no graph was compared")
@@ -266,6 +272,6 @@ def _flaw_rows(cases: Sequence[Case], checked: Mapping[str, Entry]) -> Iterable[
         yield FlawRow(
             protocol,
             flaw,
-            tuple(pair for pair in outcomes if pair[0].expected != HOLDS),
+            tuple(pair for pair in outcomes if pair[0].expected not in (HOLDS, NOT_FOUND)),
             tuple(pair for pair in outcomes if pair[0].expected == HOLDS),
         )
