@@ -588,6 +588,19 @@ NobodyBlockedForEver ==
     \A n \in Node :
         blocked[n] # "no" ~> (blocked[n] = "no" \/ ~Running(n) \/ n \notin NodesOf(LastView))
 
+\* n has crashed, and another member has to flush it out of the view.
+Lingers(n) ==
+    /\ ~Running(n)
+    /\ n \in NodesOf(LastView)
+    /\ \E m \in NodesOf(LastView) : Running(m)
+
+\* A flush that is due completes: a crashed member leaves the view in the end, unless all crash, and
+\* a flush that is requested suspends all in the end, unless the requester crashes.
+FlushCompletes ==
+    \A n \in Node :
+        /\ Lingers(n) ~> ~Lingers(n)
+        /\ asked[n] # NoFlush ~> (suspended[n] \/ ~Running(n))
+
 -----------------------------------------------------------------------------
 (* Further conjuncts of the inductive proof *)
 
@@ -686,6 +699,8 @@ AnswersHoldExercise ==
 StopsAreSafeExercise ==
     \E s, p \in Node : \E m \in Range(channels[s][p]) :
         m.kind = "stop" /\ Running(p) /\ m.fid = flush[p]
+
+FlushCompletesExercise == \E n \in Node : Lingers(n) \/ (asked[n] # NoFlush /\ ~suspended[n])
 
 NobodyBlockedForEverExercise == \E n \in Node : blocked[n] # "no"
 

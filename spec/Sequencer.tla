@@ -441,6 +441,13 @@ Integrity ==
         /\ Cardinality(Heard(n)) = Len(delivered[n])
         /\ \A x \in Heard(n) : x[2] <= said[x[1]]
 
+\* What is sequenced was sent by a member: in that view or an earlier one.
+NoCreation ==
+    \A n \in Node : \A i \in DOMAIN stream[n] :
+        LET d == stream[n][i]
+        IN  /\ d.message.payload <= said[d.message.from[1]]
+            /\ \E v \in 1 .. d.view : d.message.from \in Members(views[v])
+
 \* Messages of one sender are delivered in the order in which it sent them.
 Fifo ==
     \A n \in Node : \A i, j \in DOMAIN delivered[n] :
@@ -546,6 +553,10 @@ UniformAgreementExercise ==
 
 \* A member has delivered a message of another.
 IntegrityExercise == \E n \in Node : \E x \in Heard(n) : x[1] # n
+
+\* A message of another member is sequenced.
+NoCreationExercise ==
+    \E n \in Node : \E i \in DOMAIN stream[n] : stream[n][i].message.from[1] # n
 
 FifoExercise == \E n \in Node : TwoOfOne(n)
 

@@ -13,10 +13,23 @@ from .cfgfile import Configuration, parse_cfg
 
 HOLDS: Final = "holds"
 
+NOT_FOUND: Final = "not found"
+"""The answer to a case that is simulated: it is no evidence that anything holds."""
+
 TIERS: Final = ("quick", "full", "deep")
 """The tiers: for every commit, for a release, for a night; each includes those before it."""
 
 _WIDTH: Final = 96
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation:
+    """Random behaviours that TLC makes of a case that is too large to be checked whole."""
+
+    behaviours: int
+    depth: int
+    """The most steps of a behaviour."""
+    seed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +43,9 @@ class Case:
     """A description of the instance."""
     properties: tuple[str, ...]
     expected: str
-    """"holds", or the name of the property that TLC must find violated."""
+    """"holds", the name of the property that TLC must find violated, or "not found" in simulated
+    behaviours.
+    """
     tier: str
     rule: str
     """The rules of the original design that it is about, such as "R6, R7"."""
@@ -52,6 +67,8 @@ class Case:
     """Its properties that are not invariants."""
     idle: frozenset[str] = frozenset()
     """Its properties and constants whose exercise it does not reach: of these it is no evidence."""
+    simulate: Simulation | None = None
+    """The behaviours in which nothing may be found violated, if its expected answer is that."""
     implemented: Mapping[str, Value] = field(default_factory=dict)
     """The protocol's rules, with the values of the implemented protocol."""
     assumed: Mapping[str, Value] = field(default_factory=dict)
@@ -94,6 +111,8 @@ class Case:
 
     def _lines(self) -> Iterator[str]:
         answer = "holds" if self.expected == HOLDS else f"{self.expected} is violated"
+        if self.simulate is not None:
+            answer = f"no violation is found in {self.simulate.behaviours:,} random behaviours"
         words = f"{self.words[:1].upper()}{self.words[1:]}. {self.note}".rstrip()
         for text in (words, f"Expected: {answer}."):
             yield from (f"\\* {line}" for line in textwrap.wrap(text, _WIDTH))

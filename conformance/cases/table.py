@@ -14,7 +14,7 @@ from typing import Any, Final
 from raincheck.conformance.errors import UsageError
 from raincheck.model.machine.values import Value
 
-from .case import HOLDS, TIERS, Assumption, Case
+from .case import HOLDS, NOT_FOUND, TIERS, Assumption, Case, Simulation
 from .settings import Settings, same
 
 _TOP: Final = frozenset({"module", "specification", "made_of", "temporal"})
@@ -22,11 +22,23 @@ _SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"}
 _NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
 
 _SAID: Final = frozenset(
-    {"words", "ask", "holds", "breaks", "idle", "rule", "flaw", "tier", "note", "mirror"}
+    {
+        "words",
+        "ask",
+        "holds",
+        "breaks",
+        "simulate",
+        "idle",
+        "rule",
+        "flaw",
+        "tier",
+        "note",
+        "mirror",
+    }
 )
 _SET_UP: Final = frozenset({"world", "rules", "undone", "with", "differs"})
 _KEYS: Final = _SAID | _SET_UP | {"like"}
-_PER_CASE: Final = frozenset({"ask", "holds", "breaks", "idle", "note"})
+_PER_CASE: Final = frozenset({"ask", "holds", "breaks", "simulate", "idle", "note"})
 """The keys that a case that is `like` another one does not take over."""
 
 _CASE_NAME: Final = re.compile(r"[a-z0-9_.-]+")  # it becomes the name of a file
@@ -139,6 +151,7 @@ class CaseTable:
             replaced=self.settings.replaced,
             temporal=frozenset(self.content.get("temporal", ())) & set(asked),
             idle=self._idle(said, {*asked, *constants}, where),
+            simulate=self._simulation(said, asked, where),
             implemented=self.settings.implemented,
             assumed=self.settings.assumed,
             table=where,
@@ -178,15 +191,17 @@ class CaseTable:
         self, said: Mapping[str, Any], where: str
     ) -> tuple[tuple[str, ...], str, dict[str, int]]:
         """Return the properties, the expected answer, and the pinned counts."""
-        if ("holds" in said) == ("breaks" in said):
-            raise UsageError(f"{where}: it either holds or breaks a property: give one key.")
-        expected = said.get("breaks", HOLDS)
+        if len(said.keys() & {"holds", "breaks", "simulate"}) != 1:
+            raise UsageError(
+                f"{where}: it either holds or breaks a property, or is simulated: give one key."
+            )
+        expected = said.get("breaks", NOT_FOUND if "simulate" in said else HOLDS)
         asked = self._asked(said.get("ask", [expected] if "breaks" in said else []), where)
         if not asked:
             raise UsageError(f"{where}: ask must name at least one property.")
         temporal = self.content.get("temporal", [])
         asked = (*(a for a in asked if a not in temporal), *(a for a in asked if a in temporal))
-        if expected not in (HOLDS, *asked):
+        if expected not in (HOLDS, NOT_FOUND, *asked):
             raise UsageError(f"{where}: breaks {expected}, which it does not ask: add it.")
         pinned = said.get("holds", {})
         if not isinstance(pinned, dict) or not pinned.keys() <= {"distinct", "depth"}:
@@ -195,6 +210,27 @@ class CaseTable:
             if type(count) is not int or count < 1:
                 raise UsageError(f"{where}: {key} must be a number of at least 1.")
         return asked, expected, pinned
+
+    def _simulation(
+        self, said: Mapping[str, Any], asked: Collection[str], where: str
+    ) -> Simulation | None:
+        """Return the behaviours to simulate: they say nothing of a property of progress."""
+        if "simulate" not in said:
+            return None
+        raw = said["simulate"]
+        if (
+            not isinstance(raw, dict)
+            or raw.keys() != {"behaviours", "depth", "seed"}
+            or not all(type(each) is int and each > 0 for each in raw.values())
+        ):
+            raise UsageError(f"{where}: simulate needs behaviours, depth and seed, above 0.")
+        if said["tier"] == TIERS[0]:
+            raise UsageError(
+                f"{where}: a {TIERS[0]} case is checked, not simulated: use {TIERS[1]}."
+            )
+        if late := sorted(set(asked) & set(self.content.get("temporal", ()))):
+            raise UsageError(f"{where}: {late[0]} is temporal and cannot be simulated: remove it.")
+        return Simulation(**raw)
 
     def _idle(self, said: Mapping[str, Any], known: Collection[str], where: str) -> frozenset[str]:
         """Return what the case does not exercise, by its own word."""
@@ -248,7 +284,8 @@ class CaseTable:
                 raise UsageError(f"{where}: undone must name the rule that it takes back.")
             return
         rule = next(iter(undone)) if isinstance(undone, dict) else undone
-        twin = found.get(f"{name.partition('-undone')[0]}-repaired") if "undone" in name else None
+        twins = (name.replace("-undone", "-repaired"), f"{name.partition('-undone')[0]}-repaired")
+        twin = next((found[each] for each in twins if each != name and each in found), None)
         if twin is not None:
             more = [k for k, v in case.constants.items() if not same(v, twin.constants[k])]
         else:

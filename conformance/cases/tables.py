@@ -10,15 +10,17 @@ from pathlib import Path
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.protocols.registry import protocols
 
-from .case import HOLDS, TIERS, Assumption, Case
+from .case import HOLDS, NOT_FOUND, TIERS, Assumption, Case, Simulation
 from .names import meant
 from .table import CaseTable
 
 __all__ = [
     "HOLDS",
+    "NOT_FOUND",
     "TIERS",
     "Assumption",
     "Case",
+    "Simulation",
     "by_protocol",
     "load_assumptions",
     "load_cases",
@@ -77,9 +79,11 @@ def select(
     """Return the cases that the names mean; without names, all of the tier and of those within it.
 
     A case's name means it in any tier; a protocol's name or a glob means its cases of the tier.
-    With `modelled`, only cases that have a model are chosen.
+    With `modelled`, only cases that have a model and a whole graph are chosen.
     """
-    known = {case.name: case for case in cases if not (modelled and case.made_of)}
+    known = {
+        case.name: case for case in cases if not (modelled and (case.made_of or case.simulate))
+    }
     within = TIERS[: TIERS.index(tier) + 1]
     if wanted := tuple(names):
         return meant(

@@ -59,6 +59,11 @@ def tlc_cell(
             return Cell(VIOLATED, ", ".join(case.name for case in against))
         return Cell(INCONCLUSIVE, f"not decided by {', '.join(case.name for case in bad)}")
     holding = [case for case in holding if name not in case.idle]
+    simulated = [case.simulate for case in holding if case.simulate is not None]
+    holding = [case for case in holding if case.simulate is None]
+    if simulated and not holding:
+        made = sum(each.behaviours for each in simulated)
+        return Cell(INCONCLUSIVE, f"not found in {made:,} behaviours")
     if not holding:
         return Cell(INCONCLUSIVE, f"asked in {len(good)} instances, exercised in none")
     states = sum(int(checked[case.name].get("distinct_states", 0)) for case in holding)
@@ -74,6 +79,7 @@ def _undecided(entry: Entry, name: str) -> bool:
 
 def mirror_cell(holding: Sequence[Case], mirrored: Mapping[str, Entry]) -> Cell:
     """Return the comparisons of the graphs of these cases."""
+    holding = [case for case in holding if case.simulate is None]
     there = [mirrored[case.name] for case in holding if case.name in mirrored]
     if not there:
         return Cell(INCONCLUSIVE, "no graph was compared")

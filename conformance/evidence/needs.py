@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Assumption, Case
 
 SEQUENCER: Final = "sequencer"
 
@@ -16,7 +16,7 @@ def needs_of(
     found: dict[tuple[str, str], dict[str, None]] = {}
     for case in cases:
         # A case that also takes a rule back says nothing about an assumption.
-        if case.expected == HOLDS or not case.as_implemented or len(case.lacking) != 1:
+        if case.expected in (HOLDS, NOT_FOUND) or not case.as_implemented or len(case.lacking) != 1:
             continue
         (lacking,) = case.lacking
         if (case.protocol, lacking) in named:

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from raincheck.conformance.cases.tables import HOLDS, Assumption, Case
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Assumption, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import protocols
@@ -132,7 +132,7 @@ def _property_rows(
 ) -> Iterable[PropertyRow]:
     promised: dict[tuple[str, str], list[Case]] = {}
     for case in cases:
-        if case.expected == HOLDS and case.as_implemented:
+        if case.expected in (HOLDS, NOT_FOUND) and case.as_implemented:
             for name in case.properties:
                 if name not in STRUCTURE:
                     promised.setdefault((case.protocol, name), []).append(case)
@@ -251,6 +251,6 @@ def _flaw_rows(cases: Sequence[Case], checked: Mapping[str, Entry]) -> Iterable[
         yield FlawRow(
             protocol,
             flaw,
-            tuple(pair for pair in outcomes if pair[0].expected != HOLDS),
+            tuple(pair for pair in outcomes if pair[0].expected not in (HOLDS, NOT_FOUND)),
             tuple(pair for pair in outcomes if pair[0].expected == HOLDS),
         )

@@ -10,6 +10,7 @@ in the same run: an invariant that is always true registers the first state that
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -27,6 +28,11 @@ SUFFIX: Final = "Exercise"
 """The end of an exercise's name, behind the property's."""
 
 MODULE: Final = "RaincheckExercises"
+EXCUSED: Final = "Excused"
+"""The end of the name of a temporal formula, behind that of a property of progress: it is said of
+the behaviours of which the property says nothing, because the instance's bounds end them.
+"""
+
 IMPOSSIBLE: Final = f"{MODULE}Impossible"
 """The property of no behaviour: where it holds, no fair behaviour exists at all."""
 
@@ -43,16 +49,24 @@ class Watch:
 
     module: str
     exercises: tuple[str, ...] = ()
+    excuses: tuple[str, ...] = ()
+    """The formulas that some fair behaviour must refute, in place of `IMPOSSIBLE`."""
+    simulated: bool = False
+    """Whether TLC makes random behaviours: what is set before their first step is then lost."""
 
     def text(self) -> str:
         """Return the module: the case's own, and an invariant for each exercise."""
         lines = [f"---- MODULE {MODULE} ----", f"EXTENDS {self.module}, TLC"]
         for number, name in enumerate(self.exercises, 1):
+            unset = f"TLCSet({number}, FALSE)"
             lines += [
-                f"ASSUME TLCSet({number}, FALSE)",
+                f'{_start(number)} == TLCGet("level") < 3 => {unset}'
+                if self.simulated
+                else f"ASSUME {unset}",
                 f"{_invariant(number)} ==",
-                f"    TLCGet({number}) \\/ "
-                f'({name} => TLCSet({number}, TRUE) /\\ PrintT(<<"{_NOTE}", "{name}">>))',
+                *([f"    {_start(number)} /\\"] if self.simulated else ()),
+                f"    (TLCGet({number}) \\/ "
+                f'({name} => TLCSet({number}, TRUE) /\\ PrintT(<<"{_NOTE}", "{name}">>)))',
             ]
         return "\n".join([*lines, f"{IMPOSSIBLE} == <>FALSE", "====", ""])
 
@@ -61,13 +75,21 @@ class Watch:
         names = " ".join(_invariant(number) for number in range(1, len(self.exercises) + 1))
         return asked.instead(f"{asked.text}\nINVARIANTS {names}\n") if names else asked
 
-    def impossible(self, asked: Configuration) -> Configuration:
-        """Return the configuration that asks whether a fair behaviour exists at all."""
-        return asked.instead(f"{asked.without_properties()}PROPERTY {IMPOSSIBLE}\n")
+    def impossible(self, asked: Configuration) -> Iterator[Configuration]:
+        """Yield the configurations that ask whether a fair behaviour exists of which each property
+        of progress says something.
+        """
+        kept = asked.without_properties()
+        for name in self.excuses or (IMPOSSIBLE,):
+            yield asked.instead(f"{kept}PROPERTY {name}\n")
 
 
 def _invariant(number: int) -> str:
     return f"{MODULE}{number}"
+
+
+def _start(number: int) -> str:
+    return f"{MODULE}Start{number}"
 
 
 def watch_of(case: Case) -> Watch:
@@ -80,7 +102,10 @@ def watch_of(case: Case) -> Watch:
         for name, value in case.constants.items()
         if name in defined and name not in around and value not in _NOTHING
     )
-    return Watch(case.module.stem, tuple(name + SUFFIX for name in (*asked, *may_happen)))
+    names = tuple(name + SUFFIX for name in (*asked, *may_happen))
+    excused = (name + EXCUSED for name in case.properties if name in case.temporal)
+    excuses = tuple(name for name in excused if name in _named(case.module, EXCUSED))
+    return Watch(case.module.stem, names, excuses, case.simulate is not None)
 
 
 def exercised_names(case: Case, result: TlcResult) -> list[str]:
@@ -105,22 +130,28 @@ def unexercised(case: Case, result: TlcResult) -> str:
     seen = _reached(watch, result)
     watched = (name.removesuffix(SUFFIX) for name in watch.exercises)
     if missed := [name for name in watched if name not in seen and name not in case.idle]:
+        states = result.distinct_states or result.generated
         return (
-            f"vacuous: no state of {result.distinct_states} exercises {', '.join(missed)}; "
+            f"vacuous: no state of {states} exercises {', '.join(missed)}; "
             "make the instance larger, or call them idle"
         )
     if busy := [name for name in seen if name in case.idle]:
         return f"exercises {', '.join(busy)}, which {case.table or 'the table'} calls idle"
     if not result.fair:
-        return f"vacuous: no behaviour is fair, so {', '.join(sorted(case.temporal))} holds of none"
+        return f"vacuous: {', '.join(sorted(case.temporal))}: no fair behaviour has to keep it"
     return ""
 
 
-@cache
 def _defined(module: Path) -> frozenset[str]:
     """Return the names that have an exercise in the module or in one that it needs."""
+    return frozenset(name.removesuffix(SUFFIX) for name in _named(module, SUFFIX))
+
+
+@cache
+def _named(module: Path, end: str) -> frozenset[str]:
+    """Return the definitions with that end in the module or in one that it needs."""
     code = "\n".join(code_of(path.read_text(encoding="utf-8")) for path in files_of(module))
-    return frozenset(re.findall(rf"^(\w+){SUFFIX}[ \t]*==", code, re.MULTILINE))
+    return frozenset(re.findall(rf"^(\w+{end})[ \t]*==", code, re.MULTILINE))
 
 
 def reached(output: str) -> tuple[str, ...]:

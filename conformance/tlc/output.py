@@ -20,6 +20,8 @@ _ACTION: Final = re.compile(
 )
 _CONJUNCT: Final = re.compile(r"(?:\A|\n)/\\ (\w+) = ")
 _SINGLE: Final = re.compile(r"\A(\w+) = ")
+# A simulation says only that it has ended, and how many states it has made.
+_MADE: Final = re.compile(r"([\d,]+) states generated, -1 distinct states found")
 _STATS: Final = re.compile(
     r"([\d,]+) states generated.*?([\d,]+) distinct states? found", re.DOTALL
 )
@@ -145,16 +147,17 @@ def read_output(text: str) -> Report:
     version = _VERSION.search(said(2262))
     depth = _DEPTH.search(said(2194))
     generated, distinct = _stats(messages)
+    made = _MADE.search(said(2209))
     kind, violated = _violation(messages)
     return Report(
         version=version[1].strip() if version else "",
         messages=messages,
         loose=loose,
-        finished=2193 in by_code,
+        finished=2193 in by_code or (2186 in by_code and made is not None),
         kind=kind,
         violated=violated[0] if len(violated) == 1 else "",
         candidates=violated[1:] and violated,
-        generated=generated,
+        generated=_number(made[1]) if made else generated,
         distinct=distinct,
         depth=_number(depth[1]) if depth else 0,
         trace=_trace(messages),

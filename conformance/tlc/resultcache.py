@@ -35,7 +35,7 @@ def question_key(
         watched=watched,
         jar=jar_hash,
         java=java_major,
-        options=(*how, options.check_deadlock),
+        options=(*how, options.check_deadlock, options.simulate),
         code=code_key(__name__),
     )
 

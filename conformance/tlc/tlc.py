@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from raincheck.conformance.cases.case import Simulation
 from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.tools.java import Java, find_java, tlc_archive, tlc_jar
@@ -27,6 +28,9 @@ from .spec import check_question
 HOLDS: Final = "holds"
 VIOLATED: Final = "violated"
 ERROR: Final = "error"
+
+_NOTED: Final = 1000
+"""The number of behaviours in which exercises are looked for, if behaviours are simulated."""
 
 DUMP: Final = "graph.dot"
 
@@ -45,6 +49,8 @@ class Options:
     """Whether to tune Java for runs of seconds instead of minutes."""
     coverage: bool = False
     check_deadlock: bool = False
+    simulate: Simulation | None = None
+    """The random behaviours to make instead of checking all; with their own seed."""
     timeout: float | None = None
     """Seconds after which the run is given up."""
 
@@ -77,7 +83,7 @@ class TlcResult:
     exercised: tuple[str, ...] = ()
     """The exercises that TLC reached, if it looked out for any."""
     fair: bool = True
-    """Whether some behaviour is fair, if a temporal property holds and that was asked."""
+    """Whether each temporal property that holds has a fair behaviour to keep it, if asked."""
 
 
 def tlc_command(
@@ -108,7 +114,11 @@ def tlc_command(
     command += ["-cp", str(jar or tlc_jar()), "tlc2.TLC", "-tool"]
     if not options.check_deadlock:
         command += ["-deadlock"]  # which switches the check off
-    command += ["-workers", str(options.workers), "-seed", str(options.seed)]
+    runs = options.simulate
+    if runs is not None:
+        command += ["-simulate", f"num={runs.behaviours}", "-depth", str(runs.depth)]
+    seed = options.seed if runs is None else runs.seed
+    command += ["-workers", str(options.workers), "-seed", str(seed)]
     command += ["-fp", str(options.fingerprint), "-metadir", str(workdir / "states")]
     if options.coverage:
         command += ["-coverage", "60"]
@@ -140,14 +150,22 @@ def run_tlc(
     asked = _asked(module, cfg)
     if watch is None:
         result = ask(asked, graph)
+    elif ask.options.simulate is not None:
+        result = ask(asked)
+        if result.verdict == HOLDS:
+            seen = replace(ask, watch=watch, options=_first(ask.options))(watch.asking(asked))
+            if seen.verdict == ERROR:
+                return seen
+            result = replace(result, exercised=seen.exercised)
     else:
         ask = replace(ask, watch=watch)
         result = ask(watch.asking(asked), graph)
         if result.verdict == HOLDS and asked.names("PROPERTY"):
-            other = ask(watch.impossible(asked))
-            if other.verdict == ERROR:
-                return other
-            result = replace(result, fair=other.verdict == VIOLATED)
+            for each in watch.impossible(asked):
+                other = ask(each)
+                if other.verdict == ERROR:
+                    return other
+                result = replace(result, fair=result.fair and other.verdict == VIOLATED)
     return _distinguished(ask, asked, result) if len(result.candidates) > 1 else result
 
 
@@ -227,6 +245,13 @@ class _Run:
             if dump is not None and target is not None and not error:
                 _put(dump, target)
         return result_of(report, error, set_up, seconds, asked.names("PROPERTY"))
+
+
+def _first(options: Options) -> Options:
+    """Return the options for the first behaviours alone, because each notes its exercises."""
+    made = options.simulate
+    assert made is not None
+    return replace(options, simulate=replace(made, behaviours=min(made.behaviours, _NOTED)))
 
 
 def _asked(module: Path, cfg: Path | Configuration) -> Configuration:

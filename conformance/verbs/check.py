@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.cases.bare import bare_cases, is_bare
-from raincheck.conformance.cases.tables import HOLDS, TIERS, Case, load_cases, select
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, TIERS, Case, load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.evidence.store import Store, hash_of, store_of
@@ -69,7 +69,7 @@ class Checker:
         options = options_for(case, self.options)
         asked = case.configuration()
         jar, major = hash_of(self.jar), self.java.major
-        watch = watch_of(case) if self.sanity and case.expected == HOLDS else None
+        watch = watch_of(case) if self.sanity and case.expected in (HOLDS, NOT_FOUND) else None
         watched = watch.text() if watch is not None else ""
         key = question_key(files_of(case.module), asked.text, jar, major, options, watched)
         if self.store is not None and (known := known_answer(self.store, key)) is not None:
@@ -97,7 +97,7 @@ class Checker:
 def options_for(case: Case, options: Options) -> Options:
     """Return TLC's options, with Java tuned for the case."""
     short = case.tier in TIERS[:-1] and (case.distinct or 0) < _LONG
-    return replace(options, short=short, check_deadlock=case.deadlock)
+    return replace(options, short=short, check_deadlock=case.deadlock, simulate=case.simulate)
 
 
 def judge(answer: Answer, *, sanity: bool = False) -> Result:
@@ -112,6 +112,8 @@ def judge(answer: Answer, *, sanity: bool = False) -> Result:
     }
     known = {"tier": case.tier, "rule": case.rule, "flaw": case.flaw}
     figures |= {name: text for name, text in known.items() if text}
+    if case.simulate is not None:
+        figures["behaviours"] = case.simulate.behaviours
     if found.trace:
         figures["trace_length"] = len(found.trace)
     verdict, detail = found.verdict, ""
@@ -123,7 +125,7 @@ def judge(answer: Answer, *, sanity: bool = False) -> Result:
             detail = f"one of {', '.join(found.candidates)} is violated; TLC does not say which"
         elif verdict != case.expected:
             detail = f"{verdict} is violated after {len(found.trace)} states, {_wanted(case)}"
-    elif case.expected != HOLDS:
+    elif case.expected not in (HOLDS, NOT_FOUND):
         detail = (
             f"the expected violation of {case.expected} is no longer found in "
             f"{found.distinct_states} states"
@@ -135,6 +137,8 @@ def judge(answer: Answer, *, sanity: bool = False) -> Result:
         figures["exercised"] = exercised_names(case, found)
         if vacuous := unexercised(case, found):
             verdict, detail = INCONCLUSIVE, vacuous
+    if case.simulate is not None and verdict == HOLDS:
+        verdict = NOT_FOUND
     return Result(case.name, case.protocol, verdict, case.expected, figures, detail)
 
 

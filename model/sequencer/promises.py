@@ -73,6 +73,17 @@ def integrity(state: State) -> bool:
     return True
 
 
+def no_creation(state: State) -> bool:
+    """What is sequenced was sent by a member, in that view or an earlier one."""
+    said = {me.node: me.said for me in state.locals}
+    return all(
+        message.payload <= said[message.sender.node]
+        and any(message.sender in past.members for past in state.views[:view])
+        for stream in state.stream
+        for message, view in stream
+    )
+
+
 def fifo(state: State) -> bool:
     """Messages of one sender are delivered in the order in which it sent them."""
     for i in range(len(state.locals)):
@@ -138,6 +149,7 @@ INVARIANTS: Final[Mapping[str, Callable[[State], bool]]] = {
     "Agreement": agreement,
     "UniformAgreement": uniform_agreement,
     "Integrity": integrity,
+    "NoCreation": no_creation,
     "Fifo": fifo,
     "GapFree": gap_free,
     "Fresh": fresh,
