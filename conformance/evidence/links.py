@@ -64,17 +64,16 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True) 
         by_name.get("mutate"),
         lambda found: f"{len(found)} mutants, none survived",
     )
-    if "damage" in by_name:
-        yield _link(
-            "recorded runs, damaged",
-            "what a second judge calls no behaviour is noticed, and nothing else is accused",
-            by_name["damage"],
-            lambda found: (
-                f"{_sum(found, 'good'):,} good runs without a false alarm, "
-                f"{_sum(found, 'noticed'):,} of {_sum(found, 'noticed') + _sum(found, 'passed'):,} "
-                "damaged ones noticed"
-            ),
-        )
+    yield _link(
+        "the trace checker, told lies",
+        "recorded runs damaged in every way: what a second judge finds to be no behaviour",
+        by_name.get("damage"),
+        lambda found: (
+            f"{_sum(found, 'noticed'):,} of {_sum(found, 'noticed') + _sum(found, 'passed'):,} "
+            f"noticed, {_sum(found, 'accused')} accused, {_sum(found, 'false alarms')} false "
+            f"alarms in {_sum(found, 'good'):,} good runs"
+        ),
+    )
     if "judges" in by_name:
         yield _judges(by_name["judges"])
 

@@ -13,10 +13,8 @@ USUAL: Final = "stack"
 """The protocol that runs if none is named, if it has such a record; else the first that can run."""
 DAMAGES: Final = 60
 """The number of damages of the checkers in the quick tier; in the others all are done."""
-DAMAGED_RUNS: Final = 63
-"""The recorded runs of each protocol that the quick tier damages: some 500 of ours."""
-ALL_DAMAGED_RUNS: Final = 1250
-"""The same in the other tiers: 10^4 of ours."""
+DAMAGED: Final = {"quick": 64, "full": 1_300, "deep": 1_300}
+"""The number of recorded runs of each protocol that are damaged, by tier."""
 RUNS: Final = {"quick": 2, "full": 20, "deep": 20}
 """The number of runs of real processes, by tier."""
 
@@ -70,8 +68,8 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     if offering("binding"):
         damages = str(DAMAGES if quick else 0)
         found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
-        runs_damaged = str(DAMAGED_RUNS if quick else ALL_DAMAGED_RUNS)
-        found.append(Plan("damage", ("mutate", "--traces", runs_damaged, *seeded)))
+        damaged = str(DAMAGED.get(tier, DAMAGED["full"]))
+        found.append(Plan("damage", ("mutate", "--traces", damaged, *seeded)))
         found.append(Plan("conform", ("conform", *traces, *seeded), judged, generated=not fields))
     return tuple(found)
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from raincheck.conformance.cases.tables import HOLDS, Case
+from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, Case
 from raincheck.conformance.replay.mutants import Mutant
 
 from .basis import Entry, Fault, agrees
@@ -58,7 +58,7 @@ def _taken_back(
 ) -> Iterator[Fault]:
     """Yield the cases that TLC found broken, and the models in which the same is broken."""
     for case in cases:
-        if case.expected == HOLDS:
+        if case.expected in (HOLDS, NOT_FOUND):
             continue
         checked = by_name.get("check", {}).get(case.name)
         if checked is not None:

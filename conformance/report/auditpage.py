@@ -11,6 +11,7 @@ from jinja2 import Environment, StrictUndefined
 
 from raincheck import __version__
 from raincheck.conformance.evidence.basis import NOT_OFFERED, OPEN, Basis, PropertyRow
+from raincheck.conformance.evidence.identity import digest_of
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, Outcome, Result
 
 from .sequencesvg import STYLE
@@ -45,6 +46,7 @@ def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
         head=outcome.head,
         more=outcome.more,
         identity=outcome.more["identity"],
+        sources=_shown_sources(outcome.more["identity"]["sources"]),
         good=sum(row.verdict == HOLDS for row in basis.properties),
         amber=sum(row.verdict == HOLDS and bool(row.amber) for row in basis.properties),
         circles=sorted({each for row in basis.properties for each in row.closure.circles}),
@@ -64,6 +66,15 @@ def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
         steps_with_actions=sorted({step for row in basis.actions.values() for step in row}),
     )
     return re.sub(r"\n\s*\n+", "\n", rendered)
+
+
+def _shown_sources(hashes: dict[str, str]) -> dict[str, str]:
+    """Return the hashes of the sources; in a project's page those of the package are one."""
+    package = {name: each for name, each in hashes.items() if name.startswith("raincheck/")}
+    own = {name: each for name, each in hashes.items() if name not in package}
+    if not own:
+        return package
+    return own | {f"the {len(package)} sources of raincheck": digest_of(package)}
 
 
 CONSEQUENCES: Final = {

@@ -68,17 +68,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "planted input is missed",
     )
     parser.add_argument(
+        "--traces",
+        type=_count,
+        metavar="N",
+        help="damage N recorded runs of each protocol, and count what the trace checker notices",
+    )
+    parser.add_argument(
         "--damages",
         type=int,
         metavar="N",
         help="with --judges: also damage the statements around the rules in N ways, drawn by the "
         "seed (0: in every way)",
-    )
-    parser.add_argument(
-        "--traces",
-        type=_count,
-        metavar="N",
-        help="damage N recorded runs of each protocol, and count what the trace checker notices",
     )
     parser.add_argument(
         "--runs",
@@ -372,8 +372,8 @@ def _again(args: argparse.Namespace) -> str:
     words += ["--quick"] if args.quick else []
     words += ["--undo"] if args.undo else []
     words += ["--judges"] if args.judges else []
-    words += ["--damages", str(args.damages)] if args.damages is not None else []
     words += ["--traces", str(args.traces)] if args.traces is not None else []
+    words += ["--damages", str(args.damages)] if args.damages is not None else []
     words += ["--runs", str(args.runs)] if args.runs != RUNS else []
     words += ["--seed", str(args.seed)] if args.seed != 1 else []
     return shlex.join(words)
