@@ -9,7 +9,7 @@ import pytest
 from raincheck.__main__ import main
 from raincheck.conformance.cases.tables import HOLDS, Case, load_cases
 from raincheck.conformance.errors import UsageError
-from raincheck.conformance.evidence.verdicts import _tlc_cell
+from raincheck.conformance.evidence.cells import tlc_cell
 from raincheck.conformance.tlc.exercises import Watch, exercised_names, reached, unexercised
 from raincheck.conformance.tlc.tlc import TlcResult
 
@@ -170,8 +170,8 @@ def test_a_property_that_no_instance_exercises_is_inconclusive_in_an_audit(lamp:
     entry = {"name": "", "protocol": "lamp", "verdict": "holds", "distinct_states": 3}
     checked = {"lamp-two": entry, "lamp-idle": entry}
 
-    assert _tlc_cell([idle], [idle], "Later", checked).verdict == "inconclusive"
-    cell = _tlc_cell([case, idle], [case, idle], "Later", checked)
+    assert tlc_cell([idle], [idle], "Later", checked).verdict == "inconclusive"
+    cell = tlc_cell([case, idle], [case, idle], "Later", checked)
     assert (cell.verdict, cell.text[:20]) == ("holds", "1 instances, 3 state")
 
 

@@ -16,8 +16,8 @@ from raincheck.conformance.cases.tables import (
     select,
 )
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.evidence.cells import mirror_cell, tlc_cell
 from raincheck.conformance.evidence.needs import needs_of
-from raincheck.conformance.evidence.verdicts import _mirror_cell, _tlc_cell
 from raincheck.conformance.tlc.tlc import Options, tlc_command
 
 LAMP = """------------------------------- MODULE Lamp -------------------------------
@@ -148,13 +148,13 @@ def test_a_simulated_case_is_no_evidence_that_a_property_holds(lamp: Path) -> No
         "lamp-all": {**entry, "verdict": "holds", "expected": "holds", "distinct_states": 3},
     }
 
-    cell = _tlc_cell([case], [case], "Later", checked)
+    cell = tlc_cell([case], [case], "Later", checked)
     assert (cell.verdict, cell.text) == ("inconclusive", "not found in 40 behaviours")
     whole = replace(case, name="lamp-all", expected="holds", simulate=None)
-    cell = _tlc_cell([case, whole], [case, whole], "Later", checked)
+    cell = tlc_cell([case, whole], [case, whole], "Later", checked)
     assert (cell.verdict, cell.text[:20]) == ("holds", "1 instances, 3 state")
     lacking = [Assumption("Most", "lamp", "", "")]
-    assert _mirror_cell([case], {}).verdict == "inconclusive"
+    assert mirror_cell([case], {}).verdict == "inconclusive"
     assert needs_of([replace(case, assumed={"Most": 3})], lacking) == {}
 
 
