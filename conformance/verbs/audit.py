@@ -96,14 +96,14 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         for plan in chosen:
             ui.announce(shlex.join(auditsteps.command_of(plan, args.out, reuse=args.reuse)))
         return Outcome("audit", (), again)
-    tools = {each.name: str(each.figures.get("version", "")) for each in examine()}
-    found = identity(tools)
     steps: tuple[Step, ...]
     if args.source is not None:
+        found = _identity()
         steps = auditsteps.earlier(chosen, args.source, found["sources"])
         evidence = Evidence("audit", args.out)
     else:
-        evidence = Evidence("audit", args.out)
+        evidence = Evidence("audit", args.out)  # what is interrupted from now on has begun
+        found = _identity()
         evidence.write_json(IDENTITY, found)
         own = args.out / CACHE
         shutil.rmtree(own, ignore_errors=True)  # of an earlier audit in the same folder
@@ -127,6 +127,11 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
             ui.announce(line)
     ui.say(f"The page: {args.out / 'report.html'}")
     return outcome
+
+
+def _identity() -> dict[str, Any]:
+    """Return which sources and tools this audit speaks of."""
+    return identity({each.name: str(each.figures.get("version", "")) for each in examine()})
 
 
 def _with_summary(
