@@ -14,7 +14,7 @@ from raincheck.model.machine.composed import Composed
 
 from .derived import derived_of
 from .files import Files, Record
-from .raw import altered
+from .kinds import altered
 
 Lie: TypeAlias = Callable[[Random, list[Record]], bool]
 TRIES: Final = 12

@@ -14,9 +14,10 @@ from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.damage import suite
 from raincheck.conformance.damage.files import Files
+from raincheck.conformance.damage.kinds import altered
 from raincheck.conformance.damage.lies import LIES, Liar
 from raincheck.conformance.damage.outcome import result_of
-from raincheck.conformance.damage.raw import KINDS, altered
+from raincheck.conformance.damage.raw import KINDS
 from raincheck.conformance.damage.second import BEHAVIOUR, INCOHERENT, NONE, OUTSIDE, Judge
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.replay.replayable import Replayable
