@@ -9,9 +9,9 @@ from raincheck.__main__ import main
 from raincheck.conformance.judges import damage
 from raincheck.conformance.judges.damage import (
     KINDS,
+    Exchange,
     Trial,
     chosen,
-    damaged,
     damages,
     limited,
     trials,
@@ -43,7 +43,7 @@ def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
         return said
 
     before = told()
-    with damaged(fence):
+    with Exchange(fence).done():
         within = told()
 
     assert within != before
