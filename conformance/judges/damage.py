@@ -21,6 +21,7 @@ from typing import Final
 
 from raincheck.conformance.protocols.registry import installed_alone
 
+from .around import shown_around
 from .muting import code_of, exchanged, forget
 from .planting import Ask, Complaints, planted_for
 from .reach import Line, reached
@@ -131,6 +132,8 @@ def _inputs(source: Source) -> Iterator[tuple[str, Ask]]:
     for key, plant in planted_for(source).items():
         for ask in (plant.bad, plant.good):
             yield f"{key} ({plant.words})", ask
+    for name, shown in shown_around(source).items():
+        yield name, shown.ask
 
 
 class _Asking:

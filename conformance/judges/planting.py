@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -44,6 +44,14 @@ class Plant:
 
 Planted: TypeAlias = Mapping[str, Plant]
 """Planted inputs, by the rule's key."""
+
+
+class Shown(NamedTuple):
+    """An input that shows what a checker does around its rules."""
+
+    ask: Ask
+    said: tuple[str, ...]
+    """All that is said of it."""
 
 
 def planted_for(source: Source) -> Planted:

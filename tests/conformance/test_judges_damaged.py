@@ -7,6 +7,7 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.judges import damage
+from raincheck.conformance.judges.around import every
 from raincheck.conformance.judges.damage import (
     KINDS,
     Exchange,
@@ -19,6 +20,7 @@ from raincheck.conformance.judges.damage import (
 from raincheck.conformance.judges.planting import planted_for
 from raincheck.conformance.judges.survivors import reason_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED
+from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.verbs.mutate import damaged_judges
 
 EVERY = damages()
@@ -28,6 +30,19 @@ def test_every_kind_of_damage_is_found_and_each_has_its_own_name() -> None:
     assert {each.kind for each in EVERY} == set(KINDS)
     keys = [each.key for each in EVERY]
     assert len(keys) == len(set(keys))
+
+
+@pytest.mark.parametrize("name", every())
+def test_what_is_said_of_an_input_is_what_its_table_says(name: str, tmp_path: Path) -> None:
+    shown = every()[name]
+    with installed_alone():
+        assert tuple(shown.ask(tmp_path)) == shown.said
+
+
+def test_an_input_is_for_a_module_that_is_damaged() -> None:
+    modules = {damage.source.module for damage in EVERY}
+
+    assert {name.partition(":")[0] for name in every()} <= modules
 
 
 def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:

@@ -1,0 +1,27 @@
+"""The inputs that show what the checkers do around their rules, by the module they are for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from . import around_channels, around_conversion, around_runs
+from .planting import Shown
+from .rules import Source
+
+_ALL: Final = (around_channels.AROUND, around_conversion.AROUND, around_runs.AROUND)
+
+
+def shown_around(source: Source) -> dict[str, Shown]:
+    """Return the inputs for that module, each by what it is."""
+    return {name: shown for table in _ALL for name, shown in table.get(source.module, {}).items()}
+
+
+def every() -> Mapping[str, Shown]:
+    """Return all inputs, each by its module and what it is."""
+    return {
+        f"{module}: {name}": shown
+        for table in _ALL
+        for module, inputs in table.items()
+        for name, shown in inputs.items()
+    }
