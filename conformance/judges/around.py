@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import around_channels, around_conversion, around_runs
+from . import around_channels, around_conversion, around_runs, around_sequencer
 from .planting import Shown
 from .rules import Source
 
-_ALL: Final = (around_channels.AROUND, around_conversion.AROUND, around_runs.AROUND)
+_ALL: Final = (
+    around_channels.AROUND,
+    around_conversion.AROUND,
+    around_runs.AROUND,
+    around_sequencer.AROUND,
+)
 
 
 def shown_around(source: Source) -> dict[str, Shown]:

@@ -1,13 +1,13 @@
 """Spark's plan of `spark/pipeline.py` without Spark: its functions, mapped over tables in memory.
 
-What runs in Spark's workers runs here, in this process, where it can be damaged: what is mapped over
-files, and what is applied to groups. What Spark does between them, the groups are made by their
-columns alone.
+What runs in Spark's workers runs here, in this process, where it can be damaged: what is mapped
+over files, and what is applied to groups. What Spark itself does between them is not here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -33,12 +33,12 @@ class _Frame:
     def __init__(self, parts: Iterable[pa.Table]) -> None:
         self.parts = list(parts)
 
-    def mapInArrow(  # noqa: N802 - Spark's name
+    def mapInArrow(
         self, function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]], schema: str
     ) -> _Frame:
         return _Frame(_table(function(iter(part.to_batches())), schema) for part in self.parts)
 
-    def groupBy(self, *names: str) -> _Groups:  # noqa: N802 - Spark's name
+    def groupBy(self, *names: str) -> _Groups:
         return _Groups(pa.concat_tables(self.parts), names)
 
     def collect(self) -> list[SimpleNamespace]:
@@ -51,9 +51,7 @@ class _Groups:
     def __init__(self, table: pa.Table, names: tuple[str, ...]) -> None:
         self.table, self.names = table, names
 
-    def applyInArrow(  # noqa: N802 - Spark's name
-        self, function: Callable[[pa.Table], pa.Table], schema: str
-    ) -> _Frame:
+    def applyInArrow(self, function: Callable[[pa.Table], pa.Table], schema: str) -> _Frame:
         places: dict[tuple[Any, ...], list[int]] = {}
         for place, row in enumerate(self.table.select(self.names).to_pylist()):
             places.setdefault(tuple(row.values()), []).append(place)
@@ -81,7 +79,7 @@ class _Plan:
         bounds = [len(numbers) * task // tasks for task in range(tasks + 1)]
         return _Frame(
             pa.table({"id": pa.array(numbers[low:high], type=pa.int64())})
-            for low, high in zip(bounds, bounds[1:], strict=False)
+            for low, high in pairwise(bounds)
         )
 
 
