@@ -5,13 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from . import around_channels, around_conversion, around_runs, around_sequencer
+from . import (
+    around_channels,
+    around_conversion,
+    around_field,
+    around_runs,
+    around_sequencer,
+)
 from .planting import Shown
 from .rules import Source
 
 _ALL: Final = (
     around_channels.AROUND,
     around_conversion.AROUND,
+    around_field.AROUND,
     around_runs.AROUND,
     around_sequencer.AROUND,
 )
