@@ -8,7 +8,11 @@ from typing import Final
 from . import (
     around_channels,
     around_conversion,
+    around_deliveries,
     around_field,
+    around_files,
+    around_layers,
+    around_ring,
     around_runs,
     around_sequencer,
 )
@@ -18,7 +22,11 @@ from .rules import Source
 _ALL: Final = (
     around_channels.AROUND,
     around_conversion.AROUND,
+    around_deliveries.AROUND,
     around_field.AROUND,
+    around_files.AROUND,
+    around_layers.AROUND,
+    around_ring.AROUND,
     around_runs.AROUND,
     around_sequencer.AROUND,
 )

@@ -54,7 +54,8 @@ def _group() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in Path(name).iterdir()}
 
 
-def _write_group(folder: Path) -> None:
+def write_group(folder: Path) -> None:
+    """Write the files of the group."""
     for name, content in _group().items():
         (folder / name).write_bytes(content)
 
@@ -184,7 +185,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             ),
             *_in_each_way(
                 "all layers of a group",
-                _write_group,
+                write_group,
                 "not compared: HeardOfIsHeard: nothing is said of it",
                 "not compared: FetchedIsReconciled: nothing is said of it",
             ),

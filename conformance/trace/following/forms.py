@@ -96,7 +96,7 @@ def forms_of(binding: Binding) -> Forms | None:
     if found is None:
         try:
             found = (binding, _made(binding))
-        except TypeError:
+        except (TypeError, NotImplementedError):
             found = (binding, None)
         _forms[id(binding)] = found
     return found[1]
