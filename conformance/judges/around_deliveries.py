@@ -38,7 +38,7 @@ def _asked(rows: Iterable[Row], names: Collection[str] = NAMES) -> Ask:
 def _named(rows: Iterable[Row]) -> list[Row]:
     """Return the rows with names for views in place of numbers, told apart by their messages."""
     return [
-        msgspec.structs.replace(row, view="first second".split()[int(row.view) - 1])
+        msgspec.structs.replace(row, view=("first", "second")[int(row.view) - 1])
         if row.event == "deliver"
         else row
         for row in rows

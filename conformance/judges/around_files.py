@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ import msgspec
 from raincheck.conformance.bindings.conversion import ShapeError
 from raincheck.conformance.trace import tracefile
 from raincheck.conformance.trace.batches import Problem
-from raincheck.conformance.trace.events import Crash
 from raincheck.conformance.trace.following.initial import initial_local
 from raincheck.conformance.trace.run import check_paths
 from raincheck.conformance.trace.traceparquet import ROWS, write_parquet
@@ -22,7 +21,6 @@ from .around_runs import miscounted, write_group
 from .pingpong_talk import Records, at, heard, known, note, talk, write
 from .pingpong_talk import files as files_of
 from .planting import Ask, Complaints, Shown, sentences
-
 
 # ---------------------------------------------------------------------- what is read
 
@@ -98,7 +96,7 @@ def _wrong_in_the_middle(folder: Path) -> Complaints:
     wrong = next(each for each in records[5:] if each.get("changed"))
     wrong["changed"] = {}
     path.write_bytes(msgspec.json.Encoder().encode_lines(records))
-    files = sorted(folder.glob("*.stable.jsonl")) + [folder / "faults.jsonl"]
+    files = [*sorted(folder.glob("*.stable.jsonl")), folder / "faults.jsonl"]
     verdicts = check_paths(files)
     words = [f"{each.verdict}: {each.reason}" for each in verdicts[0].findings]
     alone = folder / "alone"
