@@ -29,6 +29,7 @@ def _asked(rows: Iterable[Row], names: Collection[str] = NAMES) -> Ask:
             f"{each.name}: {each.verdict}"
             + (f" {each.witness}" if each.witness else "")
             + (f" over {[*each.judged.values()]}" if each.verdict == HOLDS else "")
+            + (f", {each.reason}" if each.reason else "")
             for each in judged(answer(kept), [], names, False).properties
         ]
 
@@ -45,6 +46,29 @@ def _named(rows: Iterable[Row]) -> list[Row]:
     ]
 
 
+def _facts(rows: Iterable[Row], *names: str) -> Ask:
+    """Ask for the facts about a log."""
+    kept = list(rows)
+
+    def ask(_: Path) -> Complaints:
+        facts = msgspec.to_builtins(answer(kept).facts)
+        return [f"{name}: {facts[name]}" for name in names]
+
+    return ask
+
+
+def _lists(*views: tuple[str, int, str]) -> list[Row]:
+    """Return the member lists of views: of a member, its number, and the members."""
+    return [
+        Row(member, 0, view, event="view", members=tuple(members.split()))
+        for member, view, members in views
+    ]
+
+
+_CRASHED: Final = [*log("p: 1/a1 1/b1 2/b2 2/a2", end=False), Row("p", event="crash")]
+_APART: Final = _lists(
+    ("p", 4, "p"), ("p", 5, "p q"), ("p", 7, "p q"), ("q", 1, "p q"), ("q", 2, "p q")
+)
 _LONGEST: Final = "r: x1 x2 x3 x4"
 _ORDER: Final = ("total_order",)
 
@@ -81,6 +105,124 @@ _LOGS: Final[dict[str, Shown]] = {
     "views with names, and nothing against it": Shown(
         _asked(_named(log("p: 1/a1 2/a2", "q: 1/a1 2/a2")), names=("agreement",)),
         ("agreement: holds over [2, 2, 2]",),
+    ),
+    "how much there is, and who did not end": Shown(
+        _facts([*_CRASHED, *log("q: 1/a1")], "rows", "members", "messages", "open_end"), (
+                'rows: 7',
+                'members: 2',
+                'messages: 4',
+                'open_end: False',
+            )
+    ),
+    "what a crashed member delivered in its last view does not count": Shown(
+        _asked([*_CRASHED, *log("q: 1/a1 1/b1 2/a2 2/b2")], names=("total_order", "agreement")),
+        (
+                'total_order: holds over [2, 1, 2]',
+                'agreement: holds over [2, 1, 2]',
+            ),
+    ),
+    "what a crashed member delivered before does": Shown(
+        _asked([*_CRASHED, *log("q: 1/b1 1/a1 2/a2 2/b2")], names=("total_order", "agreement")),
+        (
+                "total_order: violated {'members': ['p', 'q'], 'messages': [['a', '1'], "
+                "['b', '1']]}",
+                'agreement: holds over [2, 1, 2]',
+            ),
+    ),
+    "rows in any order": Shown(
+        _asked(reversed([*log("p: a1 a2 a3", "q: a1 a2 a3"), *sent("a: a1 a2 a3")])), (
+                'total_order: holds over [2, 1, 3]',
+                'agreement: holds over [2, 1, 3]',
+                'no_duplication: holds over [2, 1, 3]',
+                'no_creation: holds over [2, 1, 3]',
+                'sender_fifo: holds over [2, 1, 3]',
+                'virtual_synchrony: inconclusive, the log has no views',
+                'gap_freeness: holds over [2, 1, 3]',
+                'uniform_total_order: holds over [2, 1, 3]',
+                'sending_view: inconclusive, the log has no views',
+            )
+    ),
+    "a message that is sent twice, the first time later in the log": Shown(
+        _asked(
+            [
+                *log("p: a1 a2", "q: a1 a2"),
+                Row("a", 9, 0, "a", "1", "send"),
+                Row("a", 2, 0, "a", "2", "send"),
+                Row("a", 1, 0, "a", "1", "send"),
+            ],
+            names=("sender_fifo",),
+        ),
+        (
+                'sender_fifo: holds over [2, 1, 2]',
+            ),
+    ),
+    "members that number their views apart, by the lists": Shown(
+        _asked(
+            [*log("p: 4/x1 5/p1 7/p2", "q: 1/p1 2/p2"), *_APART, Row("p", 1, 5, "p", "1", "send")],
+            names=("virtual_synchrony", "sending_view"),
+        ),
+        (
+                'virtual_synchrony: holds over [2, 2, 2]',
+                'sending_view: holds over [2, 1, 1]',
+            ),
+    ),
+    "the same, and a message in another view": Shown(
+        _asked(
+            [*log("p: 4/x1 5/p1 7/p2", "q: 2/p1 2/p2"), *_APART, Row("p", 1, 7, "p", "1", "send")],
+            names=("virtual_synchrony", "sending_view"),
+        ),
+        (
+                "virtual_synchrony: violated {'messages': [['p', '1']], 'views': ['{p q}', "
+                "'{p q} for the 2th time'], 'members': ['p', 'q']}",
+                "sending_view: violated {'messages': [['p', '1']], 'views': ['{p q} for "
+                "the 2th time', '{p q}'], 'members': ['p']}",
+            ),
+    ),
+    "views with names between which nothing was delivered": Shown(
+        _asked(
+            [
+                *_named(log("p: 1/a1")),
+                Row("p", 0, "x", event="view", after=1),
+                Row("p", 0, "y", event="view", after=1),
+            ],
+            names=("agreement",),
+        ),
+        (
+                'agreement: inconclusive, it is unclear whether p had view x or y first: '
+                'nothing was delivered between them',
+            ),
+    ),
+    "views with names that say after how many deliveries they came": Shown(
+        _asked(
+            [
+                *_named(log("p: 2/a1 1/a2", "q: 2/a1 1/a2")),
+                Row("p", 0, "second", event="view", after=0),
+                Row("p", 0, "second", event="view", after=3),
+                Row("p", 0, "first", event="view", after=1),
+            ],
+            names=("agreement", "virtual_synchrony"),
+        ),
+        (
+                'agreement: holds over [2, 2, 2]',
+                'virtual_synchrony: holds over [2, 2, 2]',
+            ),
+    ),
+    "views with names that say nothing": Shown(
+        _asked(_named(log("p: 2/a1 1/a2", "q: 2/a1 1/a2")), names=("virtual_synchrony",)), (
+                'virtual_synchrony: holds over [2, 2, 2]',
+            )
+    ),
+    "a view without deliveries that says after how many it came": Shown(
+        _asked(
+            [
+                *_named(log("p: 2/a1 2/a2", "q: 2/a1 2/a2 1/a3")),
+                Row("p", 0, "first", event="view", after=2),
+            ],
+            names=("virtual_synchrony",),
+        ),
+        (
+                'virtual_synchrony: holds over [2, 1, 2]',
+            ),
     ),
     "a sender's order is not known": Shown(
         _asked([*log("p: a1 bx by", "q: a1 bx by"), *sent("b: bx by")], names=("sender_fifo",)),

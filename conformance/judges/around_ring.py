@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from types import SimpleNamespace
+from typing import Any, Final, TypeAlias
+
+import msgspec
 
 from raincheck.conformance.trace.causality import HappensBefore
 from raincheck.conformance.trace.findings import VIOLATED
@@ -16,19 +19,24 @@ from raincheck.conformance.trace.ring.seen import (
     Agreed,
     Commit,
     Delivered,
+    Eaten,
     Lock,
+    RingObserver,
     RingSeen,
+    Said,
+    State,
 )
 
 from .planting import Ask, Complaints, Shown
 
 _A, _B, _C, _D = (("a", 0), ("b", 0), ("c", 0), ("d", 0))
-_ONE, _TWO, _THREE = (_A, _B, _C), (_A, _B), (_B, _A)
+_ONE, _TWO = (_A, _B, _C), (_A, _B)
+Heard: TypeAlias = Mapping[tuple[Address, int], list[tuple[Address, int]]]
 
 
 def _broken(
     seen: Mapping[Address, RingSeen],
-    heard: Mapping[tuple[Address, int], list[tuple[Address, int]]] | None = None,
+    heard: Heard | None = None,
     crashed: tuple[Address, ...] = (),
     only: str = "",
 ) -> Ask:
@@ -41,6 +49,16 @@ def _broken(
             for each in ring_promises(seen, causality, crashed, complete=True)
             if each.verdict == VIOLATED and only in each.name
         ]
+
+    return ask
+
+
+def _over(seen: Mapping[Address, RingSeen], heard: Heard | None = None) -> Ask:
+    """Ask over how much each promise was judged."""
+
+    def ask(_: Path) -> Complaints:
+        promises = ring_promises(seen, HappensBefore(heard or {}), (), complete=True)
+        return [f"{each.name}: {[*each.judged.values()]}" for each in promises]
 
     return ask
 
@@ -193,9 +211,101 @@ _LOCKS: Final[dict[str, Shown]] = {
     ),
 }
 
+
+def _state(up: str, token: str, seq: int, views: tuple[Any, ...] = (), said: int = 0) -> Any:
+    """Return a local state, as far as it is observed."""
+    by = SimpleNamespace(node="a", incarnation=0)
+    here = SimpleNamespace(
+        epoch=SimpleNamespace(n=1, by=by),
+        seq=seq,
+        nodelist=(SimpleNamespace(node="a", incarnation=0),),
+    )
+    return SimpleNamespace(
+        up=up,
+        token_state=token,
+        view_state="agreement",
+        last_token=here,
+        global_view=views,
+        said=said,
+    )
+
+
+def _observed(_: Path) -> Complaints:
+    """What is seen of a member that eats, goes down, loses its state, and eats again."""
+    views = ((SimpleNamespace(node="a", incarnation=0),),)
+    observer = RingObserver(_state("new", "hungry", 0))
+    steps = (
+        _state("up", "hungry", 0),
+        _state("up", "eating", 1, views),
+        _state("up", "eating", 1, views, said=1),
+        _state("down", "eating", 1, views, said=1),
+        _state("new", "hungry", 0),
+        _state("up", "eating", 2),
+        _state("up", "hungry", 2),
+    )
+    for index, state in enumerate(steps, 1):
+        observer.take(state, index, None, ())
+    seen = msgspec.to_builtins(observer.done())
+    return [f"{name}: {value}" for name, value in seen.items()]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "trace.ring.views": _HOLES,
     "trace.ring.witnesses": _LOCKS,
+    "trace.ring.judged": {
+        "over how much a ring is judged": Shown(
+            _over(
+                {
+                    _A: _seen(
+                        commits=_WHOLE,
+                        eaten=[Eaten((1, "a", 0, 1), 2), Eaten((1, "a", 0, 3), 6)],
+                        locks=_lock(1, 2, 4, ""),
+                        states=[State("hungry", "agreement", 0), State("eating", "agreement", 2)],
+                        delivered=[Delivered(_A, 1, 3), Delivered(_B, 1, 7), Delivered(_A, 2, 8)],
+                        said=[Said(2, 2)],
+                    ),
+                    _B: _seen(
+                        commits=_WHOLE[:2],
+                        eaten=[Eaten((1, "a", 0, 2), 5)],
+                        locks=_lock(2, 5, 6, ""),
+                        states=[State("hungry", "agreement", 0)],
+                        delivered=[Delivered(_A, 1, 4), Delivered(_B, 1, 6)],
+                        said=[Said(1, 5)],
+                    ),
+                    _C: _seen(commits=_WHOLE[:1], delivered=[Delivered(_B, 1, 9)]),
+                },
+                {(_B, 4): [(_A, 4)], (_A, 6): [(_B, 6)]},
+            ),
+            (
+                'ConsistentHistory: [3, 2]',
+                'FenceUnique: [2, 3]',
+                'OneLock: [2, 2]',
+                'SevenStates: [1, 2]',
+                'HeldByAll: [2, 2]',
+                'NoHoles: [2, 2]',
+                'AgreedOrder: [2, 2]',
+                'Integrity: [3, 3]',
+                'Fifo: [1, 2]',
+            ),
+        ),
+    },
+    "trace.ring.seen": {
+        "a member that has lost its state": Shown(_observed, (
+                "locks: [[(1, 'a', 0, 1), 2, 4, 'crashed', None], [(1, 'a', 0, 2), 6, 7, "
+                "'', None]]",
+                "eaten: [[(1, 'a', 0, 1), 2, None], [(1, 'a', 0, 2), 6, None]]",
+                "commits: [[1, (('a', 0),), 2, None], [1, (), 5, None]]",
+                'delivered: []',
+                "states: [['hungry', 'agreement', 0, None, False], ['hungry', 'agreement', "
+                "1, None, True], ['eating', 'agreement', 2, None, True], ['eating', "
+                "'agreement', 4, None, False]]",
+                'said: [[1, 3]]',
+                'forgot: [5]',
+                "agreed: [(('a', 0),), 7, 0, None]",
+                'up: up',
+                'last: 7',
+            )),
+    },
     "trace.ring.promises": {
         "the first witness is the one of which the time is known": Shown(
             _broken(

@@ -10,9 +10,11 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 from msgspec import UNSET
 
+from raincheck.conformance.spark.recount import compared, recounted
 from raincheck.conformance.trace.events import Event
 from raincheck.conformance.trace.findings import VIOLATED, Finding
 from raincheck.conformance.trace.run import check_paths, check_process
+from raincheck.conformance.trace.sequencer.broken import kept
 from raincheck.conformance.trace.sequencer.damage import copy
 from raincheck.conformance.trace.sequencer.members import check_drained
 from raincheck.conformance.trace.sequencer.promises import evaluate
@@ -165,14 +167,16 @@ def _member(
     end: str = "footer",
     **more: Any,
 ) -> tuple[Summary, bytes]:
-    """Return a member that was in these views, and what it delivered: "1/x1 2/y1"."""
+    """Return a member that was in these views, and what it delivered: "1/x1 2/y1", or "1/x1-3"."""
     starts: list[tuple[int, int]] = []
-    keys = []
-    for place, each in enumerate(delivered.split()):
-        number, _, message = each.partition("/")
+    words: list[int] = []
+    for each in delivered.split():
+        number, _, messages = each.partition("/")
+        first, _, last = messages[1:].partition("-")
         if not starts or starts[-1][1] != int(number):
-            starts.append((place, int(number)))
-        keys.append("xy".index(message[0]) << SEQNO_BITS | int(message[1:]))
+            starts.append((len(words), int(number)))
+        words.append("xy".index(messages[0]) << SEQNO_BITS | int(first))
+        words += [int(first) - 1 - int(last)] if last else []
     summary = Summary(
         path=f"r1.{name}.jsonl",
         run="r1",
@@ -190,7 +194,7 @@ def _member(
         ],
         **more,
     )
-    return summary, np.array(keys, dtype=np.int64).tobytes()
+    return summary, np.array(words, dtype=np.int64).tobytes()
 
 
 def _promised(*members: tuple[Summary, bytes]) -> Ask:
@@ -206,6 +210,23 @@ def _promised(*members: tuple[Summary, bytes]) -> Ask:
         ]
 
     return ask
+
+
+def _in_sql(*members: tuple[Summary, bytes]) -> Ask:
+    """Ask the same in SQL."""
+
+    def ask(_: Path) -> Complaints:
+        summaries = {summary.who: summary for summary, _ in members}
+        return recounted(summaries, {summary.who: rows for summary, rows in members})
+
+    return ask
+
+
+def _all_promises(folder: Path) -> Complaints:
+    """Return the verdict on every promise, where two evaluations of one of them differ."""
+    write_trace(folder, kept().files())
+    (verdict,) = check_paths([folder])
+    return [f"{each.name}: {each.verdict}" for each in compared(verdict, ["Fifo"]).promises]
 
 
 def _drained(*summaries: Summary) -> Ask:
@@ -294,6 +315,42 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "1]], 'view': 1, 'lacking': 'd did not deliver it in view 1'}",
                 "VirtualSynchrony: {'members': [['d', 0], ['c', 0]], 'messages': [['y', 0, "
                 "1]], 'views': [2, 1]}",
+            ),
+        ),
+    },
+    "spark.recount": {
+        "senders and members of views that have no file": Shown(
+            _in_sql(
+                _member("p", {1: "pqz"}, "1/x1 1/y1"),
+                _member("q", {1: "pqz"}, "1/y1 1/x1"),
+            ),
+            (
+                "TotalOrder",
+                "UniformTotalOrder",
+            ),
+        ),
+        "a run of messages that another one delivered the other way round": Shown(
+            _in_sql(
+                _member("p", {1: "pq"}, "1/x3 1/x2"),
+                _member("q", {1: "pq"}, "1/y1 1/x1-3"),
+            ),
+            (
+                "TotalOrder",
+                "UniformTotalOrder",
+                "Fifo",
+            ),
+        ),
+        "a promise about which two evaluations differ, and the others": Shown(
+            _all_promises,
+            (
+                "TotalOrder: holds",
+                "UniformTotalOrder: holds",
+                "Agreement: holds",
+                "UniformAgreement: holds",
+                "Integrity: holds",
+                "Fifo: inconclusive",
+                "InView: holds",
+                "VirtualSynchrony: holds",
             ),
         ),
     },

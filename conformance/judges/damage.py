@@ -26,7 +26,7 @@ from .muting import code_of, exchanged, forget
 from .planting import Ask, Complaints, planted_for
 from .reach import Line, reached
 from .rules import Source
-from .sources import SOURCES
+from .sources import BESIDE, SOURCES
 from .survivors import reason_of
 
 TURNED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -84,7 +84,7 @@ class Trial:
 @cache
 def damages() -> tuple[Damage, ...]:
     """Return every damage to every checker that can be exchanged in this process."""
-    return tuple(each for source in SOURCES for each in _of(source))
+    return tuple(each for source in (*SOURCES, *BESIDE) for each in _of(source))
 
 
 def chosen(seed: int, most: int | None) -> Sequence[Damage]:
@@ -141,7 +141,7 @@ class _Asking:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
-        self.files = frozenset(str(source.path) for source in SOURCES)
+        self.files = frozenset(str(source.path) for source in (*SOURCES, *BESIDE))
         self._known: dict[Ask, Complaints] = {}
         self._lines: dict[Ask, set[Line]] = {}
 
@@ -155,7 +155,7 @@ class _Asking:
         """Return the lines that the input reaches, once all that is kept for later is there."""
         if ask not in self._lines:
             self.known(ask)
-            for source in SOURCES:
+            for source in (*SOURCES, *BESIDE):
                 forget(import_module(source.name))
             with reached(self.files) as self._lines[ask]:
                 self.answer(ask)

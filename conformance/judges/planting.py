@@ -56,6 +56,8 @@ class Shown(NamedTuple):
 
 def planted_for(source: Source) -> Planted:
     """Return the inputs planted for the rules of that module."""
+    if not source.planted:
+        return {}
     module = import_module(f"{PACKAGE}.judges.{source.planted}")
     return dict(module.PLANTED.get(source.module, {}))
 

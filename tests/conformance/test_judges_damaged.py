@@ -1,6 +1,7 @@
 """Checkers are damaged around their rules; survivors are named, and too many are a failure."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from raincheck.conformance.judges.damage import (
     trials,
 )
 from raincheck.conformance.judges.planting import planted_for
-from raincheck.conformance.judges.survivors import reason_of
+from raincheck.conformance.judges.survivors import REASONS, reason_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED
 from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.verbs.mutate import damaged_judges
@@ -91,7 +92,7 @@ def test_the_seed_draws_the_damages() -> None:
 
 
 def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
-    some = EVERY[:10]
+    some = EVERY[:20]
 
     def result(noticed: int) -> tuple[str, object]:
         found = damaged_judges(
@@ -99,18 +100,30 @@ def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
         )
         return found.verdict, found.figures["survivors"]
 
-    assert result(10) == (HOLDS, {})
-    verdict, survivors = result(9)
+    assert result(20) == (HOLDS, {})
+    verdict, survivors = result(19)
     assert (verdict, survivors) == (
         HOLDS,
-        {str(some[9]): "open: no planted input reaches it yet"},
+        {str(some[19]): "open: no planted input reaches it yet"},
     )
-    assert result(6)[0] == VIOLATED
+    assert result(18)[0] == VIOLATED
 
 
 def test_a_survivor_of_which_it_is_known_says_why() -> None:
-    assert "counts" in reason_of("trace.x F.f: observer blinded: self.report.events += 1")
+    assert "memory" in reason_of("trace.run check_run: observer blinded: turns += 1")
     assert reason_of("trace.x F.f: comparison turned: a == b") == ""
+
+
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in REASONS])
+def test_a_reason_is_that_of_some_damage(pattern: str) -> None:
+    assert [each for each in EVERY if re.search(pattern, each.key)]
+
+
+@pytest.mark.slow
+def test_a_damage_that_has_a_reason_is_noticed_by_nobody() -> None:
+    excused = [each for each in EVERY if reason_of(each.key)]
+
+    assert [f"{each.damage}: {each.noticed}" for each in trials(excused) if each.noticed] == []
 
 
 def test_the_verb_damages_the_judges(
