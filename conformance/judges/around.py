@@ -15,6 +15,7 @@ from . import (
     around_ring,
     around_runs,
     around_sequencer,
+    around_spark,
 )
 from .planting import Shown
 from .rules import Source
@@ -29,6 +30,7 @@ _ALL: Final = (
     around_ring.AROUND,
     around_runs.AROUND,
     around_sequencer.AROUND,
+    around_spark.AROUND,
 )
 
 

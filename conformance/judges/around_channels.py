@@ -84,6 +84,9 @@ _COMPARED: Final[dict[str, Shown]] = {
         _met(_numbered((5, 1), (6, 2)), [(5, 4, 1), (6, 5, 3)], fifo=True),
         ("[(4, 1, 1)] ['absent 5 3']",),
     ),
+    "the receiver's first number is the third": Shown(
+        _met(_numbered((5, 1), (6, 2), (7, 3)), [(7, 6, 3)], fifo=True), ("[(6, 3, 3)] []",)
+    ),
     "the receiver knows that a message is spoiled": Shown(
         _met(_numbered((5, 1), (6, 2)), _numbered((5, 4), (SPOILED, 5)), fifo=True),
         ("[(4, 1, 1), (5, 2, 2)] []",),

@@ -107,40 +107,41 @@ _LOGS: Final[dict[str, Shown]] = {
         ("agreement: holds over [2, 2, 2]",),
     ),
     "how much there is, and who did not end": Shown(
-        _facts([*_CRASHED, *log("q: 1/a1")], "rows", "members", "messages", "open_end"), (
-                'rows: 7',
-                'members: 2',
-                'messages: 4',
-                'open_end: False',
-            )
+        _facts([*_CRASHED, *log("q: 1/a1")], "rows", "members", "messages", "open_end"),
+        (
+            "rows: 7",
+            "members: 2",
+            "messages: 4",
+            "open_end: False",
+        ),
     ),
     "what a crashed member delivered in its last view does not count": Shown(
         _asked([*_CRASHED, *log("q: 1/a1 1/b1 2/a2 2/b2")], names=("total_order", "agreement")),
         (
-                'total_order: holds over [2, 1, 2]',
-                'agreement: holds over [2, 1, 2]',
-            ),
+            "total_order: holds over [2, 1, 2]",
+            "agreement: holds over [2, 1, 2]",
+        ),
     ),
     "what a crashed member delivered before does": Shown(
         _asked([*_CRASHED, *log("q: 1/b1 1/a1 2/a2 2/b2")], names=("total_order", "agreement")),
         (
-                "total_order: violated {'members': ['p', 'q'], 'messages': [['a', '1'], "
-                "['b', '1']]}",
-                'agreement: holds over [2, 1, 2]',
-            ),
+            "total_order: violated {'members': ['p', 'q'], 'messages': [['a', '1'], ['b', '1']]}",
+            "agreement: holds over [2, 1, 2]",
+        ),
     ),
     "rows in any order": Shown(
-        _asked(reversed([*log("p: a1 a2 a3", "q: a1 a2 a3"), *sent("a: a1 a2 a3")])), (
-                'total_order: holds over [2, 1, 3]',
-                'agreement: holds over [2, 1, 3]',
-                'no_duplication: holds over [2, 1, 3]',
-                'no_creation: holds over [2, 1, 3]',
-                'sender_fifo: holds over [2, 1, 3]',
-                'virtual_synchrony: inconclusive, the log has no views',
-                'gap_freeness: holds over [2, 1, 3]',
-                'uniform_total_order: holds over [2, 1, 3]',
-                'sending_view: inconclusive, the log has no views',
-            )
+        _asked(reversed([*log("p: a1 a2 a3", "q: a1 a2 a3"), *sent("a: a1 a2 a3")])),
+        (
+            "total_order: holds over [2, 1, 3]",
+            "agreement: holds over [2, 1, 3]",
+            "no_duplication: holds over [2, 1, 3]",
+            "no_creation: holds over [2, 1, 3]",
+            "sender_fifo: holds over [2, 1, 3]",
+            "virtual_synchrony: inconclusive, the log has no views",
+            "gap_freeness: holds over [2, 1, 3]",
+            "uniform_total_order: holds over [2, 1, 3]",
+            "sending_view: inconclusive, the log has no views",
+        ),
     ),
     "a message that is sent twice, the first time later in the log": Shown(
         _asked(
@@ -152,9 +153,7 @@ _LOGS: Final[dict[str, Shown]] = {
             ],
             names=("sender_fifo",),
         ),
-        (
-                'sender_fifo: holds over [2, 1, 2]',
-            ),
+        ("sender_fifo: holds over [2, 1, 2]",),
     ),
     "members that number their views apart, by the lists": Shown(
         _asked(
@@ -162,9 +161,9 @@ _LOGS: Final[dict[str, Shown]] = {
             names=("virtual_synchrony", "sending_view"),
         ),
         (
-                'virtual_synchrony: holds over [2, 2, 2]',
-                'sending_view: holds over [2, 1, 1]',
-            ),
+            "virtual_synchrony: holds over [2, 2, 2]",
+            "sending_view: holds over [2, 1, 1]",
+        ),
     ),
     "the same, and a message in another view": Shown(
         _asked(
@@ -172,11 +171,11 @@ _LOGS: Final[dict[str, Shown]] = {
             names=("virtual_synchrony", "sending_view"),
         ),
         (
-                "virtual_synchrony: violated {'messages': [['p', '1']], 'views': ['{p q}', "
-                "'{p q} for the 2th time'], 'members': ['p', 'q']}",
-                "sending_view: violated {'messages': [['p', '1']], 'views': ['{p q} for "
-                "the 2th time', '{p q}'], 'members': ['p']}",
-            ),
+            "virtual_synchrony: violated {'messages': [['p', '1']], 'views': ['{p q}', "
+            "'{p q} for the 2th time'], 'members': ['p', 'q']}",
+            "sending_view: violated {'messages': [['p', '1']], 'views': ['{p q} for "
+            "the 2th time', '{p q}'], 'members': ['p']}",
+        ),
     ),
     "views with names between which nothing was delivered": Shown(
         _asked(
@@ -188,9 +187,9 @@ _LOGS: Final[dict[str, Shown]] = {
             names=("agreement",),
         ),
         (
-                'agreement: inconclusive, it is unclear whether p had view x or y first: '
-                'nothing was delivered between them',
-            ),
+            "agreement: inconclusive, it is unclear whether p had view x or y first: "
+            "nothing was delivered between them",
+        ),
     ),
     "views with names that say after how many deliveries they came": Shown(
         _asked(
@@ -203,14 +202,13 @@ _LOGS: Final[dict[str, Shown]] = {
             names=("agreement", "virtual_synchrony"),
         ),
         (
-                'agreement: holds over [2, 2, 2]',
-                'virtual_synchrony: holds over [2, 2, 2]',
-            ),
+            "agreement: holds over [2, 2, 2]",
+            "virtual_synchrony: holds over [2, 2, 2]",
+        ),
     ),
     "views with names that say nothing": Shown(
-        _asked(_named(log("p: 2/a1 1/a2", "q: 2/a1 1/a2")), names=("virtual_synchrony",)), (
-                'virtual_synchrony: holds over [2, 2, 2]',
-            )
+        _asked(_named(log("p: 2/a1 1/a2", "q: 2/a1 1/a2")), names=("virtual_synchrony",)),
+        ("virtual_synchrony: holds over [2, 2, 2]",),
     ),
     "a view without deliveries that says after how many it came": Shown(
         _asked(
@@ -220,9 +218,7 @@ _LOGS: Final[dict[str, Shown]] = {
             ],
             names=("virtual_synchrony",),
         ),
-        (
-                'virtual_synchrony: holds over [2, 1, 2]',
-            ),
+        ("virtual_synchrony: holds over [2, 1, 2]",),
     ),
     "a sender's order is not known": Shown(
         _asked([*log("p: a1 bx by", "q: a1 bx by"), *sent("b: bx by")], names=("sender_fifo",)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 from raincheck.conformance.evidence.folder import Result
@@ -11,13 +12,17 @@ from raincheck.conformance.field.judged import over_all
 from raincheck.conformance.field.ring.checks import RingJudged, judge_ring, ring_results
 from raincheck.conformance.field.ring.fence import Access, Fence, Resource
 from raincheck.conformance.field.stack.checks import ClusterJudged, results
+from raincheck.conformance.field.tally import damaged, explained
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
+from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.sequencer.tracegen import write_trace
 
 from .cluster_run import Run, good_run, judged_run
 from .planted_ringchecks import ring_record
 from .planting import Ask, Complaints, Shown
 from .ring_faults import other_number
 from .ring_run import traces
+from .sequencer_story import trace_of
 
 _SHOWN: Final = (
     *("events", "messages", "runs", "inconclusive", "violated", "first_run", "soonest", "median"),
@@ -159,6 +164,20 @@ def _rings(as_written: bool) -> Ask:
     return ask
 
 
+def _told(folder: Path) -> Complaints:
+    """What is said of a run of which a line cannot be read, and of what its members have met."""
+    write_trace(folder, trace_of(1))
+    with (folder / "r1.b.0.jsonl").open("a") as file:
+        file.write("nonsense\n")
+    (verdict,) = check_paths([folder])
+    faults: list[Any] = [
+        SimpleNamespace(counters={"transport.fault_lost": count, "transport.sent": 9})
+        for count in (2, 3)
+    ]
+    words = [each.replace(str(folder), "") for each in explained(verdict)]
+    return [*words, damaged(faults), damaged([])]
+
+
 # ---------------------------------------------------------------------- the resource
 
 
@@ -194,17 +213,30 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "VirtualSynchrony over {'members': 3, 'views': 1, 'messages': 4}",
             ),
         ),
-        "when a ring broke a promise": Shown(_ring_traces, (
+        "when a ring broke a promise": Shown(
+            _ring_traces,
+            (
                 "FenceUnique, at its witness's time: True",
-                'sim-1: violated, holds',
-                'Again: again',
-            )),
+                "sim-1: violated, holds",
+                "Again: again",
+            ),
+        ),
         "the worst verdict over all runs": Shown(
             _worst,
             (
                 "('holds', {'runs': 1, 'judged': {'members': 1}})",
                 "('holds', {'runs': 1})",
                 "None",
+            ),
+        ),
+    },
+    "field.tally": {
+        "what is told of a run": Shown(
+            _told,
+            (
+                "/r1.b.0.jsonl line 6: not JSON: JSON is malformed: invalid character (byte 4)",
+                "lost 5",
+                "none",
             ),
         ),
     },

@@ -88,6 +88,23 @@ def _skipped() -> Records:
     return records
 
 
+def _refused_between(folder: Path) -> Complaints:
+    """Return what is said if the second of three notes is put aside; all are written as usual."""
+    said = [note("b", number, place) for place, number in enumerate((5, 10, 20), 1)]
+    taken = [heard("a", "Note", number, count) for count, number in ((1, 5), (2, 10), (2, 20))]
+    records = files_of(*said, *taken)
+    for place in (1, 2, 3):
+        at("a", place, received=["fifo", "b", 0, "a", 0, place])(records)
+    at("a", 2, args__sender="z")(records)
+    at("a", 3, index=2)(records)
+    at("a", 4, index=2)(records)
+    for node, lines in records.items():
+        text = msgspec.json.Encoder().encode_lines(lines)
+        (folder / f"r1.{node}.jsonl").write_bytes(text)
+    with known():
+        return sentences(check_paths([folder]))
+
+
 def _wrong_in_the_middle(folder: Path) -> Complaints:
     """Return what is said of a group's STABLE, of which one event has changed nothing."""
     write_group(folder)
@@ -185,6 +202,15 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             (
                 "HeardOfIsHeard: nothing is said of it",
                 "FetchedIsReconciled: nothing is said of it",
+            ),
+        ),
+    },
+    "trace.columns": {
+        "what follows a note that is put aside": Shown(
+            _refused_between,
+            (
+                "r1: inconclusive",
+                "r1.a.jsonl line 3: received: it comes from ['b', 0], and the sender is z",
             ),
         ),
     },

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from raincheck.conformance.trace.judged import layers_of
+from raincheck.conformance.trace.layers.speaks import Heard, Speaks
 
 from .planted_layers import Fault, Files, files_of, found_by, says
 from .planting import Complaints, Shown
@@ -81,6 +82,18 @@ def _silent(files: Files) -> None:
             report.said = [each for each in report.said if each.topic != "call"]
 
 
+def _tracked(_: Path) -> Complaints:
+    """The rows of two streams, of which not every event says something new."""
+    heard = Heard(Speaks(tracks="stream"))
+    one, two = ["a", 0], ["b", 0]
+    for index, said in enumerate(
+        ([[one, [0, 1]]], [[one, [0, 1]], [two, None]], [[one, [1, 1]], [two, [0, 1]]], []), 1
+    ):
+        heard.track(index, {"stream": said})
+    heard.track(5, {"stream": [[one, [1, 2]], [two, [0, 1]]]})
+    return [f"{who}: {[*rows]}" for who, rows in heard.tracks.items()]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "trace.layers.agreements": {
         "other counts in a view that both have left": Shown(
@@ -101,6 +114,12 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "digests of what is received": Shown(_promises(_only_received), ()),
         "digests of a stream without rows": Shown(
             _promises(_of_nobody), ("SameDigest: violated over [2, 2]",)
+        ),
+    },
+    "trace.layers.speaks": {
+        "streams that are tracked": Shown(
+            _tracked,
+            ("('a', 0): [1, 0, 1, 3, 1, 1, 5, 1, 2]", "('b', 0): [3, 0, 1]"),
         ),
     },
     "trace.layers.judged": {

@@ -277,34 +277,37 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 {(_B, 4): [(_A, 4)], (_A, 6): [(_B, 6)]},
             ),
             (
-                'ConsistentHistory: [3, 2]',
-                'FenceUnique: [2, 3]',
-                'OneLock: [2, 2]',
-                'SevenStates: [1, 2]',
-                'HeldByAll: [2, 2]',
-                'NoHoles: [2, 2]',
-                'AgreedOrder: [2, 2]',
-                'Integrity: [3, 3]',
-                'Fifo: [1, 2]',
+                "ConsistentHistory: [3, 2]",
+                "FenceUnique: [2, 3]",
+                "OneLock: [2, 2]",
+                "SevenStates: [1, 2]",
+                "HeldByAll: [2, 2]",
+                "NoHoles: [2, 2]",
+                "AgreedOrder: [2, 2]",
+                "Integrity: [3, 3]",
+                "Fifo: [1, 2]",
             ),
         ),
     },
     "trace.ring.seen": {
-        "a member that has lost its state": Shown(_observed, (
+        "a member that has lost its state": Shown(
+            _observed,
+            (
                 "locks: [[(1, 'a', 0, 1), 2, 4, 'crashed', None], [(1, 'a', 0, 2), 6, 7, "
                 "'', None]]",
                 "eaten: [[(1, 'a', 0, 1), 2, None], [(1, 'a', 0, 2), 6, None]]",
                 "commits: [[1, (('a', 0),), 2, None], [1, (), 5, None]]",
-                'delivered: []',
+                "delivered: []",
                 "states: [['hungry', 'agreement', 0, None, False], ['hungry', 'agreement', "
                 "1, None, True], ['eating', 'agreement', 2, None, True], ['eating', "
                 "'agreement', 4, None, False]]",
-                'said: [[1, 3]]',
-                'forgot: [5]',
+                "said: [[1, 3]]",
+                "forgot: [5]",
                 "agreed: [(('a', 0),), 7, 0, None]",
-                'up: up',
-                'last: 7',
-            )),
+                "up: up",
+                "last: 7",
+            ),
+        ),
     },
     "trace.ring.promises": {
         "the first witness is the one of which the time is known": Shown(

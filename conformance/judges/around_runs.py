@@ -28,12 +28,12 @@ _LAYERS: Final = (SEQUENCER, "unicast", "nakack", "stable", "gms", "flush", "sta
 Engine: TypeAlias = Callable[[Iterable[Path]], list[RunVerdict]]
 
 
-def _on_plan(paths: Iterable[Path]) -> list[RunVerdict]:
+def on_plan(paths: Iterable[Path]) -> list[RunVerdict]:
     """Check with the functions that Spark's workers run."""
     return pipeline.check_paths(plan(), paths)
 
 
-ENGINES: Final[dict[str, Engine]] = {"local": check_paths, "Spark's functions": _on_plan}
+ENGINES: Final[dict[str, Engine]] = {"local": check_paths, "Spark's functions": on_plan}
 
 
 @cache
@@ -125,7 +125,7 @@ def _broken(folder: Path) -> Complaints:
     for name, make in BROKEN.items():
         made = make(name)
         write_trace(folder / name, made.trace, made.killed)
-    verdicts = {verdict.run: verdict for verdict in _on_plan([folder])}
+    verdicts = {verdict.run: verdict for verdict in on_plan([folder])}
     told = []
     for name, make in BROKEN.items():
         wrong = {each.name: each.verdict for each in verdicts[name].promises}

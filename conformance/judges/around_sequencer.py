@@ -11,14 +11,14 @@ import numpy as np
 from msgspec import UNSET
 
 from raincheck.conformance.spark.recount import compared, recounted
-from raincheck.conformance.trace.events import Event
+from raincheck.conformance.trace.events import Delivered, Event
 from raincheck.conformance.trace.findings import VIOLATED, Finding
 from raincheck.conformance.trace.run import check_paths, check_process
 from raincheck.conformance.trace.sequencer.broken import kept
 from raincheck.conformance.trace.sequencer.damage import copy
 from raincheck.conformance.trace.sequencer.members import check_drained
 from raincheck.conformance.trace.sequencer.promises import evaluate
-from raincheck.conformance.trace.sequencer.rows import SEQNO_BITS
+from raincheck.conformance.trace.sequencer.rows import SEQNO_BITS, Rows
 from raincheck.conformance.trace.sequencer.scripted import Script
 from raincheck.conformance.trace.sequencer.summary import Cut, Departure, Installed, Summary
 from raincheck.conformance.trace.sequencer.tracegen import Trace, write_trace
@@ -197,6 +197,37 @@ def _member(
     return summary, np.array(words, dtype=np.int64).tobytes()
 
 
+def _delivered(_: Path) -> Complaints:
+    """The words of deliveries: runs that go on, in another view, and a second time."""
+    rows = Rows()
+    for view, key, count in ((1, 7, 1), (1, 8, 1), (1, 9, 2), (1, 9, 1), (2, 10, 1), (2, 11, 3)):
+        rows.deliver(view, key, count)
+    return [f"{[*rows.delivered]} {rows.view_starts} {rows.by_view()}"]
+
+
+def _exchanged() -> Trace:
+    """c has taken a's message for b's, and b's for a's; both are alike but for their senders."""
+    script = Script("abc").do("a", "Send", 1).do("b", "Send", 1).do("a", "ReceiveForward", "b")
+    trace = script.each("ca", "ReceiveData", "a").each("ca", "ReceiveData", "a").files()
+    one, two = (event(trace, C, "ReceiveData", number) for number in (0, 1))
+    for each, sender in ((one, B), (two, A)):
+        run = (*sender, 1, 1)
+        sets(args__messages=run, args__from_=sender, changed__delivered=Delivered(1, run))(each)
+    sets(changed__received_table=((*B, 1),))(one)
+    return trace
+
+
+def _over(*members: tuple[Summary, bytes]) -> Ask:
+    """Ask over how much the order of these members is judged."""
+
+    def ask(_: Path) -> Complaints:
+        summaries = {summary.who: summary for summary, _ in members}
+        found = evaluate(summaries, {summary.who: rows for summary, rows in members})
+        return [f"{each.name}: {[*each.judged.values()]}" for each in found if "Order" in each.name]
+
+    return ask
+
+
 def _promised(*members: tuple[Summary, bytes]) -> Ask:
     """Ask which promises are broken between these members."""
 
@@ -315,6 +346,42 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "1]], 'view': 1, 'lacking': 'd did not deliver it in view 1'}",
                 "VirtualSynchrony: {'members': [['d', 0], ['c', 0]], 'messages': [['y', 0, "
                 "1]], 'views': [2, 1]}",
+            ),
+        ),
+    },
+    "trace.sequencer.rows": {
+        "deliveries as words": Shown(
+            _delivered, ("[7, -4, 9, 10, -4] [(0, 1), (3, 2)] {1: 5, 2: 4}",)
+        ),
+        "two messages that are alike but for their senders": Shown(
+            _of(_exchanged),
+            (
+                'c.0 event 1 ReceiveData: ["DATA","a",0,"c",0,1] was sent with other '
+                "contents, contents",
+            ),
+        ),
+    },
+    "trace.sequencer.logs": {
+        "a message that is delivered again is in no other order": Shown(
+            _promised(
+                _member("p", {1: "pq"}, "1/x1 1/y1 1/x1"), _member("q", {1: "pq"}, "1/x1 1/y1")
+            ),
+            (
+                "Integrity: {'members': [['p', 0]], 'messages': [['x', 0, 1]], 'twice': True}",
+                "Fifo: {'members': [['p', 0]], 'messages': [['x', 0, 1], ['x', 0, 1]]}",
+            ),
+        ),
+    },
+    "trace.sequencer.tallies": {
+        "one that another one shares other messages with before and after": Shown(
+            _over(
+                _member("a", {1: "ar"}, "1/x1 1/y1"),
+                _member("b", {2: "rb"}, "2/x2 2/y2"),
+                _member("r", {1: "ar", 2: "rb"}, "1/x1 1/y1 2/x2 2/y2"),
+            ),
+            (
+                "TotalOrder: [3, 2, 4]",
+                "UniformTotalOrder: [3, 2, 4]",
             ),
         ),
     },

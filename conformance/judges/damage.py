@@ -148,7 +148,7 @@ class _Asking:
     def known(self, ask: Ask) -> Complaints:
         """Return what the undamaged checker says."""
         if ask not in self._known:
-            self._known[ask] = self.answer(ask)
+            self._known[ask] = self.answer(ask, None)
         return self._known[ask]
 
     def lines(self, ask: Ask) -> set[Line]:
@@ -158,16 +158,16 @@ class _Asking:
             for source in (*SOURCES, *BESIDE):
                 forget(import_module(source.name))
             with reached(self.files) as self._lines[ask]:
-                self.answer(ask)
+                self.answer(ask, None)
         return self._lines[ask]
 
-    def answer(self, ask: Ask) -> Complaints:
+    def answer(self, ask: Ask, seconds: float | None = LIMIT) -> Complaints:
         """Return the complaints, or the kind of exception: a checker that breaks is noticed."""
         self.count += 1
         folder = self.folder / str(self.count)
         folder.mkdir()
         try:
-            with limited():
+            with limited(seconds):
                 told = ask(folder)
         except TooLong:
             return ["it does not end"]
@@ -181,14 +181,14 @@ class TooLong(BaseException):
 
 
 @contextmanager
-def limited(seconds: float = LIMIT) -> Iterator[None]:
-    """Raise TooLong in this, the main thread, when the time is over."""
+def limited(seconds: float | None) -> Iterator[None]:
+    """Raise TooLong in this, the main thread, when the time is over, if it has an end."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooLong
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds or 0)
     try:
         yield
     finally:

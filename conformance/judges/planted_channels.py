@@ -62,7 +62,7 @@ _CONTENTS: Final = plant(
     '["fifo","b",0,"a",0,1] was sent with other contents',
     at("a", 4, args__number=6, told=[["Heard", [6]]]),
 )
-_NEVER: Final = plant(
+NEVER: Final = plant(
     '["Hail","a",0,"b",0] was never sent',
     at("b", 2, args__number=9, told=[["Heard", [9]]]),
 )
@@ -95,7 +95,7 @@ def _with_a_loss(folder: Path) -> Complaints:
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
-        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
+        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": NEVER,
         f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
@@ -148,7 +148,7 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_unsent: … was sent with other contents": _CONTENTS,
         "_unsent: _whole(other)": replace(
-            _NEVER,
+            NEVER,
             then='["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             why="what no record shows is said of any file",
         ),
