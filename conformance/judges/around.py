@@ -16,6 +16,8 @@ from . import (
     around_runs,
     around_sequencer,
     around_spark,
+    around_streams,
+    around_summaries,
 )
 from .planting import Shown
 from .rules import Source
@@ -31,6 +33,8 @@ _ALL: Final = (
     around_runs.AROUND,
     around_sequencer.AROUND,
     around_spark.AROUND,
+    around_streams.AROUND,
+    around_summaries.AROUND,
 )
 
 

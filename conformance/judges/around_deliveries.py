@@ -220,6 +220,16 @@ _LOGS: Final[dict[str, Shown]] = {
         ),
         ("virtual_synchrony: holds over [2, 1, 2]",),
     ),
+    "a view without deliveries from before all": Shown(
+        _asked(
+            [
+                *_named(log("p: 2/a1", "q: 1/b1 2/a1")),
+                Row("p", 0, "first", event="view", after=0),
+            ],
+            names=("virtual_synchrony",),
+        ),
+        ("virtual_synchrony: holds over [2, 1, 1]",),
+    ),
     "a sender's order is not known": Shown(
         _asked([*log("p: a1 bx by", "q: a1 bx by"), *sent("b: bx by")], names=("sender_fifo",)),
         ("sender_fifo: holds over [2, 1, 2]",),

@@ -5,10 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from pathlib import Path
-from typing import Final
+from types import SimpleNamespace
+from typing import Any, Final
 
+from raincheck.conformance.bindings.flush import speaks as flush
+from raincheck.conformance.bindings.gms import speaks as gms
+from raincheck.conformance.bindings.nakack import speaks as nakack
+from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.judged import layers_of
-from raincheck.conformance.trace.layers.speaks import Heard, Speaks
+from raincheck.conformance.trace.layers.agreements import Side
+from raincheck.conformance.trace.layers.speaks import Heard, Speaks, Statement
+from raincheck.model.flush.events import FetchStreams
+from raincheck.model.gms.events import Suspended
 
 from .planted_layers import Fault, Files, files_of, found_by, says
 from .planting import Complaints, Shown
@@ -94,6 +102,39 @@ def _tracked(_: Path) -> Complaints:
     return [f"{who}: {[*rows]}" for who, rows in heard.tracks.items()]
 
 
+def _of_several(_: Path) -> Complaints:
+    """What NAKACK heard of streams, and STABLE told it, of several ones at once."""
+    (heard,) = (each for each in nakack.SPEAKS.agrees if each.name == "HeardOfIsHeard")
+    said = [[["a", 0], ["b", 0], 3], [["c", 0], ["b", 0], 5]]
+    mine = [Statement("heard", index, value) for index, value in enumerate(said, 1)]
+    theirs = [Statement("heard", 7, (("b", 0), ((("a", 0), 3), (("c", 0), 5))))]
+    one, other = (
+        Side(
+            FileReport(run="r1", protocol="", node="a", incarnation=0, path="", said=each),
+            "heard",
+            whole=True,
+        )
+        for each in (mine, theirs)
+    )
+    return [str(heard.compare(one, other))]
+
+
+def _said(_: Path) -> Complaints:
+    """What is said by calls to fetch, by a member that is suspended, and by a view alone."""
+    me: Any = SimpleNamespace(node="a", incarnation=0, gone=frozenset(), view=None, me=("a", 0))
+    view = SimpleNamespace(id=SimpleNamespace(counter=2), members=(("a", 0), ("b", 0)))
+    there = SimpleNamespace(node="a", incarnation=0, gone=me.gone, view=view)
+    fetches: Any = ((("a", 0), 3, ("b", 0)), (("c", 0), 5, ("b", 0)))
+    fetch = FetchStreams(fetches)
+    steps = gms.SPEAKS.says["Suspended"]
+    return [
+        *map(str, flush.SPEAKS.says["Resume"](me, object(), me, (fetch,))),
+        *map(str, steps(me, Suspended(()), me, ())),
+        *map(str, steps(me, object(), there, ())),
+        *map(str, steps(me, object(), me, ())),
+    ]
+
+
 AROUND: Final[dict[str, dict[str, Shown]]] = {
     "trace.layers.agreements": {
         "other counts in a view that both have left": Shown(
@@ -114,6 +155,22 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "digests of what is received": Shown(_promises(_only_received), ()),
         "digests of a stream without rows": Shown(
             _promises(_of_nobody), ("SameDigest: violated over [2, 2]",)
+        ),
+    },
+    "bindings.nakack.speaks": {
+        "streams that were heard of together": Shown(
+            _of_several, ("Found(compared=2, clashes=[])",)
+        ),
+    },
+    "bindings.gms.speaks": {
+        "what is said by few events": Shown(
+            _said,
+            (
+                "('fetch', [['a', 0], 3, ['b', 0]])",
+                "('fetch', [['c', 0], 5, ['b', 0]])",
+                "('suspended', [['a', 0]])",
+                "('view', [2, [['a', 0], ['b', 0]], True])",
+            ),
         ),
     },
     "trace.layers.speaks": {

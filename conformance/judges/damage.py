@@ -47,7 +47,7 @@ NOTING: Final = frozenset(
 """The methods by which an observer keeps what it has seen."""
 KINDS: Final = ("comparison turned", "records lost", "observer blinded")
 LIMIT: Final = 3.0
-"""Seconds that a damaged checker has for one input."""
+"""Seconds of processor that a damaged checker has for one input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,13 +187,13 @@ def limited(seconds: float | None) -> Iterator[None]:
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds or 0)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds or 0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # ---------------------------------------------------------------------- the damage
