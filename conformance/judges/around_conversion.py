@@ -88,7 +88,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "a record's fields are known by their names, whatever their order": _shapes(
             (_Reversed(2, 1), _Pair, "_Pair(one=1, two=2)"),
             (_Around((1,)), _Pair, "- _Pair has no table"),
-            (_Pair("x", 2), _Pair, "- one: 'x' is no int"),
+            (_Pair._make(("x", 2)), _Pair, "- one: 'x' is no int"),
             ("a", Address, "Address(node='a', incarnation=0)"),
             ("a", _Pair, "- 'a' is no _Pair"),
         ),

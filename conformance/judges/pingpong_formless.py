@@ -13,7 +13,7 @@ from . import pingpong
 class Muse(NamedTuple):
     """Think of a number, which is a large one."""
 
-    what: Literal[1_000_000_000_000_000_000_000]
+    what: Literal[1_000_000_000_000_000_000_000]  # type: ignore[valid-type]
 
 
 def _muse(_: Any, me: Any, __: Muse) -> Any:

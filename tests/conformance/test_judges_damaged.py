@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.field.ring import fence
 from raincheck.conformance.judges import damage
 from raincheck.conformance.judges.around import every
 from raincheck.conformance.judges.damage import (
@@ -19,6 +20,7 @@ from raincheck.conformance.judges.damage import (
     trials,
 )
 from raincheck.conformance.judges.planting import planted_for
+from raincheck.conformance.judges.reach import reached
 from raincheck.conformance.judges.survivors import REASONS, reason_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED
 from raincheck.conformance.protocols.registry import installed_alone
@@ -46,9 +48,27 @@ def test_an_input_is_for_a_module_that_is_damaged() -> None:
     assert {name.partition(":")[0] for name in every()} <= modules
 
 
+def test_an_input_reaches_the_lines_that_run_and_no_others() -> None:
+    path = Path(fence.__file__)
+    with reached(frozenset({str(path)})) as lines:
+        fence.judged([])
+
+    text = path.read_text().splitlines()
+    run = {text[number - 1].strip() for _, number in lines}
+    assert "return list(found.values())" in run
+    assert "greatest = write" not in run
+
+
+def test_a_damage_that_no_input_reaches_is_shown_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage._Asking, "lines", lambda *_: set())
+    monkeypatch.setattr(damage._Asking, "answer", lambda *_: pytest.fail("an input was asked"))
+
+    assert [trial.noticed for trial in trials(EVERY[:2])] == ["", ""]
+
+
 def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
-    fence = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
-    plants = list(planted_for(fence.source).values())
+    one = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
+    plants = list(planted_for(one.source).values())
 
     def told() -> list[str]:
         said = []
@@ -59,7 +79,7 @@ def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
         return said
 
     before = told()
-    with Exchange(fence).done():
+    with Exchange(one).done():
         within = told()
 
     assert within != before
