@@ -104,7 +104,7 @@ class World(NamedTuple):
     promised: Mapping[str, Callable[[Any], bool]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Binding:
     """The binding of one protocol: how its model and its implementation name the same things."""
 

@@ -53,7 +53,7 @@ def _unrecorded(records: Records) -> None:
 
 
 _ALONE: Final = files(note("a", 1, 1))
-_CIRCLE: Final = (
+CIRCLE: Final = (
     files(note("a", 1, 1), heard("b", "Note", 1, 1), note("b", 5, 1), heard("a", "Note", 5, 1)),
     files(heard("a", "Note", 5, 1), note("a", 1, 1), heard("b", "Note", 1, 1), note("b", 5, 1)),
 )
@@ -62,11 +62,11 @@ _CONTENTS: Final = plant(
     '["fifo","b",0,"a",0,1] was sent with other contents',
     at("a", 4, args__number=6, told=[["Heard", [6]]]),
 )
-_NEVER: Final = plant(
+NEVER: Final = plant(
     '["Hail","a",0,"b",0] was never sent',
     at("b", 2, args__number=9, told=[["Heard", [9]]]),
 )
-_EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE)
+_EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *CIRCLE)
 
 
 def _stream(bad: Iterable[Bad]) -> Complaints:
@@ -89,19 +89,19 @@ def _stream(bad: Iterable[Bad]) -> Complaints:
 
 def _with_a_loss(folder: Path) -> Complaints:
     """Return the complaints about a circle in which a line was put into quarantine."""
-    records = _CIRCLE[1]
+    records = CIRCLE[1]
     return judged(folder, records | {"b": [*records["b"], records["b"][-1]]})
 
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
-        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
+        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": NEVER,
         f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
     "trace.judged": {
         f"{_JUDGE}…: the records do not show its sending before it was received": Plant(
-            good=lambda folder: judged(folder, _CIRCLE[0]),
+            good=lambda folder: judged(folder, CIRCLE[0]),
             bad=_with_a_loss,
             words='["fifo","b",0,"a",0,1]: the records do not show its sending before',
             then="a record after the footer",
@@ -148,7 +148,7 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_unsent: … was sent with other contents": _CONTENTS,
         "_unsent: _whole(other)": replace(
-            _NEVER,
+            NEVER,
             then='["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             why="what no record shows is said of any file",
         ),

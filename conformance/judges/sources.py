@@ -264,3 +264,34 @@ SOURCES: Final = (
     ),
 )
 """In the order in which a trace meets them."""
+
+BESIDE: Final = tuple(
+    Source(module=module, planted="")
+    for module in (
+        "spark.pipeline",
+        "spark.packing",
+        "trace.columns",
+        "trace.promised",
+        "trace.causality",
+        "trace.layers.speaks",
+        "trace.ring.judged",
+        "trace.ring.known",
+        "trace.ring.seen",
+        "trace.sequencer.logs",
+        "trace.sequencer.rows",
+        "trace.sequencer.tallies",
+        "deliveries.overwhom",
+        "deliveries.sortedlog",
+        "deliveries.views",
+        "bindings.flush.speaks",
+        "bindings.gms.speaks",
+        "bindings.nakack.speaks",
+        "bindings.raincore.promised",
+        "bindings.sequencer.channels",
+        "bindings.sequencer.speaks",
+        "bindings.stable.speaks",
+        "field.tally",
+    )
+)
+"""The modules that complain of nothing themselves: the others judge what these have seen. The fast
+path is not among them: `tests/conformance/test_fastpath_weakened.py` damages that."""
