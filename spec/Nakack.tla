@@ -274,18 +274,19 @@ HeardOf(n, m, s) ==
 
 \* The contribution of a member to the decision on stability.
 Counts(m, s) ==
-    IF s \notin DOMAIN stream[m] THEN 0
-    ELSE CASE SafePurge = "delivered" -> stream[m][s].delivered
-           [] SafePurge = "received"  -> Arrived(stream[m][s])
+    CASE SafePurge = "delivered" -> stream[m][s].delivered
+      [] SafePurge = "received"  -> Arrived(stream[m][s])
 
 \* The stream of s is stable up to `at` (N4). All members are in this view, so nobody needs the
-\* streams of members that are gone any more.
+\* streams of members that are gone any more. A member that is in a later view without s has left
+\* its stream behind, and needs nothing of it.
 Purge(n, s, at) ==
     /\ Running(n)
     /\ s \in DOMAIN stream[n]
     /\ (\E k \in DOMAIN stream[n][s].held : k <= at) \/ DOMAIN departed[n] # {}
     /\ SafePurge # "any" =>
-         \A m \in MembersOf(n) : Running(m) => view[m] >= view[n] /\ at <= Counts(m, s)
+         \A m \in MembersOf(n) :
+             Running(m) => view[m] >= view[n] /\ (s \in DOMAIN stream[m] => at <= Counts(m, s))
     \* A joiner whose JOIN_RSP is under way has yet to vote.
     /\ SafePurge # "any" => \A m \in MembersOf(n) : status[m] # "joining"
     /\ LET up == IF KeepUndelivered THEN Min(at, stream[n][s].delivered) ELSE at

@@ -17,6 +17,7 @@ from raincheck.conformance.cases.names import meant
 from raincheck.conformance.cases.table import CaseTable
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, as_json_text
+from raincheck.conformance.evidence.proofcircle import circle
 from raincheck.conformance.evidence.prooftext import explained, readable, rows
 from raincheck.conformance.evidence.prooftie import tied
 from raincheck.conformance.evidence.store import (
@@ -183,11 +184,13 @@ class _Task:
             f"{self.prefix}obligations.json": as_json_text(rows(attempts)),
         }
         ties: list[Result] = []
+        circles: list[Result] = []
         if not self.dropped:
             # An undone theory allows more than the model of the implemented protocol does.
             ui.say(f"{subject.name}: the theory beside the model")
             ties, page = tied(self.proof, subject, self.wanted, self._machines())
             files[f"{self.prefix}ties.txt"] = page
+            circles = self._circles(seeds, timeout, files, ui)
         for (claim, transition), text in reports.items():
             name = f"{claim}-{transition.replace(': ', '-').replace(' ', '-')}"
             files[f"counterexamples/{self.prefix}{name}.txt"] = text + "\n"
@@ -195,8 +198,22 @@ class _Task:
         results = (
             *grounds,
             *(_property(subject.name, name, tallies, grounds, seeds) for name in self.wanted),
+            *circles,
         )
         return Found(results, files)
+
+    def _circles(
+        self, seeds: Sequence[int], timeout: int, files: dict[str, str], ui: Ui
+    ) -> list[Result]:
+        """Return a result for each circle of assumptions that the proof breaks."""
+        results = []
+        for composed in self.proof.compositions():
+            ui.say(f"{self.subject.name}: beside {composed.theory.name}")
+            result, attempts = circle(self.proof.protocol, composed, seeds, timeout)
+            files[f"{result.name}.json"] = as_json_text(attempts)
+            files[f"{result.name}.txt"] = readable(composed.theory)
+            results.append(result)
+        return results
 
     def _machines(self) -> Callable[[str], Any]:
         """Return the model's machine of each of the protocol's cases, by the case's name."""

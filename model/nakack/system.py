@@ -155,10 +155,13 @@ class NakackSystem(Composed[State, Local]):
                 return False
             if not node.running(them):
                 continue
-            stream = stream_of(them.stream, source) or node.Stream()
+            if them.view < me.view:
+                return False
+            stream = stream_of(them.stream, source)
+            if stream is None:
+                continue  # it is in a later view without the source
             received = self.constants.safe_purge == "received"
-            counts = stream.arrived() if received else stream.delivered
-            if them.view < me.view or at > counts:
+            if at > (stream.arrived() if received else stream.delivered):
                 return False
         return True
 

@@ -16,6 +16,8 @@ whose `name` is the protocol's. The module may offer more, by these names:
     twins(theory, machines)          states of the model, with what its promises say of them
     EXCUSED                          a branch, a side of a guard or a theorem -> why nothing that
                                      is explored meets it
+    compositions()                   this theory beside others that assume something of it, and it
+                                     of them (composition.py)
 
 Without `edges` and `twins` (model/proof/ties.py) a proof is inconclusive.
 """
@@ -31,6 +33,7 @@ from raincheck.model.machine.graph import Path
 from raincheck.model.machine.machine import ModelError
 
 from .bounded import Failure
+from .composition import Composition
 from .induction import Conjunct, Theory
 from .plain import explanation as plain_explanation
 from .ties import Edges, Twins
@@ -55,6 +58,7 @@ class Proof:
     edges: Edges | None
     twins: Twins | None
     excused: Mapping[str, str]
+    compositions: Callable[[], Sequence[Composition]]
 
 
 def proof_in(module: ModuleType) -> Proof:
@@ -82,4 +86,5 @@ def proof_in(module: ModuleType) -> Proof:
         offered("edges", None),
         offered("twins", None),
         offered("EXCUSED", {}),
+        offered("compositions", lambda: ()),
     )

@@ -8,7 +8,7 @@ fails. Only `unsat` counts as proof; any other answer leaves the obligation open
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import Any, Final
@@ -118,7 +118,7 @@ def parameters(transition: Transition) -> list[Any]:
 class Obligation:
     """A statement to prove: the assumptions refute the goal's negation."""
 
-    kind: str  # "initially", "kept" or "implied"
+    kind: str  # "initially", "kept", "implied", or "owed" by a composition
     claim: str  # the conjunct's or the property's name
     transition: str  # "" unless kind is "kept"
     assumptions: tuple[Any, ...]
@@ -136,8 +136,9 @@ class Attempt:
     reason: str = ""
 
 
-def obligations(theory: Theory) -> list[Obligation]:
-    """Return all obligations of the theory."""
+def obligations(theory: Theory, claims: Collection[str] | None = None) -> list[Obligation]:
+    """Return all obligations of the theory, or those about the named conjuncts only."""
+    conjuncts = [each for each in theory.invariant if claims is None or each.name in claims]
     s = theory.world()
     axioms = tuple(axiom.formula(s) for axiom in theory.axioms)
     assumed = (*axioms, *(each.formula(s) for each in theory.invariant))
@@ -145,13 +146,13 @@ def obligations(theory: Theory) -> list[Obligation]:
     start = s.after(values)
     found = [
         Obligation("initially", each.name, "", (*axioms, condition), _denied(each, start))
-        for each in theory.invariant
+        for each in conjuncts
     ]
     for transition in theory.transitions:
         chosen = parameters(transition)
         guard = transition.guard(s, *chosen)
         after = s.after(transition.updates(s, *chosen))
-        for each in theory.invariant:
+        for each in conjuncts:
             denied = _denied(each, after)
             if z3.is_expr(denied) and denied.eq(_denied(each, s)):
                 denied = False  # the action changes nothing that the conjunct mentions

@@ -8,6 +8,7 @@ from raincheck.conformance.cases.tables import Assumption, Case, load_assumption
 from raincheck.conformance.evidence.closure import Closures, broken_by, needed
 from raincheck.conformance.evidence.needs import needs_of
 from raincheck.conformance.protocols.record import Circle
+from raincheck.conformance.protocols.registry import protocols
 
 
 def case(protocol: str, *asked: str, **more: object) -> Case:
@@ -88,6 +89,18 @@ def test_a_circle_is_broken_only_by_a_result_that_is_about_all_of_it_and_there(
     found = Closures(cases, CIRCLE, sets).of("top", "P").circles
 
     assert found == (() if broken else (("middle", "top"),))
+
+
+def test_the_circle_of_nakack_and_stable_is_broken_by_a_proof() -> None:
+    circles = [each for record in protocols().values() for each in record.circles]
+    cases, assumptions = load_cases(), load_assumptions()
+    held = {"proof nakack-circle-stable": True}
+
+    broken = Closures(cases, assumptions, broken_by(circles, cases, held))
+    amber = Closures(cases, assumptions, broken_by(circles, cases, {}))
+
+    assert ("nakack", "stable") in amber.of("stable", "OnlyStablePurged").circles
+    assert ("nakack", "stable") not in broken.of("stable", "OnlyStablePurged").circles
 
 
 def test_properties_that_do_not_rest_on_each_other_make_no_circle() -> None:

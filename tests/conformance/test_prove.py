@@ -36,6 +36,24 @@ def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tm
 
 
 @pytest.mark.slow
+def test_it_proves_what_breaks_a_circle_beside_another_protocol(capsys, tmp_path):
+    words = ("nakack", "--property", "AcksAreTrue", "--seeds", "1")
+    code, outcome = prove(capsys, tmp_path, *words)
+
+    assert code == 0
+    results = {result["name"]: result for result in outcome["results"]}
+    found = results["nakack-circle-stable"]
+    assert found["verdict"] == "holds"
+    assert found["breaks"] == ["nakack", "stable"]
+    assert found["obligations"] > found["glue"] > 300
+    assert "without SameDelivered" in found["caught"]
+    assert "stable.StableHolds\n" in (tmp_path / "out" / "nakack-circle-stable.txt").read_text()
+    attempts = json.loads((tmp_path / "out" / "nakack-circle-stable.json").read_text())
+    owed = {each["claim"] for each in attempts if each["kind"] == "owed"}
+    assert {"nakack.Purge", "stable.SendDigest: first"} <= owed
+
+
+@pytest.mark.slow
 def test_without_a_repair_it_is_violated_and_the_counterexample_is_kept(capsys, tmp_path):
     code, outcome = prove(capsys, tmp_path, *SEQUENCER, "--without", "ExactNext", "--seeds", "1")
 

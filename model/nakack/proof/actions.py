@@ -130,12 +130,12 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
 def _acknowledging(basis: Basis) -> tuple[Transition, ...]:
     def stable(s: World, p: Expr, k: Expr) -> Expr:
         def voted(m: Expr) -> Expr:
-            vote = And(s.view(m) >= s.view(p), s.reads(m), k <= s.delivered(m))
+            vote = And(s.view(m) >= s.view(p), Implies(s.reads(m), k <= s.delivered(m)))
             joined = s.status(m) != JOINING
             return Implies(s.in_view(s.view(p), m), And(joined, Implies(running(s, m), vote)))
 
         everybody = s.forall(["process"], voted) if basis.safe_purge else True
-        return And(running(s, p), s.reads(p), k >= 0, everybody)
+        return And(running(s, p), s.reads(p), everybody)
 
     def purged(s: World, p: Expr, k: Expr) -> Updates:
         up = If(k < s.delivered(p), k, s.delivered(p)) if basis.keep_undelivered else k

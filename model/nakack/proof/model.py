@@ -31,7 +31,6 @@ _BY: Final = {
 """Under which names the theory has what an action does to the stream."""
 
 EXCUSED: Final = {
-    "Purge: not k >= 0": "The model's numbers begin with 0.",
     "InstallView: only Not(reads(p))": "A stream that is not read is cut at 0, and the symbol of"
     " what was delivered of it is 0.",
     "SendingView": "The theorem asks for the true view of sending too, where the promise takes the"

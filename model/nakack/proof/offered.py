@@ -5,4 +5,5 @@ from .model import edges as edges
 from .model import twins as twins
 from .theory import basis_without as basis_without
 from .theory import theory as theory
+from .with_stable import compositions as compositions
 from .words import WITHOUT as WITHOUT

@@ -256,9 +256,9 @@ def transitions(basis: Basis) -> tuple[Transition, ...]:
         Transition(
             "Deliver",
             "",
-            (_N, _S),
-            lambda s, n, _: s.running(n),
-            lambda s, n, x: {"delivered": put(s.delivered, n, x, s.delivered(n, x) + 1)},
+            (_N, _S, ("at", "number")),
+            lambda s, n, x, at: And(s.running(n), at >= s.delivered(n, x)),
+            lambda s, n, x, at: {"delivered": put(s.delivered, n, x, at)},
         ),
         Transition(
             "Crash",

@@ -268,6 +268,39 @@ INVARIANT: Final = (
         lambda s, n, c, x: [(s.purged(n, x), s.cut(c, x))],
     ),
     Conjunct(
+        "DigestsInTheirView",
+        "The sender of a digest has installed the digest's view.",
+        ("digest",),
+        lambda s, d: Implies(s.digest(d), s.view(s.digest_from(d)) >= s.digest_view(d)),
+        lambda s, d: [s.digest(d)],
+    ),
+    Conjunct(
+        "VotersHaveInstalled",
+        "A process that has voted has installed the view in which its vote counts.",
+        ("process", "process"),
+        lambda s, n, p: Implies(And(s.running(n), s.voted(n, p)), s.view(p) >= s.view(n)),
+        lambda s, n, p: [s.voted(n, p)],
+    ),
+    Conjunct(
+        "DueIsOfAll",
+        "All members of a view have installed it when something is about to be declared stable.",
+        ("process", "process"),
+        lambda s, n, p: Implies(
+            And(s.running(n), s.pending(n), s.member(s.view(n), p)), s.view(p) >= s.view(n)
+        ),
+        lambda s, n, p: [(s.pending(n), s.member(s.view(n), p))],
+    ),
+    Conjunct(
+        "StableIsOfAll",
+        "All members of a view have installed it when something is declared stable in it.",
+        ("stability", "process"),
+        lambda s, m, p: Implies(
+            And(s.stability(m), s.member(s.stability_view(m), p)),
+            s.view(p) >= s.stability_view(m),
+        ),
+        lambda s, m, p: [(s.stability(m), s.member(s.stability_view(m), p))],
+    ),
+    Conjunct(
         "Counts",
         "Counts of deliveries, also promised ones, are at least 0.",
         ("process", "process"),

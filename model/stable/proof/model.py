@@ -55,6 +55,7 @@ class Run(Following[State]):
             {
                 "process": sorted(processes),
                 "view": list(range(len(self.views) + 2)),
+                "number": list(range(system.constants.max_sent + 1)),
                 "digest": [n for n in steps if moves[n].action == "SendDigest"],
                 "stability": [n for n in steps if moves[n].action == "SendStability"],
             },
@@ -140,7 +141,8 @@ class Run(Following[State]):
                 j = self.system.index[str(move.args[-1])]
                 if move.target.delivered[i][j] > before.delivered[i][j]:
                     address = self.system.address(before, j)
-                    yield "Deliver", (n, self.process(address, len(before.views)))
+                    at = move.target.delivered[i][j]
+                    yield "Deliver", (n, self.process(address, len(before.views)), at)
             case "SendDigest":
                 yield f"SendDigest: {_case(me, me.me)}", (n, number)
             case "SendStability":

@@ -8,8 +8,9 @@ The theory differs from the spec in these points, each of which allows more:
 
 - Datagrams are never used up: any of them may arrive at any time, as often as it likes, in any
   order, or never. So nothing rests on a limit of Overtaking, Duplication or loss.
-- Anything may be delivered at any time. Of NAKACK only two facts are left: the deliveries of a
-  process never decrease, and its digests tell what it has delivered (TrueDigests).
+- Anything may be delivered at any time, and any number of messages at once. Of NAKACK only two
+  facts are left: the deliveries of a process never decrease, and its digests tell what it has
+  delivered (TrueDigests).
 - A vote counts again and again; a late one (DropLate) is counted too; another member's STABILITY
   may or may not replace a process's own, whatever it covers (CancelCovered); foreign digests may
   exist and are ignored. A process purges as STABILITY says, whether it has delivered those messages
