@@ -319,7 +319,8 @@ MaybeSettled(t, commits) ==
 
 (* Multicasts. The text only says that the token orders them. *)
 
-\* n delivers the mail on the token. A node without an entry in acks is new: it begins at the top.
+\* n delivers the mail on the token. A node without an entry in acks begins at the top: it is new, or
+\* was off the list for a while (repaired: off all lists that may be settled; Kept).
 Delivers(me, n, t) ==
     LET from  == IF n \in DOMAIN t.acks THEN me.lastOrdinal ELSE t.top
         IsNew(x) == x[1] > from

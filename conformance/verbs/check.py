@@ -41,7 +41,7 @@ CFG_FOLDER: Final = "cfg"
 """The part of the evidence that records the question to TLC."""
 
 _LONG: Final = 300_000
-"""The number of states from which Java's second compiler may pay off."""
+"""The number of states, or of behaviours, from which Java's second compiler may pay off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,13 @@ class Checker:
 
 def options_for(case: Case, options: Options) -> Options:
     """Return TLC's options, with Java tuned for the case."""
-    short = case.tier in TIERS[:-1] and (case.distinct or 0) < _LONG
+    short = case.tier in TIERS[:-1] and _size(case) < _LONG
     return replace(options, short=short, check_deadlock=case.deadlock, simulate=case.simulate)
+
+
+def _size(case: Case) -> int:
+    """Return how much TLC has to do, as far as the table says: states, or random behaviours."""
+    return case.simulate.behaviours if case.simulate is not None else case.distinct or 0
 
 
 def judge(answer: Answer, *, sanity: bool = False, said: Denials = NOTHING) -> Result:
@@ -323,7 +328,7 @@ def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> lis
 
     An interruption or an error in the files ends all JVMs.
     """
-    ordered = sorted(cases, key=lambda case: -(case.distinct or 0))
+    ordered = sorted(cases, key=lambda case: -_size(case))
     found: dict[str, Answer] = {}
     with ui.progress(len(cases), "check") as steps:
 
