@@ -69,6 +69,7 @@ def offered(rules: Rules, local: Member) -> Iterator[Any]:
     mine = model.address(rules, local.local)
     yield ev.Send()
     yield ev.Resend()
+    yield ev.Stabilise(max(local.seqno, 1))
     yield ev.Leave()
     yield ev.Stop(drained=True)
     yield ev.Stop(drained=False)
@@ -95,6 +96,7 @@ BINDING = Binding(
     switches={
         **dict.fromkeys((each.name for each in dataclasses.fields(Rules)), False),
         "join_policy": "one",
+        "keep_until": "stable",
     },
     local_of=member_of,
     event_of=lambda event: event,
