@@ -13,6 +13,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.trace.invariants.judged import Evaluated, evaluated
 from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 
 from .batches import Problem
@@ -47,7 +48,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
     not_compared: list[str] = []
-    """Of the layers of a run: the agreements of which nothing was compared, and why."""
+    """The invariants that had nothing to say, and of the layers of a run the agreements of which
+    nothing was compared: with the reason."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -63,6 +65,16 @@ def promised_of(protocol: str, find: Callable[[str], Binding] = binding_of) -> P
         return find(protocol).promised or Promised()
     except (UsageError, Inconclusive):
         return Promised()
+
+
+def invariants_of(
+    protocol: str, run: Run, find: Callable[[str], Binding] = binding_of
+) -> Evaluated:
+    """Return the verdicts on the protocol's own invariants."""
+    try:
+        return evaluated(find(protocol), run)
+    except (UsageError, Inconclusive):
+        return Evaluated([], [])
 
 
 def judge(
@@ -106,17 +118,19 @@ def judge(
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
     whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
+    invariants = invariants_of(protocol, whole)
     return RunVerdict(
         run=run,
         protocol=protocol,
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=list(promised.promises(whole)),
+        promises=[*promised.promises(whole), *invariants.promises],
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
+        not_compared=invariants.unasked,
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )
 
