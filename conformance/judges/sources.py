@@ -205,8 +205,8 @@ SOURCES: Final = (
     Source(
         module="trace.judged",
         planted="planted_channels",
-        complaints=frozenset({"_finding", "_received", "Finding"}),
-        builders=frozenset({"_finding", "_received", "_instead"}),
+        complaints=frozenset({"_finding", "_received", "Finding", "_lacking"}),
+        builders=frozenset({"_finding", "_received", "_instead", "_lacking"}),
     ),
     Source(
         module="trace.streams",

@@ -97,8 +97,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     """Whether no event can be missing at the end."""
     findings: list[Finding] = []
     actions: dict[str, int] = {}
-    sent_to: tuple[str, ...] = ()
-    """Nodes to which it sent something."""
+    sent_to: tuple[Address, ...] = ()
+    """Processes to which it sent something."""
     written: dict[str, int] = {}
     """The last number that it wrote to each of its streams."""
     seen: Any = None

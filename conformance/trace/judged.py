@@ -19,6 +19,7 @@ from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
 from .columns import ends_of
+from .events import NEVER_CAME
 from .findings import (
     HOLDS,
     INCONCLUSIVE,
@@ -242,19 +243,32 @@ def _records(
     for who, report in reports.items():
         if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
-    # Whom something was sent must have been there; not every name of the header ever comes.
-    named = {node for report in reports.values() for node in report.sent_to}
-    # Who was killed may have come to nothing before.
+    # Who was killed may have come to nothing before; of who never came the harness says so.
     there = {node for node, _ in reports} | {node for node, _ in crashed}
-    for node in sorted(named - there):
-        yield Finding(
-            verdict=INCONCLUSIVE,
-            part="records",
-            reason=f"there is no file of node {node}",
-            run=run,
-            node=node,
-            incarnation=0,
-        )
+    listed = {node for report in reports.values() for node in report.nodes}
+    for node in sorted(listed - there):
+        yield _lacking(run, node, 0, f"there is no file of node {node}")
+    # To whom something was sent was there, in that life, and so was who came back, before.
+    named = {who for report in reports.values() for who in report.sent_to}
+    named |= {(node, life) for node, last in reports for life in range(last)}
+    for node, life in sorted(named - reports.keys() - set(crashed)):
+        if node in there:
+            yield _lacking(run, node, life, f"there is no file of life {life} of node {node}")
+    for node, life in sorted(crashed):
+        if life == NEVER_CAME and any(who == node for who, _ in reports):
+            reason = f"node {node} is said never to have come, and has a file"
+            yield _lacking(run, node, 0, reason)
+
+
+def _lacking(run: str, node: str, life: int, reason: str) -> Finding:
+    return Finding(
+        verdict=INCONCLUSIVE,
+        part="records",
+        reason=reason,
+        run=run,
+        node=node,
+        incarnation=life,
+    )
 
 
 def _other_system(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
@@ -279,15 +293,8 @@ def _unknown(
     """Nobody is killed who is no node of the run."""
     nodes = {node for report in reports.values() for node in report.nodes}
     for node, life in sorted(crashed) if reports else ():
-        if node not in nodes:
-            yield Finding(
-                verdict=INCONCLUSIVE,
-                part="records",
-                reason="a crash of a node that no header names",
-                run=run,
-                node=node,
-                incarnation=life,
-            )
+        if node not in nodes and life != NEVER_CAME:
+            yield _lacking(run, node, life, "a crash of a node that no header names")
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:

@@ -132,7 +132,7 @@ class Follower:
         report.complete = self.full.ended
         report.end = "footer" if self.full.ended else "open"
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
-        report.sent_to = tuple(sorted({node for node, _ in to}))
+        report.sent_to = tuple(sorted(set(to)))
         if self.full.observer is not None:
             report.seen = self.full.observer.done()
         heard = self.full.heard
