@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
+from raincheck.conformance.trace.events import NEVER_CAME
+from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.records import Address
 from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.streams import NO_ORIGINS
 
@@ -87,6 +90,26 @@ def _stream(bad: Iterable[Bad]) -> Complaints:
     return sentences([judge("r1", "sequencer", reports, compared, {("a", 0), ("b", 0)}, [])])
 
 
+def _lives(*sent_to: Address, gone: Address | None = None) -> Complaints:
+    """Return the complaints about a and b, the first of which has sent something to those."""
+    reports = [
+        FileReport(
+            path=name,
+            run="r1",
+            protocol="pingpong",
+            node=name,
+            incarnation=0,
+            nodes=("a", "b"),
+            events=1,
+            end="footer",
+            complete=True,
+            sent_to=sent_to,
+        )
+        for name in "ab"
+    ]
+    return sentences([judge("r1", "pingpong", reports, {}, {gone} if gone else (), [])])
+
+
 def _with_a_loss(folder: Path) -> Complaints:
     """Return the complaints about a circle in which a line was put into quarantine."""
     records = CIRCLE[1]
@@ -111,7 +134,10 @@ PLANTED: Final[dict[str, Planted]] = {
             "other constants or nodes than r1.a.jsonl", at("b", 0, constants={"limit": 3})
         ),
         "_other_system: sorted(each.nodes) != sorted(first.nodes)": unsure(
-            "other constants or nodes than r1.a.jsonl", at("b", 0, nodes=["a", "b", "c"])
+            "other constants or nodes than r1.a.jsonl",
+            at("b", 0, nodes=["a", "b", "c"]),
+            then="there is no file of node c",
+            why="a node that a header lists has a file",
         ),
         "_unknown: a crash of a node that no header names": Plant(
             good=lambda folder: judged(folder, talk()),
@@ -145,6 +171,18 @@ PLANTED: Final[dict[str, Planted]] = {
         ),
         "_records: there is no file of node …": _only(
             "there is no file of node b", _ALONE, _lonely(_ALONE)
+        ),
+        "_records: there is no file of life … of node …": Plant(
+            good=lambda _: _lives(("b", 0)),
+            bad=lambda _: _lives(("b", 0), ("b", 1)),
+            words="there is no file of life 1 of node b",
+            verdict="inconclusive",
+        ),
+        "_records: node … is said never to have come, and has a file": Plant(
+            good=lambda _: _lives(),
+            bad=lambda _: _lives(gone=("b", NEVER_CAME)),
+            words="node b is said never to have come, and has a file",
+            verdict="inconclusive",
         ),
         "_unsent: … was sent with other contents": _CONTENTS,
         "_unsent: _whole(other)": replace(

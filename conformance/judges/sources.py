@@ -151,6 +151,48 @@ SOURCES: Final = (
         asides=frozenset({"_uncompared", "_promise"}),
     ),
     Source(
+        module="trace.invariants.judged",
+        planted="planted_invariants",
+        complaints=frozenset({"Promise"}),
+        asides=frozenset({"_unasked"}),
+    ),
+    Source(
+        module="bindings.unicast.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.gms.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.flush.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.nakack.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.stable.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.state_transfer.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
         module="bindings.state_transfer.speaks",
         planted="planted_layers",
         complaints=frozenset({"clashing"}),
@@ -163,8 +205,8 @@ SOURCES: Final = (
     Source(
         module="trace.judged",
         planted="planted_channels",
-        complaints=frozenset({"_finding", "_received", "Finding"}),
-        builders=frozenset({"_finding", "_received", "_instead"}),
+        complaints=frozenset({"_finding", "_received", "Finding", "_lacking"}),
+        builders=frozenset({"_finding", "_received", "_instead", "_lacking"}),
     ),
     Source(
         module="trace.streams",

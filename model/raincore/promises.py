@@ -89,6 +89,23 @@ def seven_states(state: State) -> bool:
     return all(me.token_state != "starving" or me.view_state == "chaos" for me in state.locals)
 
 
+def well_formed(me: Local) -> bool:
+    """A member's own part of TypeOK."""
+    return (
+        (me.view_state == "reserve") == (me.reserved > 0)
+        and (me.phase == "claim") == (me.wanted != ZERO)
+        and (me.phase == "none" or me.token_state == "starving")
+        and len(me.global_view) <= me.global_view_number
+        and all(me.me in view for view in me.global_view if view)
+    )
+
+
+def places_kept(me: Local) -> bool:
+    """All members of the last settled list have their place in the mail (RAI-F17)."""
+    placed = {who for who, _ in me.last_token.acks}
+    return placed.issuperset(me.last_token.settled.nodelist)
+
+
 def held_by_all(state: State) -> bool:
     """Every running member of a committed view has held the token."""
     never = {me.me for me in _running(state) if me.last_token.seq == 0}

@@ -21,6 +21,7 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
 from .driven import give, make_core, member_of
+from .invariants import INVARIANTS
 from .promised import PROMISED
 from .recorded import RecordedSequencers
 from .speaks import SPEAKS
@@ -110,4 +111,5 @@ BINDING = Binding(
     promised=PROMISED,
     recorded=RecordedSequencers,
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )
