@@ -135,7 +135,11 @@ PLANTED: Final[dict[str, Planted]] = {
             "FenceUnique: violated", "b.0", faults.other_number
         ),
         "_judged: return Promise(name, INCONCLUSIVE, reason=reason, judged=asked)": Plant(
-            good=good, bad=_unread, words="Fifo: inconclusive: not every record was checked"
+            good=good,
+            bad=_unread,
+            words="Fifo: inconclusive: not every record was checked",
+            then="TypeOK: inconclusive: not every record was checked",
+            why="the invariants are judged over the same records",
         ),
         "_undecided: return judge.nothing": Plant(
             good=good,
@@ -143,7 +147,11 @@ PLANTED: Final[dict[str, Planted]] = {
             words="Fifo: inconclusive: nobody delivered two messages of one sender",
         ),
         "_undecided: not every record was checked": Plant(
-            good=good, bad=_unread, words="Fifo: inconclusive: not every record was checked"
+            good=good,
+            bad=_unread,
+            words="Fifo: inconclusive: not every record was checked",
+            then="TypeOK: inconclusive: not every record was checked",
+            why="the invariants are judged over the same records",
         ),
         "_undecided: no order of the events is possible": Plant(
             good=good,
