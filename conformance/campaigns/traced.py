@@ -54,7 +54,7 @@ class TracedGroup(Simulator):
         """Stop a member without a word; the harness has one for it."""
         super().crash(name)
         node, incarnation = self[name].address
-        self._told(kind="crash", node=node, incarnation=incarnation)
+        self._told(kind="crash", node=node, incarnation=incarnation, traced=self._traced)
         for _, _, writer in self._open.pop(name):
             writer.close()
         if name in self._sequencers:

@@ -66,13 +66,14 @@ class RunRecord(Generic[AnyFault, AnyLife]):
         # A later process may have continued the files of an earlier one.
         last = {member.address: member for member in self.lives}
         killed = [member for member in last.values() if member.killed]
-        crashes = [
-            {"kind": "crash", "run": self.run, "node": each.name, "incarnation": each.incarnation}
-            for each in killed
-        ]
+        crashes = []
         for member in killed:
-            for path in (folder / "traces").glob(f"{self.run}.{member.address}.*jsonl"):
+            paths = sorted((folder / "traces").glob(f"{self.run}.{member.address}.*jsonl"))
+            for path in paths:
                 cut_last_line(path)
+            about = {"run": self.run, "node": member.name, "incarnation": member.incarnation}
+            traced = sorted(filter(None, map(protocol_of, paths)))
+            crashes.append({"kind": "crash", **about, "traced": traced})
         came = {member.name for member in self.lives}
         absent = [
             {"kind": "absent", "run": self.run, "node": node}
@@ -87,6 +88,13 @@ class RunRecord(Generic[AnyFault, AnyLife]):
 def write_rows(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
     """Write a file with one JSON object a line."""
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+def protocol_of(path: Path) -> str:
+    """Return of which protocol the traces in a file are; "" of one without a header."""
+    with path.open("rb") as file:
+        head = file.readline()
+    return str(json.loads(head)["protocol"]) if head else ""
 
 
 def cut_last_line(path: Path) -> None:

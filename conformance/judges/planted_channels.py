@@ -119,7 +119,7 @@ def _with_a_loss(folder: Path) -> Complaints:
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
         f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": NEVER,
-        f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
+        f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}, sent_index=int(sent[pla…": _CONTENTS,
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
     "trace.judged": {

@@ -34,6 +34,11 @@ def _mixed_faults(folder: Path) -> None:
     (folder / "faults.jsonl").write_bytes(encode_lines(records))
 
 
+def _lost_file(folder: Path) -> None:
+    crash = Crash(run="r1", node="a", incarnation=7, traced=("sequencer",))
+    (folder / "faults.jsonl").write_bytes(encode_lines([crash]))
+
+
 PLANTED: Final[dict[str, Planted]] = {
     "trace.run": {
         "sorted_out: the first record is not a header: nothing in this file can be checked": unsure(
@@ -46,6 +51,10 @@ PLANTED: Final[dict[str, Planted]] = {
         "sorted_out: no header: the file is empty or does not begin with one": unsure(
             "empty.jsonl line 1: no header: the file is empty or does not begin with one",
             spoil=_empty,
+        ),
+        "sorted_out: there is no file of … of …, which left one": unsure(
+            "faults.jsonl line 1: there is no file of sequencer of a.7, which left one",
+            spoil=_lost_file,
         ),
         "_gone: only crash records belong here": unsure(
             "only crash records belong here", spoil=_mixed_faults

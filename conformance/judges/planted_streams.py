@@ -19,7 +19,7 @@ def no_sending(trace: Trace) -> None:
 
 NEVER: Final = plant('["DATA","a",0,"b",0,3] was never sent', no_sending, chapter=1)
 CONTENTS: Final = plant(
-    '["DATA","a",0,"c",0,1] was sent with other contents; contents: "as recorded here"',
+    '["DATA","a",0,"c",0,1] was sent with other contents; contents: "those of event',
     on(C, "ReceiveData", sets(args__crc=1)),
 )
 EARLY: Final = plant(

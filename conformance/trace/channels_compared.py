@@ -35,8 +35,9 @@ class Bad(msgspec.Struct, frozen=True, array_like=True):
     index: int
     number: int = UNNUMBERED
     clock: int = 0
-    """By this and the next two, in a stream: what was received, and what was sent at its number."""
+    """By this, in a stream: what was received; `sent_clock` is of what was sent at its number."""
     sent_index: int = 0
+    """The event that sent something else at its number, or later."""
     sent_clock: int = 0
 
 
@@ -66,7 +67,15 @@ def compare(sent: Table, received: Table, *, fifo: bool) -> Compared:
     if not same.all():
         lost, other = np.flatnonzero(~found), np.flatnonzero(found & ~same)
         bad += [Bad(ABSENT, int(received[at, INDEX]), int(numbered[at])) for at in lost]
-        bad += [Bad(CONTENTS, int(received[at, INDEX]), int(numbered[at])) for at in other]
+        bad += [
+            Bad(
+                CONTENTS,
+                int(received[at, INDEX]),
+                int(numbered[at]),
+                sent_index=int(sent[place[at], INDEX]),
+            )
+            for at in other
+        ]
     parts = (received[same, INDEX], sent[place[same], INDEX], numbered[same])
     origins = np.stack(parts, axis=1)
     return Compared(news(origins), bad)

@@ -129,6 +129,8 @@ class Crash(msgspec.Struct, tag_field="kind", tag="crash", kw_only=True, omit_de
     run: str
     node: str
     incarnation: Natural
+    traced: tuple[str, ...] = ()
+    """The protocols of which it left a file; where nothing is said, nobody knows."""
 
 
 NEVER_CAME = -1

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from .batches import Problem
 from .findings import WORDS, Finding
 
@@ -32,13 +34,6 @@ def describe_problem(problem: Problem) -> str:
 
 
 def shown(value: Any) -> str:
-    """A value as the trace writes it, cut where it is long."""
-    if isinstance(value, tuple | list):
-        text = "[" + ", ".join(shown(each) for each in value) + "]"
-    elif isinstance(value, dict):
-        text = "{" + ", ".join(f"{key}: {shown(each)}" for key, each in value.items()) + "}"
-    elif isinstance(value, str):
-        text = value
-    else:
-        text = repr(value)
+    """A value as the trace writes it, cut where it is long; a text of its own is no value."""
+    text = value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=str).decode()
     return text if len(text) <= 300 else text[:297] + "..."

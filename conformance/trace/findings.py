@@ -69,6 +69,8 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     line: int = 0
     conjuncts: tuple[FalseConjunct, ...] = ()
     differences: tuple[Difference, ...] = ()
+    sent_by: tuple[str, int] | None = None
+    """The file and the event that sent what was received otherwise."""
 
     def place(self) -> tuple[Any, ...]:
         """Sorts findings: violations first, then by clock, node and index."""

@@ -92,7 +92,7 @@ def record_walk(
         core = recorded.observed(cores.cores[node])
         recorder.begin(core)
         attach(core, recorder)
-        lives[node] = _Life(who, writer, recorder)
+        lives[node] = _Life(who, binding.protocol, writer, recorder)
 
     for node in system.nodes:
         begin(node)
@@ -133,10 +133,14 @@ def record_walk(
 class _Life:
     """A process while it is recorded."""
 
-    def __init__(self, who: Address, writer: TraceWriter, recorder: Recorder) -> None:
-        self.who, self.writer, self.recorder = who, writer, recorder
+    def __init__(
+        self, who: Address, protocol: str, writer: TraceWriter, recorder: Recorder
+    ) -> None:
+        self.who, self.protocol = who, protocol
+        self.writer, self.recorder = writer, recorder
 
     def crash(self, run: str) -> dict[str, Any]:
         """The harness's word that it is gone."""
         node, incarnation = self.who
-        return {"kind": "crash", "run": run, "node": node, "incarnation": incarnation}
+        about = {"run": run, "node": node, "incarnation": incarnation}
+        return {"kind": "crash", **about, "traced": [self.protocol]}

@@ -184,7 +184,9 @@ def _unsent(
         name = _name(channel, bad.number)
         if bad.kind == CONTENTS:
             reason = f"{name} was sent with other contents"
-            yield _received(mine, reason, VIOLATED, bad, action, *_instead(bad, sender))
+            by = None if other is None else (other.path, bad.sent_index)
+            said = _instead(bad, sender)
+            yield _received(mine, reason, VIOLATED, bad, action, *said, sent_by=by)
         elif bad.kind == EARLY:
             late = Difference("clock", f"greater than {bad.sent_clock}", bad.clock)
             reason = f"{name} was received before it was sent"
@@ -202,13 +204,20 @@ def _whole(report: FileReport) -> bool:
 
 
 def _received(
-    report: FileReport, reason: str, verdict: str, bad: Bad, action: str, *instead: Difference
+    report: FileReport,
+    reason: str,
+    verdict: str,
+    bad: Bad,
+    action: str,
+    *instead: Difference,
+    sent_by: tuple[str, int] | None = None,
 ) -> Finding:
     return msgspec.structs.replace(
         _finding(report, reason, verdict, bad.index),
         clock=bad.clock,
         action=action,
         differences=instead,
+        sent_by=sent_by,
     )
 
 
@@ -225,10 +234,9 @@ def _written(report: FileReport, channel: str) -> int:
 
 
 def _instead(bad: Bad, sender: Address) -> Iterator[Difference]:
-    """Yield the contents that the sender's file has in a stream in place of it."""
-    if bad.sent_index:
-        text = f"as sent by event {bad.sent_index} of {sender[0]}.{sender[1]}"
-        yield Difference("contents", text, "as recorded here")
+    """Say whose contents are expected; `located` looks up both."""
+    text = f"those that event {bad.sent_index} of {sender[0]}.{sender[1]} has sent"
+    yield Difference("contents", text, f"those of event {bad.index} here")
 
 
 def _name(channel: str, number: int) -> str:

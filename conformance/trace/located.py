@@ -1,4 +1,4 @@
-"""The lines of findings that name an event: looked up at the end, so that no check keeps them.
+"""The lines and values of events that findings name: looked up at the end, and kept by no check.
 
 What is between files is found out where their records are gone. So the files that a finding names
 are read once more, of a run that conforms none.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
-from .findings import Finding
+from .findings import Difference, Finding
 from .judged import RunVerdict
 
 
@@ -20,33 +21,97 @@ class _Numbered(msgspec.Struct):
     index: int = 0
 
 
+class _Record(msgspec.Struct):
+    args: dict[str, Any] = {}
+    sent: list[dict[str, Any]] = []
+
+
+class _Found(NamedTuple):
+    line: int
+    text: bytes
+
+
+Events: TypeAlias = dict[str, dict[int, _Found]]
+"""By file and index."""
 _DECODER = msgspec.json.Decoder(_Numbered)
+_RECORDS = msgspec.json.Decoder(_Record)
 
 
 def located(verdict: RunVerdict) -> RunVerdict:
-    """Return the verdict with the lines of the events that its findings are about."""
+    """Return the verdict with the lines of the events that its findings are about.
+
+    Of a message that was sent with other contents it has the contents at both ends.
+    """
     wanted: dict[str, set[int]] = defaultdict(set)
-    for finding in filter(_unplaced, verdict.findings):
-        wanted[finding.path].add(finding.index)
-    lines = {path: _lines(Path(path), indices) for path, indices in wanted.items()}
-    findings = [
-        msgspec.structs.replace(each, line=lines[each.path].get(each.index, 0))
-        if _unplaced(each)
-        else each
-        for each in verdict.findings
-    ]
+    for finding in verdict.findings:
+        for path, index in _places(finding):
+            wanted[path].add(index)
+    events = {path: _events(Path(path), indices) for path, indices in wanted.items()}
+    findings = [_with_values(_with_line(each, events), events) for each in verdict.findings]
     return msgspec.structs.replace(verdict, findings=findings)
 
 
-def _unplaced(finding: Finding) -> bool:
-    """Whether it names an event of a file of lines, and no line."""
-    named = bool(finding.path and finding.index) and not finding.line
-    return named and not finding.path.endswith(".parquet")
+def _places(finding: Finding) -> list[tuple[str, int]]:
+    """Return the events to look up, in files of lines."""
+    places = [(finding.path, finding.index)]
+    if finding.line and finding.sent_by is None:
+        places = []
+    if finding.sent_by is not None:
+        places.append(finding.sent_by)
+    return [(p, at) for p, at in places if p and at and not p.endswith(".parquet")]
 
 
-def _lines(path: Path, indices: set[int]) -> dict[int, int]:
-    """Return the lines of the events with these numbers; of several of one number, the first's."""
-    found: dict[int, int] = {}
+def _with_line(finding: Finding, events: Events) -> Finding:
+    there = events.get(finding.path, {}).get(finding.index)
+    if finding.line or there is None:
+        return finding
+    return msgspec.structs.replace(finding, line=there.line)
+
+
+def _with_values(finding: Finding, events: Events) -> Finding:
+    """Return the finding with the contents that were sent and received, if they are there."""
+    if finding.sent_by is None:
+        return finding
+    path, index = finding.sent_by
+    there = events.get(path, {}).get(index)
+    here = events.get(finding.path, {}).get(finding.index)
+    if there is None or here is None:
+        return finding
+    try:
+        sent, args = _RECORDS.decode(there.text).sent, _RECORDS.decode(here.text).args
+    except msgspec.MsgspecError:
+        return finding
+    name = msgspec.json.decode(finding.reason.partition(" was sent")[0])
+    contents = next(
+        (_contents(each) for each in reversed(sent) if _is_of(each.get("id"), name)), None
+    )
+    if contents is None:
+        return finding
+    received = {key: args[key] for key in contents if key in args} or args
+    differs = {key for key in received if received[key] != contents.get(key)}
+    expected = {key: contents.get(key) for key in received if key in differs}
+    recorded = {key: received[key] for key in received if key in differs}
+    differences = (Difference("contents", expected or contents, recorded or received),)
+    return msgspec.structs.replace(finding, differences=differences)
+
+
+def _is_of(called: Any, name: list[Any]) -> bool:
+    """Whether a message that was sent is the one of that name, or holds it in its run."""
+    if not isinstance(called, list) or len(called) < 2:
+        return False
+    return called == name or (called[:-1] == name[: len(called) - 1] and called[-1] <= name[-1])
+
+
+def _contents(sent: dict[str, Any]) -> dict[str, Any]:
+    content = sent.get("content")
+    if isinstance(content, dict):
+        return content
+    return {key: value for key, value in sent.items() if key not in ("id", "to")}
+
+
+def _events(path: Path, indices: set[int]) -> dict[int, _Found]:
+    """Return the events with these numbers; of several of one number, the first."""
+    found: dict[int, _Found] = {}
     with path.open("rb") as file:
         for number, text in enumerate(file, 1):
             try:
@@ -54,5 +119,5 @@ def _lines(path: Path, indices: set[int]) -> dict[int, int]:
             except msgspec.MsgspecError:
                 continue  # it is in quarantine
             if record.kind == "event" and record.index in indices:
-                found.setdefault(record.index, number)
+                found.setdefault(record.index, _Found(number, text))
     return found

@@ -74,6 +74,7 @@ _FIRST = msgspec.json.Decoder(_First | _Event | _Footer | Crash | Absent)
 def sorted_out(paths: Iterable[Path]) -> Found:
     """Look at each file's first record, and sort the files by it."""
     found = Found({}, {}, [])
+    left: list[tuple[Path, int, Crash]] = []
     for path in paths:
         problems: list[Problem] = []
         record = _first(path, problems.append)
@@ -81,7 +82,9 @@ def sorted_out(paths: Iterable[Path]) -> Found:
             of_run = found.runs.setdefault((record.run, record.protocol), {})
             of_run.setdefault(f"{record.node}.{record.incarnation}", []).append(path)
         elif isinstance(record, Crash | Absent):
-            for gone in _gone(path, found.problems.append):
+            for line, gone in _gone(path, found.problems.append):
+                if isinstance(gone, Crash):
+                    left.append((path, line, gone))
                 life = gone.incarnation if isinstance(gone, Crash) else NEVER_CAME
                 found.crashed.setdefault(gone.run, set()).add((gone.node, life))
         elif record is not None:
@@ -92,6 +95,12 @@ def sorted_out(paths: Iterable[Path]) -> Found:
         else:
             reason = "no header: the file is empty or does not begin with one"
             found.problems.append(Problem(str(path), 1, reason))
+    for path, line, crash in left:
+        who = f"{crash.node}.{crash.incarnation}"
+        for protocol in crash.traced:
+            if who not in found.runs.get((crash.run, protocol), {who}):
+                reason = f"there is no file of {protocol} of {who}, which left one"
+                found.problems.append(Problem(str(path), line, reason))
     return found
 
 
@@ -105,11 +114,11 @@ def _first(path: Path, report: Report) -> object:
     return None
 
 
-def _gone(path: Path, report: Report) -> Iterator[Crash | Absent]:
+def _gone(path: Path, report: Report) -> Iterator[tuple[int, Crash | Absent]]:
     for batch in read_records(path, report, _FIRST):
         for line, record in enumerate(batch.records, batch.line):
             if isinstance(record, Crash | Absent):
-                yield record
+                yield line, record
             else:
                 report(Problem(str(path), line, "only crash records belong here"))
 

@@ -12,12 +12,17 @@ import pytest
 from raincheck.conformance.bindings.recorded import FromBinding
 from raincheck.conformance.judges.pingpong_talk import files, known, note, talk
 from raincheck.conformance.judges.pingpong_talk import judged as complaints_of
+from raincheck.conformance.judges.sequencer_story import C, on, sets, trace_of
 from raincheck.conformance.replay.cores import Cores
 from raincheck.conformance.trace import channels_compared
 from raincheck.conformance.trace.channels_compared import compare
 from raincheck.conformance.trace.columns import Channel, Table, stable_digest
+from raincheck.conformance.trace.explaintrace import describe
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.trace.sequencer.damage import copy
+from raincheck.conformance.trace.sequencer.tracegen import write_trace
 from raincheck.impl.messages import Address
 from raincheck.impl.recording.core import Recorder, attach, detach
 from raincheck.impl.recording.described import ByName, Described
@@ -482,3 +487,45 @@ def test_a_life_between_two_others_is_missed(tmp_path: Path) -> None:
     reasons = [each.reason for each in verdict.findings]
     assert "there is no file of life 1 of node a" in reasons
     assert "there is no file of life 0 of node a" not in reasons
+
+
+def verdict_on(folder: Path, records: Records) -> RunVerdict:
+    for node, lines in records.items():
+        text = "".join(json.dumps(each) + "\n" for each in lines)
+        (folder / f"r1.{node}.jsonl").write_text(text)
+    with known():
+        (verdict,) = check_paths([folder])
+    return verdict
+
+
+def test_contents_that_differ_are_in_the_finding_as_both_ends_have_them(tmp_path: Path) -> None:
+    records = talk()
+    records["a"][4]["args"]["number"] = 6
+    records["a"][4]["told"] = [["Heard", [6]]]
+    (finding,) = located(verdict_on(tmp_path, records)).findings
+
+    assert finding.reason == '["fifo","b",0,"a",0,1] was sent with other contents'
+    (difference,) = finding.differences
+    assert (difference.name, difference.expected, difference.recorded) == (
+        "contents",
+        {"number": 5},
+        {"number": 6},
+    )
+    text = describe(finding)
+    assert 'contents: expected {"number":5}' in text
+    assert 'recorded {"number":6}' in text
+    assert finding.line == 5
+
+
+def test_contents_of_a_run_of_messages_are_looked_up_in_the_run_that_holds_it(
+    tmp_path: Path,
+) -> None:
+    trace = copy(trace_of(1))
+    on(C, "ReceiveData", sets(args__crc=1))(trace)
+    write_trace(tmp_path, trace)
+    (verdict,) = check_paths([tmp_path])
+    finding = next(each for each in located(verdict).findings if each.sent_by is not None)
+    (difference,) = finding.differences
+
+    assert difference.recorded == {"crc": 1}
+    assert difference.expected["crc"] not in (1, None)

@@ -55,7 +55,7 @@ class Ends:
             raise ShapeError(f"{record.action} consumes a message, and none is named")
         ends = record.received[1:5]
         if len(ends) != 4 or type(ends[1]) is not int:
-            raise ShapeError(f"{record.received} is no id of a message")
+            raise ShapeError(f"{json_text(record.received)} is no id of a message")
         arrived = self.binding.as_sent(message, event)
         spoiled = self.binding.spoiled.get(message)
         known = spoiled is None or not spoiled(arrived)
@@ -64,7 +64,9 @@ class Ends:
         sender = getattr(arrived, self.binding.sent_by, None)
         sender = ends[:2] if sender is None else plain(self.binding.end_of(sender))
         if sender not in (ends[0], ends[:2]):
-            raise ShapeError(f"it comes from {ends[:2]}, and the sender is {sender}")
+            raise ShapeError(
+                f"it comes from {json_text(ends[:2])}, and the sender is {json_text(sender)}"
+            )
         return end
 
     def _end(
@@ -74,11 +76,15 @@ class Ends:
         kind = self.binding.channels[message]
         if kind == DATAGRAM:
             if name[:5] != [message, *ends]:
-                raise ShapeError(f"{name} is not the id of a {message} between {ends}")
+                raise ShapeError(
+                    f"{json_text(name)} is not the id of a {message} between {json_text(ends)}"
+                )
             channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=False)
             return channel, digest, 0
         if name[:5] != [kind, *ends] or len(name) != 6:
-            raise ShapeError(f"{name} is not an id of channel {kind!r} between {ends}")
+            raise ShapeError(
+                f"{json_text(name)} is not an id of channel {kind!r} between {json_text(ends)}"
+            )
         channel = self.columns.channel(json_text(name[:5]), incoming=incoming, fifo=True)
         count = channel.count + 1
         channel.count = name[5] if type(name[5]) is int else count
