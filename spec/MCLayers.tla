@@ -140,8 +140,8 @@ F == INSTANCE Flush WITH
         view <- InViews, suspects <- suspected, asked <- requested, participants <- flushing,
         channels <- flushChannel, stream <- Multicasts, position <- AllArrived
 
-\* The same, without suspicions. F's guard of Resume has it that nobody in the view is suspected. G
-\* does resume with such a member: it flushes again to take it out.
+\* The same, without suspicions, for Resume: by F's guard, nobody in the view is suspected, but G
+\* resumes with such a member, too, and flushes again to take it out.
 Careless == INSTANCE Flush WITH
         Founders <- Nodes, Design <- "first", MayOpenLatch <- FALSE,
         FifoUnicast <- TRUE, FifoMulticast <- TRUE, AccurateSuspicions <- TRUE,
@@ -224,7 +224,8 @@ MayInstall(n) ==
 
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
-\* A member that has suspended all goes on at once, and one that is to flush again does so.
+\* A leader for which F has suspended all decides before it suspects another member: in between, G
+\* would flush again and F would not. One that is to flush again does so first.
 Suspect(n, p) ==
     /\ ~(phase[n] = "flushing" /\ (suspended[n] \/ asked[n] \cap goneMembers[n] # {}))
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
