@@ -82,6 +82,8 @@ PLANTED: Final[dict[str, Planted]] = {
             "inconclusive records, d.0 event 0: a member of a view has no file",
             _without_d,
             verdict=INCONCLUSIVE,
+            then="there is no file of node d",
+            why="no life of that node has a file, which is looked at in every protocol",
         ),
         "check_drained: it stopped before every member had received all of its stream": story(
             "it stopped before every member had received all of its stream; false: DrainOnLeave",
