@@ -4,6 +4,8 @@
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/installed
+# A process a core; the tests of a file stay together, so that they start Spark once.
+SPREAD := -n auto --maxprocesses 8 --dist loadfile
 
 .PHONY: help setup audit test test-all project lint soak bench clean
 .DELETE_ON_ERROR:
@@ -24,10 +26,10 @@ audit: $(READY)
 	$(RUN) -m raincheck audit $(OPTIONS)
 
 test: $(READY)
-	$(RUN) -m pytest -q -m 'not slow' $(TESTS) $(OPTIONS)
+	$(RUN) -m pytest -q $(SPREAD) -m 'not slow' $(TESTS) $(OPTIONS)
 
 test-all: $(READY)
-	$(RUN) -m pytest -q $(TESTS) $(OPTIONS)
+	$(RUN) -m pytest -q $(SPREAD) $(TESTS) $(OPTIONS)
 
 # The wheel in a fresh environment, and a project of a stranger's with a planted fault for each verb.
 project: $(READY)

@@ -34,7 +34,7 @@ MCDemote == Len(views) < LastDemotion /\ Demote
 
 MCNext ==
     \/ \E n \in Node :
-          \/ MCSend(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
+          \/ MCSend(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ MCLeave(n) \/ Stop(n) \/ MCCrash(n) \/ MCRestart(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
     \/ ViewChange

@@ -49,7 +49,7 @@ S == INSTANCE Sequencer WITH
         Founders <- Nodes, Payload <- 1 .. MaxSaid,
         FifoForward <- TRUE, VirtualSynchrony <- FALSE,
         ViewTag <- TRUE, HoldSends <- TRUE, ResendAlways <- TRUE, OwnTable <- TRUE,
-        ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
+        KeepUntil <- "delivered", ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
         DrainOnLeave <- TRUE
 
 \* In F multicasts have no contents, and a sender's own have arrived at once.

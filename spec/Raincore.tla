@@ -319,7 +319,8 @@ MaybeSettled(t, commits) ==
 
 (* Multicasts. The text only says that the token orders them. *)
 
-\* n delivers the mail on the token. A node without an entry in acks is new: it begins at the top.
+\* n delivers the mail on the token. A node without an entry in acks begins at the top: it is new, or
+\* was off the list for a while (repaired: off all lists that may be settled; Kept).
 Delivers(me, n, t) ==
     LET from  == IF n \in DOMAIN t.acks THEN me.lastOrdinal ELSE t.top
         IsNew(x) == x[1] > from
@@ -881,14 +882,17 @@ Granted ==
         lastToken[n].epoch # Zero /\ lastToken[n].seen = {n} =>
             \A m \in Range(lastToken[n].nodelist) : ~Before(promised[m], lastToken[n].epoch)
 
+\* The 911 of n's present attempt, if n starves and its 911 is under way.
+Asks(n, c) ==
+    c.kind = "911" /\ c.orig = n /\ c.attempt = attempt[n] /\ tokenState[n] = "starving"
+
 \* A starving member asks all members whose promises would do: if the members that it can reach are
-\* a majority of all lists that may be settled, so are those of them that it asks.
+\* a majority of all lists that may be settled, so are those of them round which its 911 goes.
 MajorityAsked ==
-    \A n \in Running :
-        LET me    == Me(n)
-            reach == {m \in Running : Connected(n, m)}
-        IN  Majority /\ tokenState[n] = "starving" /\ Quorum(me.lastToken, reach)
-              => Quorum(me.lastToken, reach \cap Range(RingOf(me, n)))
+    \A n \in Running : \A c \in network \cup reports :
+        LET reach == {m \in Running : Connected(n, m)}
+        IN  Majority /\ Asks(n, c) /\ Quorum(lastToken[n], reach)
+              => Quorum(lastToken[n], reach \cap Range(c.nodelist))
 
 \* At most one token is held, or under way to a member that accepts it.
 OneLiveToken ==
@@ -1046,10 +1050,10 @@ FenceUniqueExercise == \E x, y \in eaten : x[3] # y[3]
 \* A member eats the token that it has made anew.
 GrantedExercise == \E n \in Eaters : lastToken[n].epoch # Zero /\ lastToken[n].seen = {n}
 
-\* A member starves, and reaches enough of the others.
+\* A member that starves asks, and reaches enough of the others.
 MajorityAskedExercise ==
-    \E n \in Running :
-        /\ Majority /\ tokenState[n] = "starving"
+    \E n \in Running : \E c \in network \cup reports :
+        /\ Majority /\ Asks(n, c)
         /\ Quorum(lastToken[n], {m \in Running : Connected(n, m)})
 
 OneLiveTokenExercise == OneEaterExercise

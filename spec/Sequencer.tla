@@ -44,6 +44,7 @@ CONSTANTS
     HoldSends,        \* new messages wait until forwardTable has been resent
     ResendAlways,     \* forwardTable is resent on every view change, not only to a new coordinator
     OwnTable,         \* the coordinator's own messages are in its forwardTable too
+    KeepUntil,        \* an own message stays in forwardTable until it is "delivered" (R6) or "stable"
     ExactNext,        \* a receiver demands exactly the highest seqno + 1
     JoinPolicy,       \* a sender unknown to receivedTable: "any" seqno, "one", or the "table" travels
     Incarnations,     \* a process that comes back has a new address
@@ -178,7 +179,7 @@ ReceiveData(n, c) ==
     /\ position[n][c] < Len(stream[c])
     /\ LET d == stream[c][position[n][c] + 1]
            m == d.message
-           Keep(x) == ~(m.from = Address(n) /\ x.seqno = m.seqno)
+           Keep(x) == KeepUntil = "stable" \/ ~(m.from = Address(n) /\ x.seqno = m.seqno)
        IN  /\ ViewTag => d.view <= view[n]
            /\ VirtualSynchrony => d.view = view[n]
            /\ ExactNext => IsNext(n, m)
@@ -192,6 +193,18 @@ ReceiveData(n, c) ==
                                        Append(@, [message |-> m, view |-> view[n]])]
     /\ UNCHANGED <<status, incarnation, view, seqno, said, early, forwards, stream,
                    joinRsp, views>>
+
+\* STABLE reports which messages of n all members of its view have delivered, and n forgets them.
+Stabilise(n) ==
+    /\ KeepUntil = "stable"
+    /\ Running(n)
+    /\ LET Kept(m) == \E a \in Members(CurrentView(n)) :
+                           ~Alive(a) \/ Highest(a[1], m.from) < m.seqno
+       IN  /\ \E m \in forwardTable[n] : ~Kept(m)
+           /\ forwardTable' = [forwardTable EXCEPT ![n] = {m \in @ : Kept(m)}]
+           /\ resend' = [resend EXCEPT ![n] = SelectSeq(@, Kept)]
+    /\ UNCHANGED <<status, incarnation, view, seqno, said, receivedTable, early, delivered,
+                   networkVars, views>>
 
 \* n installs the next view (R7, R8). Its coordinator answers the joiners at this very cut: the
 \* table and the digest are both taken here.
@@ -376,14 +389,14 @@ Init ==
 
 Next ==
     \/ \E n \in Node :
-          \/ Send(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
+          \/ Send(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ Leave(n) \/ Stop(n) \/ Crash(n) \/ Restart(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
     \/ ViewChange
     \/ Demote
 
 \* Messages that have arrived are handled in the end, and crashed members are found out. Nobody has
-\* to send, leave, crash or come back.
+\* to send, learn what is stable, leave, crash or come back.
 Fairness ==
     /\ \A n \in Node :
           /\ WF_vars(InstallView(n))

@@ -43,7 +43,9 @@ CONSTANTS
     \* Repairs of the text's holes.
     VoteCheck,        \* digests and STABILITY are taken of "any" members, of the same "members" (R6),
                       \* or of the same "view" only
-    Foreign,          \* a digest of other members: count anew ("reset", R6), or "ignore" it
+    Foreign,          \* a digest of other members: "ignore" it, or count anew ("reset", R6). R6 to the
+                      \* letter: only heardFrom begins anew, and the digest is not counted ("list"),
+                      \* or is ("counted"). With VoteCheck = "any" no digest is of other members
     ResetOnView,      \* votes are counted anew in each view
     AtomicVote,       \* taking a digest into the minimum and counting the vote are one step
     ClearVotes,       \* the sender of STABILITY counts anew at once, not on its own copy's return
@@ -146,31 +148,37 @@ IsOurs(n, v, vec, members) ==
       [] VoteCheck = "members" -> DOMAIN vec = members
       [] OTHER                 -> TRUE
 
-\* a has voted; with the last vote STABILITY is due, with the minimum `lowest` (R3, R4).
-TickOff(n, a, lowest) ==
-    /\ heardFrom' = [heardFrom EXCEPT ![n] = @ \ {a}]
-    /\ pending' = IF heardFrom[n] = {a} THEN [pending EXCEPT ![n] = <<lowest>>] ELSE pending
+\* Of those in `missing`, a has voted; with the last vote STABILITY is due, with the minimum `lowest`
+\* (R3, R4).
+TickOff(n, a, lowest, missing) ==
+    /\ heardFrom' = [heardFrom EXCEPT ![n] = missing \ {a}]
+    /\ pending' = IF missing = {a} THEN [pending EXCEPT ![n] = <<lowest>>] ELSE pending
 
-\* n takes the digest of a into the minimum (R3, R6).
+\* n takes the digest of a in (R3). If it is of other members, R6 makes the list begin anew.
 Count(n, a, v, vec, received) ==
-    CASE ~IsOurs(n, v, vec, electorate[n]) ->
-           /\ IF Foreign = "reset" THEN Reset(n, Members(CurrentView(n))) ELSE UNCHANGED votes
-           /\ UNCHANGED latest
-      [] /\ IsOurs(n, v, vec, electorate[n])
-         /\ DropLate /\ Total(vec) < At(latest[n], a) ->
-           UNCHANGED <<votes, latest>>
-      [] OTHER ->
-           LET lowest == Lowest(vector[n], vec)
-           IN  /\ vector' = [vector EXCEPT ![n] = lowest]
-               /\ heard' = IF LastMessage = "stability"
-                           THEN [heard EXCEPT ![n] = Highest(@, received)] ELSE heard
-               /\ latest' = IF DropLate /\ a # Address(n)
-                            THEN [latest EXCEPT ![n] = (a :> Total(vec)) @@ @] ELSE latest
-               /\ IF AtomicVote
-                  THEN TickOff(n, a, lowest) /\ UNCHANGED inHand
-                  ELSE /\ inHand' = [inHand EXCEPT ![n] = (a :> lowest) @@ @]
-                       /\ UNCHANGED <<heardFrom, pending>>
-               /\ UNCHANGED electorate
+    LET members == Members(CurrentView(n))
+        foreign == ~IsOurs(n, v, vec, electorate[n])
+        anew    == foreign /\ Foreign \in {"list", "counted"}
+        missing == IF anew THEN members ELSE heardFrom[n]
+        ignored == \/ foreign /\ Foreign # "counted"
+                   \/ DropLate /\ Total(vec) < At(latest[n], a)
+        lowest  == Lowest(vector[n], vec)
+    IN  IF foreign /\ Foreign = "reset"
+        THEN Reset(n, members) /\ UNCHANGED latest
+        ELSE /\ electorate' = IF anew THEN [electorate EXCEPT ![n] = members] ELSE electorate
+             /\ IF ignored
+                THEN /\ heardFrom' = [heardFrom EXCEPT ![n] = missing]
+                     /\ UNCHANGED <<vector, heard, latest, inHand, pending>>
+                ELSE /\ vector' = [vector EXCEPT ![n] = lowest]
+                     /\ heard' = IF LastMessage = "stability"
+                                 THEN [heard EXCEPT ![n] = Highest(@, received)] ELSE heard
+                     /\ latest' = IF DropLate /\ a # Address(n)
+                                  THEN [latest EXCEPT ![n] = (a :> Total(vec)) @@ @] ELSE latest
+                     /\ IF AtomicVote
+                        THEN TickOff(n, a, lowest, missing) /\ UNCHANGED inHand
+                        ELSE /\ inHand' = [inHand EXCEPT ![n] = (a :> lowest) @@ @]
+                             /\ heardFrom' = [heardFrom EXCEPT ![n] = missing]
+                             /\ UNCHANGED pending
 
 (* Calls of NAKACK *)
 
@@ -237,7 +245,7 @@ Vote(n, s) ==
     /\ \E a \in DOMAIN inHand[n] :
          /\ a[1] = s
          /\ inHand' = [inHand EXCEPT ![n] = [x \in DOMAIN @ \ {a} |-> @[x]]]
-         /\ TickOff(n, a, inHand[n][a])
+         /\ TickOff(n, a, inHand[n][a], heardFrom[n])
     /\ UNCHANGED <<view, electorate, vector, heard, latest, suspended,
                    nakackVars, networkVars, memberVars>>
 

@@ -39,6 +39,7 @@ from .conversion import fields_of, named, shaped
 
 if TYPE_CHECKING:
     from raincheck.conformance.trace.generator import RecordedCores
+    from raincheck.conformance.trace.invariants.asked import Invariants
     from raincheck.conformance.trace.layers.speaks import Speaks
     from raincheck.conformance.trace.promised import Promised
 
@@ -104,7 +105,7 @@ class World(NamedTuple):
     promised: Mapping[str, Callable[[Any], bool]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Binding:
     """The binding of one protocol: how its model and its implementation name the same things."""
 
@@ -219,6 +220,8 @@ class Binding:
     """The protocol's part in judging traces: how its files are seen and judged."""
     speaks: Speaks | None = None
     """The parts of its records that other layers' records speak of as well."""
+    invariants: Invariants | None = None
+    """Where a trace's check asks each invariant of the specification."""
     recorded: Callable[[Binding], RecordedCores] | None = None
     """Makes the cores of a walk that is recorded, where records say more than the model."""
 

@@ -16,6 +16,8 @@ from raincheck.impl.simulation.group import Simulator
 
 RUN = "run"
 SEQUENCER = "sequencer"
+NODES = "abcd"
+"""The names that the headers list."""
 
 
 class TracedGroup(Simulator):
@@ -27,22 +29,24 @@ class TracedGroup(Simulator):
         self._sequencers: dict[str, tuple[Recorder, TraceWriter]] = {}
         if SEQUENCER in traced:
             settings["recorder"] = self._sequencer
+        self._came: set[str] = set()
         super().__init__(**settings)
         self._open: dict[str, list[tuple[Any, Recorder, TraceWriter]]] = {}
 
     def _add(self, name: str, incarnation: int) -> None:
         super()._add(name, incarnation)
         stack = self[name].stack
+        self._came.add(name)
         self._open[name] = []
         for layer in self._traced:
             writer = TraceWriter(self._folder, RUN, stack.address, protocol=layer)
-            core, recorder = layer_traced(stack, layer, RUN, "abcd", writer)
+            core, recorder = layer_traced(stack, layer, RUN, NODES, writer)
             self._open[name].append((core, recorder, writer))
 
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        recorder = sequencer_recorder(RUN, me, "abcd", writer)
+        recorder = sequencer_recorder(RUN, me, NODES, writer)
         self._sequencers[me.node] = recorder, writer
         return recorder
 
@@ -50,16 +54,22 @@ class TracedGroup(Simulator):
         """Stop a member without a word; the harness has one for it."""
         super().crash(name)
         node, incarnation = self[name].address
-        crash = {"kind": "crash", "run": RUN, "node": node, "incarnation": incarnation}
-        with (self._folder / "faults.jsonl").open("ab") as faults:
-            faults.write(msgspec.json.encode(crash) + b"\n")
+        self._told(kind="crash", node=node, incarnation=incarnation)
         for _, _, writer in self._open.pop(name):
             writer.close()
         if name in self._sequencers:
             self._sequencers.pop(name)[1].close()
 
+    def _told(self, **record: Any) -> None:
+        """Write what only the harness knows."""
+        with (self._folder / "faults.jsonl").open("ab") as faults:
+            faults.write(msgspec.json.encode({**record, "run": RUN}) + b"\n")
+
     def end(self) -> None:
-        """Every event is recorded."""
+        """Every event is recorded; who never came is named."""
+        for name in NODES:
+            if name not in self._came:
+                self._told(kind="absent", node=name)
         for files in self._open.values():
             for core, recorder, writer in files:
                 recorder.footer(core)

@@ -211,7 +211,7 @@ def _evidence(name: str, found: Found, properties: Sequence[PropertyRow]) -> Cel
     """Return the results that discharge an assumption, by the catalog's word for them.
 
     "Agreement" is a property of SEQUENCER judged in the field, "nakack.GapFree" a property of
-    another protocol on all its evidence, "trace nakack" that protocol's traces, "case stack-views"
+    another protocol on all its evidence, "trace nakack" that protocol's traces, "case layers-crash"
     one question to TLC, and "assumption gms.AccurateSuspicion" that another one assumes it too.
     """
     by_name = found.by_name

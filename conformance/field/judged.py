@@ -90,6 +90,8 @@ class Judged(ABC, Generic[AnyRecord]):
             self.reasons += explained(verdict)
             for promise in verdict.promises:
                 self.judged[promise.name] = promise.judged
+                if promise.verdict == VIOLATED and promise.assumption:
+                    continue
                 if promise.verdict == VIOLATED:
                     self.violates(promise.name, promise.witness.get("at"), promise.witness)
                     if promise.name not in only_shown:

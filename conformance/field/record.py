@@ -43,6 +43,8 @@ class RunRecord(Generic[AnyFault, AnyLife]):
     defects: list[str] = field(default_factory=list)
     """Lines of members on stderr, wrong contents, traces that stopped."""
     seconds: float = 0.0
+    nodes: tuple[str, ...] = ()
+    """All names that the traces' headers list; some are of spares that may never come."""
 
     def faults(self) -> dict[str, int]:
         """Return how often each kind of process fault was done."""
@@ -71,8 +73,14 @@ class RunRecord(Generic[AnyFault, AnyLife]):
         for member in killed:
             for path in (folder / "traces").glob(f"{self.run}.{member.address}.*jsonl"):
                 cut_last_line(path)
-        if crashes:
-            write_rows(folder / "traces" / f"{self.run}.faults.jsonl", crashes)
+        came = {member.name for member in self.lives}
+        absent = [
+            {"kind": "absent", "run": self.run, "node": node}
+            for node in self.nodes
+            if node not in came
+        ]
+        if crashes or absent:
+            write_rows(folder / "traces" / f"{self.run}.faults.jsonl", [*crashes, *absent])
         return killed
 
 

@@ -51,7 +51,8 @@ def _trace() -> Trace:
     return story.files()
 
 
-def _run() -> Run:
+def good_run() -> Run:
+    """Return the run without a fault, which may be changed."""
     nobody: Any = None
     members = [
         Member(name, 0, nobody, Path(), sent=sent, joined_in=1, view=1, state=(4, 7))
@@ -62,8 +63,8 @@ def _run() -> Run:
     return Run(record, copy(_trace()), {name: list(SAID) for name in SENT})
 
 
-def _complaints(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:
-    """Return what does not hold of the run, and why."""
+def judged_run(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> ClusterJudged:
+    """Write the files of the run, and judge them."""
     (folder / "deliveries").mkdir()
     for name, log in run.logs.items():
         rows: list[dict[str, Any]] = [
@@ -79,7 +80,12 @@ def _complaints(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = No
     if spoil is not None:
         spoil(folder)
     with pingpong.known():
-        return _all_of(judge(run.record, folder, run.check))
+        return judge(run.record, folder, run.check)
+
+
+def _complaints(folder: Path, run: Run, spoil: Callable[[Path], Any] | None = None) -> Complaints:
+    """Return what does not hold of the run, and why."""
+    return _all_of(judged_run(folder, run, spoil))
 
 
 def _all_of(judged: ClusterJudged) -> Complaints:
@@ -89,7 +95,7 @@ def _all_of(judged: ClusterJudged) -> Complaints:
 
 
 def _good(folder: Path) -> Complaints:
-    return _complaints(folder, _run())
+    return _complaints(folder, good_run())
 
 
 def plant(
@@ -102,7 +108,7 @@ def plant(
     """Plant a fault in a run, or in its files."""
 
     def bad(folder: Path) -> Complaints:
-        run = _run()
+        run = good_run()
         if change is not None:
             change(run)
         return _complaints(folder, run, spoil)
@@ -125,7 +131,7 @@ def found(**values: Any) -> Ask:
     """Return a run without any finding, except for these values."""
 
     def ask(_: Path) -> Complaints:
-        judged = ClusterJudged(_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
+        judged = ClusterJudged(good_run().record, verdicts=dict.fromkeys(FIRM, HOLDS))
         for name, value in values.items():
             if name == "Trace":
                 judged.verdicts[name] = value

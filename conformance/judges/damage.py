@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -21,10 +21,12 @@ from typing import Final
 
 from raincheck.conformance.protocols.registry import installed_alone
 
-from .muting import code_of, exchanged
-from .planting import Ask, Complaints, Plant, planted_for
+from .around import shown_around
+from .muting import code_of, exchanged, forget
+from .planting import Ask, Complaints, planted_for
+from .reach import Line, reached
 from .rules import Source
-from .sources import SOURCES
+from .sources import BESIDE, SOURCES
 from .survivors import reason_of
 
 TURNED: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -44,10 +46,8 @@ NOTING: Final = frozenset(
 )
 """The methods by which an observer keeps what it has seen."""
 KINDS: Final = ("comparison turned", "records lost", "observer blinded")
-FEW: Final = 3
-"""The planted inputs of each other module that a damage is shown to."""
 LIMIT: Final = 3.0
-"""Seconds that a damaged checker has for one input."""
+"""Seconds of processor that a damaged checker has for one input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Trial:
 @cache
 def damages() -> tuple[Damage, ...]:
     """Return every damage to every checker that can be exchanged in this process."""
-    return tuple(each for source in SOURCES for each in _of(source))
+    return tuple(each for source in (*SOURCES, *BESIDE) for each in _of(source))
 
 
 def chosen(seed: int, most: int | None) -> Sequence[Damage]:
@@ -105,40 +105,35 @@ def trials(wanted: Sequence[Damage]) -> Iterator[Trial]:
 
 
 def _noticed(damage: Damage, asking: _Asking) -> str:
-    """Return the words of the first planted input that answers differently, or "".
+    """Return the words of the first input that answers differently, or "".
 
-    The inputs of the same function come first, then those of its module, then a few of each other
-    module.
+    Only those that reach the damaged lines are asked: first those planted for the same function,
+    then those for its module, then all others.
     """
     name = damage.function.rpartition(".")[2]
-    plants = list(planted_for(damage.source).items())
-    plants.sort(key=lambda each: f"{name}:" not in each[0])
+    own = list(_inputs(damage.source))
+    own.sort(key=lambda each: f"{name}:" not in each[0])
+    others = [each for source in SOURCES if source != damage.source for each in _inputs(source)]
     asked: set[Ask] = set()
-    for key, plant in (*plants, *_few_of_each()):
-        for ask in (plant.bad, plant.good):
-            if ask in asked:
-                continue
-            asked.add(ask)
-            before = asking.known(ask)
-            with damaged(damage):
-                after = asking.answer(ask)
-            if after != before:
-                return _said(key, plant)
+    change = Exchange(damage)
+    for words, ask in (*own, *others):
+        if ask in asked or not change.lines & asking.lines(ask):
+            continue
+        asked.add(ask)
+        with change.done():
+            after = asking.answer(ask)
+        if after != asking.known(ask):
+            return words
     return ""
 
 
-@cache
-def _few_of_each() -> tuple[tuple[str, Plant], ...]:
-    """Return a few planted inputs of each module, spread over its rules."""
-    found = []
-    for source in SOURCES:
-        plants = list(planted_for(source).items())
-        found += plants[:: max(1, len(plants) // FEW)][:FEW]
-    return tuple(found)
-
-
-def _said(key: str, plant: Plant) -> str:
-    return f"{key} ({plant.words})"
+def _inputs(source: Source) -> Iterator[tuple[str, Ask]]:
+    """Yield the inputs of a module, each with its words."""
+    for key, plant in planted_for(source).items():
+        for ask in (plant.bad, plant.good):
+            yield f"{key} ({plant.words})", ask
+    for name, shown in shown_around(source).items():
+        yield name, shown.ask
 
 
 class _Asking:
@@ -146,20 +141,33 @@ class _Asking:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.count = folder, 0
+        self.files = frozenset(str(source.path) for source in (*SOURCES, *BESIDE))
         self._known: dict[Ask, Complaints] = {}
+        self._lines: dict[Ask, set[Line]] = {}
 
     def known(self, ask: Ask) -> Complaints:
+        """Return what the undamaged checker says."""
         if ask not in self._known:
-            self._known[ask] = self.answer(ask)
+            self._known[ask] = self.answer(ask, None)
         return self._known[ask]
 
-    def answer(self, ask: Ask) -> Complaints:
+    def lines(self, ask: Ask) -> set[Line]:
+        """Return the lines that the input reaches, once all that is kept for later is there."""
+        if ask not in self._lines:
+            self.known(ask)
+            for source in (*SOURCES, *BESIDE):
+                forget(import_module(source.name))
+            with reached(self.files) as self._lines[ask]:
+                self.answer(ask, None)
+        return self._lines[ask]
+
+    def answer(self, ask: Ask, seconds: float | None = LIMIT) -> Complaints:
         """Return the complaints, or the kind of exception: a checker that breaks is noticed."""
         self.count += 1
         folder = self.folder / str(self.count)
         folder.mkdir()
         try:
-            with limited():
+            with limited(seconds):
                 told = ask(folder)
         except TooLong:
             return ["it does not end"]
@@ -173,37 +181,54 @@ class TooLong(BaseException):
 
 
 @contextmanager
-def limited(seconds: float = LIMIT) -> Iterator[None]:
-    """Raise TooLong in this, the main thread, when the time is over."""
+def limited(seconds: float | None) -> Iterator[None]:
+    """Raise TooLong in this, the main thread, when the time is over, if it has an end."""
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         raise TooLong
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds or 0)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 # ---------------------------------------------------------------------- the damage
 
 
-@contextmanager
-def damaged(damage: Damage) -> Iterator[None]:
-    """Damage the function; restore it at the end."""
-    outermost = damage.function.partition(".<locals>")[0]
+class Exchange:
+    """A damage as code, which is made once."""
 
-    def change(tree: ast.Module) -> None:
-        found = [d for d in _places(tree, damage.source) if d[0] == damage]
-        ((_, do),) = found
-        do()
+    def __init__(self, damage: Damage) -> None:
+        self.outermost = damage.function.partition(".<locals>")[0]
+        self.module = import_module(damage.source.name)
+        self.lines: set[Line] = set()
+        """The lines whose code is another one."""
 
-    module = import_module(damage.source.name)
-    with exchanged(module, outermost, code_of(damage.source, outermost, change)):
-        yield
+        def change(tree: ast.Module) -> None:
+            ((_, place),) = [each for each in _places(tree, damage.source) if each[0] == damage]
+            path = str(damage.source.path)
+            self.lines |= {(path, line) for line in place.lines}
+            place.do()
+
+        self.code = code_of(damage.source, self.outermost, change)
+
+    @contextmanager
+    def done(self) -> Iterator[None]:
+        """Damage the function; restore it at the end."""
+        with exchanged(self.module, self.outermost, self.code):
+            yield
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Room for a damage in a tree: the lines that it changes, and the function that does it."""
+
+    lines: range
+    do: Callable[[], None]
 
 
 def _of(source: Source) -> list[Damage]:
@@ -211,15 +236,15 @@ def _of(source: Source) -> list[Damage]:
     return [damage for damage, _ in _places(tree, source)]
 
 
-def _places(tree: ast.Module, source: Source) -> list[tuple[Damage, Callable[[], None]]]:
-    """Return each damage that the tree has room for, and the function that does it."""
-    found: list[tuple[Damage, Callable[[], None]]] = []
+def _places(tree: ast.Module, source: Source) -> list[tuple[Damage, _Place]]:
+    """Return each damage that the tree has room for, and the place of it."""
+    found: list[tuple[Damage, _Place]] = []
     for qualname, function in _outer_functions(tree, ""):
         counts: dict[tuple[str, str], int] = {}
-        for kind, text, do in _in(function):
+        for kind, text, place in _in(function):
             number = counts[kind, text] = counts.get((kind, text), 0) + 1
             told = text if number == 1 else f"{text} #{number}"
-            found.append((Damage(source, qualname, kind, told, number), do))
+            found.append((Damage(source, qualname, kind, told, number), place))
     return found
 
 
@@ -233,20 +258,35 @@ def _outer_functions(
             yield f"{inside}{child.name}", child
 
 
-def _in(function: ast.FunctionDef) -> Iterator[tuple[str, str, Callable[[], None]]]:
+def _in(function: ast.FunctionDef) -> Iterator[tuple[str, str, _Place]]:
+    lines = {id(node): span for statement in _statements(function) for node, span in statement}
     for node in ast.walk(function):
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            yield KINDS[0], _short(node), lambda n=node: _turn(n)  # type: ignore[misc]
+            yield KINDS[0], _short(node), _Place(lines[id(node)], partial(_turn, node))
         elif isinstance(node, ast.For):
-            yield KINDS[1], _short(node.iter), lambda n=node: _lose(n)  # type: ignore[misc]
+            yield KINDS[1], _short(node.iter), _Place(lines[id(node)], partial(_lose, node))
         for block in _blocks(node):
             for place, statement in enumerate(block):
                 if _notes(statement):
-                    yield (
-                        KINDS[2],
-                        _short(statement),
-                        lambda b=block, p=place: _blind(b, p),  # type: ignore[misc]
-                    )
+                    span = lines[id(statement)]
+                    yield KINDS[2], _short(statement), _Place(span, partial(_blind, block, place))
+
+
+def _statements(function: ast.FunctionDef) -> Iterator[Iterator[tuple[ast.AST, range]]]:
+    """Yield for each statement its nodes, without those of statements in it, and their lines."""
+    for statement in ast.walk(function):
+        if isinstance(statement, ast.stmt):
+            nodes = list(_alone(statement))
+            last = max(getattr(node, "end_lineno", 0) for node in nodes[1:] or nodes)
+            span = range(statement.lineno, max(statement.lineno, last) + 1)
+            yield ((node, span) for node in nodes)
+
+
+def _alone(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.stmt):
+            yield from _alone(child)
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:

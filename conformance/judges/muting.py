@@ -41,12 +41,12 @@ def exchanged(module: ModuleType, qualname: str, code: CodeType) -> Iterator[Non
     function = _function(module, qualname)
     before = function.__code__
     function.__code__ = code
-    _forget(module)
+    forget(module)
     try:
         yield
     finally:
         function.__code__ = before
-        _forget(module)
+        forget(module)
 
 
 def code_of(source: Source, qualname: str, change: Callable[[ast.Module], None]) -> CodeType:
@@ -100,7 +100,7 @@ def _function(module: ModuleType, qualname: str) -> FunctionType:
     return found
 
 
-def _forget(module: ModuleType) -> None:
+def forget(module: ModuleType) -> None:
     """Clear the caches of the module's functions, which were filled by the other code."""
     for each in vars(module).values():
         clear = getattr(each, "cache_clear", None)

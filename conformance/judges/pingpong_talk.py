@@ -117,13 +117,18 @@ def talk(real: bool = False) -> Records:
 
 def judged(folder: Path, records: Records, crashed: str = "") -> Complaints:
     """Return the checker's complaints about the records."""
+    write(folder, records, crashed)
+    return judged_files(folder)
+
+
+def write(folder: Path, records: Records, crashed: str = "") -> None:
+    """Write a file for each node, and one of the harness if a node crashed."""
     for node, lines in records.items():
         text = "".join(json.dumps(each) + "\n" for each in lines)
         (folder / f"r1.{node}.jsonl").write_text(text)
     if crashed:
         crash = {"kind": "crash", "run": "r1", "node": crashed, "incarnation": 0}
         (folder / "faults.jsonl").write_text(json.dumps(crash) + "\n")
-    return judged_files(folder)
 
 
 def judged_files(folder: Path) -> Complaints:
@@ -132,10 +137,10 @@ def judged_files(folder: Path) -> Complaints:
         return sentences(check_paths(sorted(folder.iterdir())))
 
 
-def known() -> AbstractContextManager[Protocol]:
-    """For a while this protocol is one of those that have a binding."""
+def known(module: str = "pingpong") -> AbstractContextManager[Protocol]:
+    """For a while this protocol is one of those that have a binding, which is in that module."""
     here = Path(__file__).parent
-    return added(Protocol(name=NAME, home=here, cases=here, binding=f"{PACKAGE}.judges.pingpong"))
+    return added(Protocol(name=NAME, home=here, cases=here, binding=f"{PACKAGE}.judges.{module}"))
 
 
 Change: TypeAlias = Callable[[Records], Any]

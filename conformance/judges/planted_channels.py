@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
+from raincheck.conformance.trace.events import NEVER_CAME
+from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.records import Address
 from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.streams import NO_ORIGINS
 
@@ -53,7 +56,7 @@ def _unrecorded(records: Records) -> None:
 
 
 _ALONE: Final = files(note("a", 1, 1))
-_CIRCLE: Final = (
+CIRCLE: Final = (
     files(note("a", 1, 1), heard("b", "Note", 1, 1), note("b", 5, 1), heard("a", "Note", 5, 1)),
     files(heard("a", "Note", 5, 1), note("a", 1, 1), heard("b", "Note", 1, 1), note("b", 5, 1)),
 )
@@ -62,11 +65,11 @@ _CONTENTS: Final = plant(
     '["fifo","b",0,"a",0,1] was sent with other contents',
     at("a", 4, args__number=6, told=[["Heard", [6]]]),
 )
-_NEVER: Final = plant(
+NEVER: Final = plant(
     '["Hail","a",0,"b",0] was never sent',
     at("b", 2, args__number=9, told=[["Heard", [9]]]),
 )
-_EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *_CIRCLE)
+_EARLY: Final = _only('["fifo","b",0,"a",0,1] was received before it was sent', *CIRCLE)
 
 
 def _stream(bad: Iterable[Bad]) -> Complaints:
@@ -87,21 +90,41 @@ def _stream(bad: Iterable[Bad]) -> Complaints:
     return sentences([judge("r1", "sequencer", reports, compared, {("a", 0), ("b", 0)}, [])])
 
 
+def _lives(*sent_to: Address, gone: Address | None = None) -> Complaints:
+    """Return the complaints about a and b, the first of which has sent something to those."""
+    reports = [
+        FileReport(
+            path=name,
+            run="r1",
+            protocol="pingpong",
+            node=name,
+            incarnation=0,
+            nodes=("a", "b"),
+            events=1,
+            end="footer",
+            complete=True,
+            sent_to=sent_to,
+        )
+        for name in "ab"
+    ]
+    return sentences([judge("r1", "pingpong", reports, {}, {gone} if gone else (), [])])
+
+
 def _with_a_loss(folder: Path) -> Complaints:
     """Return the complaints about a circle in which a line was put into quarantine."""
-    records = _CIRCLE[1]
+    records = CIRCLE[1]
     return judged(folder, records | {"b": [*records["b"], records["b"][-1]]})
 
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
-        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": _NEVER,
+        f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": NEVER,
         f"{_COMPARE}bad += [Bad(CONTENTS{_ROW}) for at in other]": _CONTENTS,
         "circle: stuck.append(Stuck(who, mine.next, channel, mine.numbers[mine.at]))": _EARLY,
     },
     "trace.judged": {
         f"{_JUDGE}…: the records do not show its sending before it was received": Plant(
-            good=lambda folder: judged(folder, _CIRCLE[0]),
+            good=lambda folder: judged(folder, CIRCLE[0]),
             bad=_with_a_loss,
             words='["fifo","b",0,"a",0,1]: the records do not show its sending before',
             then="a record after the footer",
@@ -111,7 +134,10 @@ PLANTED: Final[dict[str, Planted]] = {
             "other constants or nodes than r1.a.jsonl", at("b", 0, constants={"limit": 3})
         ),
         "_other_system: sorted(each.nodes) != sorted(first.nodes)": unsure(
-            "other constants or nodes than r1.a.jsonl", at("b", 0, nodes=["a", "b", "c"])
+            "other constants or nodes than r1.a.jsonl",
+            at("b", 0, nodes=["a", "b", "c"]),
+            then="there is no file of node c",
+            why="a node that a header lists has a file",
         ),
         "_unknown: a crash of a node that no header names": Plant(
             good=lambda folder: judged(folder, talk()),
@@ -146,9 +172,21 @@ PLANTED: Final[dict[str, Planted]] = {
         "_records: there is no file of node …": _only(
             "there is no file of node b", _ALONE, _lonely(_ALONE)
         ),
+        "_records: there is no file of life … of node …": Plant(
+            good=lambda _: _lives(("b", 0)),
+            bad=lambda _: _lives(("b", 0), ("b", 1)),
+            words="there is no file of life 1 of node b",
+            verdict="inconclusive",
+        ),
+        "_records: node … is said never to have come, and has a file": Plant(
+            good=lambda _: _lives(),
+            bad=lambda _: _lives(gone=("b", NEVER_CAME)),
+            words="node b is said never to have come, and has a file",
+            verdict="inconclusive",
+        ),
         "_unsent: … was sent with other contents": _CONTENTS,
         "_unsent: _whole(other)": replace(
-            _NEVER,
+            NEVER,
             then='["Hail","a",0,"b",0]: the records of a.0 do not show its sending',
             why="what no record shows is said of any file",
         ),

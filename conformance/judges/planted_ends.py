@@ -12,7 +12,7 @@ _END: Final = "Ends._end: "
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.following.ends": {
-        "Ends.sent: channel is None": unsure(
+        "Ends.sent: … has no message …": unsure(
             "sent: pingpong has no message 'Heard'",
             at("b", 5, sent__0__message="Heard"),
             breaks=KeyError,
@@ -57,14 +57,6 @@ PLANTED: Final[dict[str, Planted]] = {
         f"{_END}…: …": plant(
             "message 2 of the channel is next, and this is 5",
             at("b", 5, sent__0__id=["fifo", "b", 0, "a", 0, 5]),
-        ),
-    },
-}
-REDUNDANT: Final = {
-    "trace.following.ends": {
-        "Ends.sent: kind is None": (
-            "whatever has a channel is an output, so a name that is no output has no channel; it "
-            "keeps binding that say otherwise from going on without the message's type"
         ),
     },
 }

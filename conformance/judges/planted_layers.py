@@ -43,7 +43,8 @@ Files: TypeAlias = dict[tuple[str, str], FileReport]
 Fault: TypeAlias = Callable[[Files], object]
 
 
-def _find(protocol: str) -> Binding:
+def found_by(protocol: str) -> Binding:
+    """Return what the upper layer says, and the lower one."""
     agrees = tuple(
         Agreement(
             name=f"Same{topic.title()}",
@@ -59,7 +60,7 @@ def _find(protocol: str) -> Binding:
     return replace(pingpong.BINDING, real=None, speaks=Speaks(agrees=agrees if upper else ()))
 
 
-def _files() -> Files:
+def files_of() -> Files:
     """Return the reports of a good run."""
     rows = np.array([[1, 0, 1], [3, 1, 1], [5, 1, 2]], dtype=np.int64)
     said: dict[str, list[tuple[str, int, Any]]] = {
@@ -104,12 +105,12 @@ def _files() -> Files:
 
 def _told(fault: Fault | None, killed: str) -> Callable[[Path], Complaints]:
     def ask(_: Path) -> Complaints:
-        files = deepcopy(_files())
+        files = deepcopy(files_of())
         for (layer, node), report in files.items():
             report.complete = node not in killed or layer == "upper"
         if fault is not None:
             fault(files)
-        verdicts = list(layers_of("r1", files.values(), {(node, 0) for node in killed}, _find))
+        verdicts = list(layers_of("r1", files.values(), {(node, 0) for node in killed}, found_by))
         promises = [promise for verdict in verdicts for promise in verdict.promises]
         unsure = [f"{each.name}: {each.reason}" for each in promises if each.reason]
         return [*sentences(verdicts), *unsure]
@@ -122,7 +123,7 @@ def plant(words: str, fault: Fault, killed: str = "", verdict: str = "violated")
     return Plant(good=_told(None, killed), bad=_told(fault, killed), words=words, verdict=verdict)
 
 
-def _says(layer: str, topic: str, *values: Any) -> Fault:
+def says(layer: str, topic: str, *values: Any) -> Fault:
     """Let a's layer say that on the topic, and nothing else."""
 
     def fault(files: Files) -> None:
@@ -161,7 +162,7 @@ def _not_there(files: Files) -> None:
 _ONE, _TWO = view(1, _MEMBERS), view(2, _MEMBERS)
 _DIFFERENT: Final = "OneSequenceOfViews: another view than by lower of a.0, event 8"
 _PURGE: Final = 'SamePurge: the purge is one; lower says otherwise, event 3; purge: ["a.0",16]'
-_PURGED: Final = _says("upper", "purge", ["a.0", 16])
+_PURGED: Final = says("upper", "purge", ["a.0", 16])
 _REVERSED: Final = _views("upper", _ONE, view(2, _MEMBERS[::-1]))
 _SAME: Final = "SameCall: the call is one; lower says otherwise"
 _CUT: Final = "SameCut: the cut is one; lower says otherwise; cut: "
@@ -169,14 +170,14 @@ _CUT: Final = "SameCut: the cut is one; lower says otherwise; cut: "
 PLANTED: Final[dict[str, Planted]] = {
     "trace.layers.agreements": {
         "same: return mine.clashing(count, one, other.value, other.index)": plant(
-            f'{_SAME}, event 4; call: "left", not "down"', _says("upper", "call", "up", "left")
+            f'{_SAME}, event 4; call: "left", not "down"', says("upper", "call", "up", "left")
         ),
         "same: return mine.clashing(count, ours[count])": plant(
-            f'{_SAME}; call: "on", not null', _says("upper", "call", "up", "down", "on")
+            f'{_SAME}; call: "on", not null', says("upper", "call", "up", "down", "on")
         ),
         "same: return Found(count, [Clash(0, None, lacking.value, lacking.index, "
         "mine.topic)])": plant(
-            f'{_SAME}, event 4; call: null, not "down"', _says("upper", "call", "up")
+            f'{_SAME}, event 4; call: null, not "down"', says("upper", "call", "up")
         ),
         "in_turn: return mine.clashing(compared, one, value, index)": plant(_PURGE, _PURGED),
         "counted: clashes.append(Clash(begins, ours.get(what, 0), others.get(what, 0), 0, name))": (
@@ -189,21 +190,21 @@ PLANTED: Final[dict[str, Planted]] = {
         "on_the_way: return mine.clashing(compared, says, state, begin)": plant(
             "SameDigest: the digest is one; lower says otherwise, event 5; the stream of a.0: "
             "[0,2], not [0,1]",
-            _says("upper", "digest", [1, [[("a", 0), 0]], [[("a", 0), 2]]]),
+            says("upper", "digest", [1, [[("a", 0), 0]], [[("a", 0), 2]]]),
         ),
     },
     "bindings.state_transfer.speaks": {
         "within_deliveries: number not in views": plant(
-            f"{_CUT}[7,0]", _says("upper", "cut", [7, 0])
+            f"{_CUT}[7,0]", says("upper", "cut", [7, 0])
         ),
         "within_deliveries: one.value < before": plant(
-            f"{_CUT}[1,1], not [1,2]", _says("upper", "cut", [1, 2], [1, 1])
+            f"{_CUT}[1,1], not [1,2]", says("upper", "cut", [1, 2], [1, 1])
         ),
         "within_deliveries: theirs.whole": plant(
-            f"{_CUT}[2,9], not [2,1]", _says("upper", "cut", [2, 9])
+            f"{_CUT}[2,9], not [2,1]", says("upper", "cut", [2, 9])
         ),
         "within_deliveries: number != max(views)": plant(
-            f"{_CUT}[1,9], not [1,4]", _says("upper", "cut", [1, 9]), killed="a"
+            f"{_CUT}[1,9], not [1,4]", says("upper", "cut", [1, 9]), killed="a"
         ),
     },
     "trace.layers.views": {

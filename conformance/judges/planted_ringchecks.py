@@ -24,7 +24,7 @@ _VERDICT_IS: Final = "the verdict is the same"
 _REASON: Final = "the reason is given all the same"
 
 
-def _record(**values: Any) -> RingRecord:
+def ring_record(**values: Any) -> RingRecord:
     """Return a run that came to its end."""
     record = RingRecord(RUN, 1, Plan((), {}), seconds=5.0)
     record.agreed = record.heard = True
@@ -50,7 +50,7 @@ def _asked(*, as_written: bool = False, **values: Any) -> Ask:
         (folder / "traces").mkdir()
         if not values:
             traces(folder / "traces", "b.0")
-        judged = judge_ring(_record(**values), folder, as_written=as_written, check=not values)
+        judged = judge_ring(ring_record(**values), folder, as_written=as_written, check=not values)
         if values:
             judged.verdicts |= dict.fromkeys((TRACE, *NAMES), HOLDS)
         return _complaints(judged)

@@ -47,7 +47,7 @@ PLANTED: Final[dict[str, Planted]] = {
             "empty.jsonl line 1: no header: the file is empty or does not begin with one",
             spoil=_empty,
         ),
-        "_crashes: only crash records belong here": unsure(
+        "_gone: only crash records belong here": unsure(
             "only crash records belong here", spoil=_mixed_faults
         ),
         "follow_process: a second file for … ….…: … is one": unsure(

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import msgspec
 
@@ -46,8 +46,18 @@ Planted: TypeAlias = Mapping[str, Plant]
 """Planted inputs, by the rule's key."""
 
 
+class Shown(NamedTuple):
+    """An input that shows what a checker does around its rules."""
+
+    ask: Ask
+    said: tuple[str, ...]
+    """All that is said of it."""
+
+
 def planted_for(source: Source) -> Planted:
     """Return the inputs planted for the rules of that module."""
+    if not source.planted:
+        return {}
     module = import_module(f"{PACKAGE}.judges.{source.planted}")
     return dict(module.PLANTED.get(source.module, {}))
 

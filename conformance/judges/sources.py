@@ -151,6 +151,48 @@ SOURCES: Final = (
         asides=frozenset({"_uncompared", "_promise"}),
     ),
     Source(
+        module="trace.invariants.judged",
+        planted="planted_invariants",
+        complaints=frozenset({"Promise"}),
+        asides=frozenset({"_unasked"}),
+    ),
+    Source(
+        module="bindings.unicast.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.gms.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.flush.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.nakack.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.stable.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
+        module="bindings.state_transfer.invariants",
+        planted="planted_invariants",
+        complaints=frozenset({"broken"}),
+        asides=frozenset({"accurate", "_key"}),
+    ),
+    Source(
         module="bindings.state_transfer.speaks",
         planted="planted_layers",
         complaints=frozenset({"clashing"}),
@@ -163,8 +205,8 @@ SOURCES: Final = (
     Source(
         module="trace.judged",
         planted="planted_channels",
-        complaints=frozenset({"_finding", "_received", "Finding"}),
-        builders=frozenset({"_finding", "_received", "_instead"}),
+        complaints=frozenset({"_finding", "_received", "Finding", "_lacking"}),
+        builders=frozenset({"_finding", "_received", "_instead", "_lacking"}),
     ),
     Source(
         module="trace.streams",
@@ -264,3 +306,34 @@ SOURCES: Final = (
     ),
 )
 """In the order in which a trace meets them."""
+
+BESIDE: Final = tuple(
+    Source(module=module, planted="")
+    for module in (
+        "spark.pipeline",
+        "spark.packing",
+        "trace.columns",
+        "trace.promised",
+        "trace.causality",
+        "trace.layers.speaks",
+        "trace.ring.judged",
+        "trace.ring.known",
+        "trace.ring.seen",
+        "trace.sequencer.logs",
+        "trace.sequencer.rows",
+        "trace.sequencer.tallies",
+        "deliveries.overwhom",
+        "deliveries.sortedlog",
+        "deliveries.views",
+        "bindings.flush.speaks",
+        "bindings.gms.speaks",
+        "bindings.nakack.speaks",
+        "bindings.raincore.promised",
+        "bindings.sequencer.channels",
+        "bindings.sequencer.speaks",
+        "bindings.stable.speaks",
+        "field.tally",
+    )
+)
+"""The modules that complain of nothing themselves: the others judge what these have seen. The fast
+path is not among them: `tests/conformance/test_fastpath_weakened.py` damages that."""

@@ -15,7 +15,7 @@ the folder of the `raincheck.toml`; modules are imported when a verb needs them 
 of its modules. An audit calls a promised link without evidence incomplete, and names the others as
 not offered. `circles` names circles of assumptions between protocols, and what breaks them:
 
-    circles = [{ of = ["gms", "flush"], by = "case stack-views" }]
+    circles = [{ of = ["gms", "flush"], by = "case layers-crash" }]
 """
 
 from __future__ import annotations

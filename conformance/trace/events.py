@@ -131,6 +131,17 @@ class Crash(msgspec.Struct, tag_field="kind", tag="crash", kw_only=True, omit_de
     incarnation: Natural
 
 
+NEVER_CAME = -1
+"""In place of the incarnation of a node that never came, among those who are gone."""
+
+
+class Absent(msgspec.Struct, tag_field="kind", tag="absent", kw_only=True, omit_defaults=True):
+    """A harness's word that this node, which the headers list, never came."""
+
+    run: str
+    node: str
+
+
 Record = Header | Event | Footer | Crash
 
 DECODER: msgspec.json.Decoder[Record] = msgspec.json.Decoder(Record)

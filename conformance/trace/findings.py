@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from raincheck.conformance.trace.invariants.asked import Tested
 from raincheck.conformance.trace.layers.speaks import Statement
 
 from .events import Address
@@ -31,6 +32,8 @@ class Promise(msgspec.Struct, frozen=True):
     reason: str = ""
     judged: dict[str, int] = {}
     """Over how many members, views and messages (of the ring: tokens, locks) it was judged."""
+    assumption: str = ""
+    """What it rests on and this run does not have: then its violation is held against nobody."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -94,8 +97,8 @@ class FileReport(msgspec.Struct, kw_only=True):
     """Whether no event can be missing at the end."""
     findings: list[Finding] = []
     actions: dict[str, int] = {}
-    sent_to: tuple[str, ...] = ()
-    """Nodes to which it sent something."""
+    sent_to: tuple[Address, ...] = ()
+    """Processes to which it sent something."""
     written: dict[str, int] = {}
     """The last number that it wrote to each of its streams."""
     seen: Any = None
@@ -106,6 +109,12 @@ class FileReport(msgspec.Struct, kw_only=True):
     """How often its events said such things that are only counted."""
     tracks: dict[str, bytes] = {}
     """By stream, the numbers that other layers' digests are of."""
+    tested: dict[str, Tested] = {}
+    """How often its events were asked each part of its protocol's invariants."""
+    noted: list[Statement] = []
+    """What invariants over several members need of it."""
+    sequences: dict[str, bytes] = {}
+    """Digests of values that invariants compare in order, by name."""
 
     @property
     def who(self) -> Address:

@@ -13,11 +13,13 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.trace.invariants.judged import Evaluated, evaluated
 from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
 from .columns import ends_of
+from .events import NEVER_CAME
 from .findings import (
     HOLDS,
     INCONCLUSIVE,
@@ -47,7 +49,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
     not_compared: list[str] = []
-    """Of the layers of a run: the agreements of which nothing was compared, and why."""
+    """The invariants that had nothing to say, and of the layers of a run the agreements of which
+    nothing was compared: with the reason."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -63,6 +66,16 @@ def promised_of(protocol: str, find: Callable[[str], Binding] = binding_of) -> P
         return find(protocol).promised or Promised()
     except (UsageError, Inconclusive):
         return Promised()
+
+
+def invariants_of(
+    protocol: str, run: Run, find: Callable[[str], Binding] = binding_of
+) -> Evaluated:
+    """Return the verdicts on the protocol's own invariants."""
+    try:
+        return evaluated(find(protocol), run)
+    except (UsageError, Inconclusive):
+        return Evaluated([], [])
 
 
 def judge(
@@ -106,17 +119,19 @@ def judge(
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
     whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
+    invariants = invariants_of(protocol, whole)
     return RunVerdict(
         run=run,
         protocol=protocol,
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=list(promised.promises(whole)),
+        promises=[*promised.promises(whole), *invariants.promises],
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
+        not_compared=invariants.unasked,
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )
 
@@ -228,19 +243,32 @@ def _records(
     for who, report in reports.items():
         if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
-    # Whom something was sent must have been there; not every name of the header ever comes.
-    named = {node for report in reports.values() for node in report.sent_to}
-    # Who was killed may have come to nothing before.
+    # Who was killed may have come to nothing before; of who never came the harness says so.
     there = {node for node, _ in reports} | {node for node, _ in crashed}
-    for node in sorted(named - there):
-        yield Finding(
-            verdict=INCONCLUSIVE,
-            part="records",
-            reason=f"there is no file of node {node}",
-            run=run,
-            node=node,
-            incarnation=0,
-        )
+    listed = {node for report in reports.values() for node in report.nodes}
+    for node in sorted(listed - there):
+        yield _lacking(run, node, 0, f"there is no file of node {node}")
+    # To whom something was sent was there, in that life, and so was who came back, before.
+    named = {who for report in reports.values() for who in report.sent_to}
+    named |= {(node, life) for node, last in reports for life in range(last)}
+    for node, life in sorted(named - reports.keys() - set(crashed)):
+        if node in there:
+            yield _lacking(run, node, life, f"there is no file of life {life} of node {node}")
+    for node, life in sorted(crashed):
+        if life == NEVER_CAME and any(who == node for who, _ in reports):
+            reason = f"node {node} is said never to have come, and has a file"
+            yield _lacking(run, node, 0, reason)
+
+
+def _lacking(run: str, node: str, life: int, reason: str) -> Finding:
+    return Finding(
+        verdict=INCONCLUSIVE,
+        part="records",
+        reason=reason,
+        run=run,
+        node=node,
+        incarnation=life,
+    )
 
 
 def _other_system(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
@@ -265,15 +293,8 @@ def _unknown(
     """Nobody is killed who is no node of the run."""
     nodes = {node for report in reports.values() for node in report.nodes}
     for node, life in sorted(crashed) if reports else ():
-        if node not in nodes:
-            yield Finding(
-                verdict=INCONCLUSIVE,
-                part="records",
-                reason="a crash of a node that no header names",
-                run=run,
-                node=node,
-                incarnation=life,
-            )
+        if node not in nodes and life != NEVER_CAME:
+            yield _lacking(run, node, life, "a crash of a node that no header names")
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:

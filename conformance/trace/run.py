@@ -24,7 +24,7 @@ from .batches import Problem, Report
 from .channels_compared import compare_all
 from .collector import no_collector
 from .columns import Columns, Digest
-from .events import Crash
+from .events import NEVER_CAME, Absent, Crash
 from .findings import INCONCLUSIVE, FileReport
 from .judged import RunVerdict, judge, layers_of
 from .promised import Followed
@@ -48,7 +48,7 @@ class Found(NamedTuple):
     runs: dict[tuple[str, str], Processes]
     """By run and protocol."""
     crashed: dict[str, set[Address]]
-    """Whom the harness killed, by run."""
+    """Whom the harness killed, and with the life NEVER_CAME what never came, by run."""
     problems: list[Problem]
     """Of files that belong to no run: nobody may take them for checked."""
 
@@ -68,7 +68,7 @@ class _Footer(msgspec.Struct, tag_field="kind", tag="footer"):
     pass
 
 
-_FIRST = msgspec.json.Decoder(_First | _Event | _Footer | Crash)
+_FIRST = msgspec.json.Decoder(_First | _Event | _Footer | Crash | Absent)
 
 
 def sorted_out(paths: Iterable[Path]) -> Found:
@@ -80,9 +80,10 @@ def sorted_out(paths: Iterable[Path]) -> Found:
         if isinstance(record, _First):
             of_run = found.runs.setdefault((record.run, record.protocol), {})
             of_run.setdefault(f"{record.node}.{record.incarnation}", []).append(path)
-        elif isinstance(record, Crash):
-            for crash in _crashes(path, found.problems.append):
-                found.crashed.setdefault(crash.run, set()).add((crash.node, crash.incarnation))
+        elif isinstance(record, Crash | Absent):
+            for gone in _gone(path, found.problems.append):
+                life = gone.incarnation if isinstance(gone, Crash) else NEVER_CAME
+                found.crashed.setdefault(gone.run, set()).add((gone.node, life))
         elif record is not None:
             reason = "the first record is not a header: nothing in this file can be checked"
             found.problems.append(Problem(str(path), 1, reason))
@@ -104,10 +105,10 @@ def _first(path: Path, report: Report) -> object:
     return None
 
 
-def _crashes(path: Path, report: Report) -> Iterator[Crash]:
+def _gone(path: Path, report: Report) -> Iterator[Crash | Absent]:
     for batch in read_records(path, report, _FIRST):
         for line, record in enumerate(batch.records, batch.line):
-            if isinstance(record, Crash):
+            if isinstance(record, Crash | Absent):
                 yield record
             else:
                 report(Problem(str(path), line, "only crash records belong here"))

@@ -103,7 +103,7 @@ class Streams:
                     self._compare(name, end.text)
         for name, rows in list(self._sent.items()):
             left = rows[rows[:, NUMBER] > self._consumed(name)]
-            if len(left) or _ends(name)[0] in self.reading:
+            if len(left):
                 self._sent[name] = left.copy()
             else:
                 del self._sent[name]
@@ -135,15 +135,15 @@ class Streams:
             self._waiting[text] = received[known:]
 
     def _consumed(self, name: str) -> int:
-        """The number up to which nobody will ask for this stream's rows again."""
+        """The number up to which nobody will ask for this stream's rows again.
+
+        Rows that wait for the sender's do not count: they are behind all that it has sent so far.
+        """
         ends, only = self._ends.get(name, {}), _ends(name)[1]
-        waiting = {who for who, end in ends.items() if end.text in self._waiting}
-        readers = {only} if only else self.reading | waiting
+        readers = {only} if only else self.reading
         return min((self._read(who, ends.get(who)) for who in readers), default=NEVER)
 
     def _read(self, who: str, end: Channel | None) -> int:
-        if end is not None and (waiting := self._waiting.get(end.text)) is not None:
-            return int(waiting[0, NUMBER]) - 1
         if who not in self.reading or (end is not None and end.text in self._bad):
             return NEVER
         return 0 if end is None else end.count

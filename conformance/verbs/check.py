@@ -19,6 +19,7 @@ from typing import Final
 
 from raincheck.conformance.cases.bare import bare_cases, is_bare
 from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, TIERS, Case, load_cases, select
+from raincheck.conformance.cases.tautologies import NOTHING, Denials, denials
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.evidence.store import Store, hash_of, store_of
@@ -34,11 +35,13 @@ from raincheck.conformance.tools.java import Java, find_java, tlc_jar
 from raincheck.conformance.tools.processes import Processes
 from raincheck.conformance.tools.sidebyside import side_by_side
 
+from .mirror import has_model, machine_of
+
 CFG_FOLDER: Final = "cfg"
 """The part of the evidence that records the question to TLC."""
 
 _LONG: Final = 300_000
-"""The number of states from which Java's second compiler may pay off."""
+"""The number of states, or of behaviours, from which Java's second compiler may pay off."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +99,21 @@ class Checker:
 
 def options_for(case: Case, options: Options) -> Options:
     """Return TLC's options, with Java tuned for the case."""
-    short = case.tier in TIERS[:-1] and (case.distinct or 0) < _LONG
+    short = case.tier in TIERS[:-1] and _size(case) < _LONG
     return replace(options, short=short, check_deadlock=case.deadlock, simulate=case.simulate)
 
 
-def judge(answer: Answer, *, sanity: bool = False) -> Result:
-    """Compare an answer with the catalog; with `sanity`, a case that holds needs its exercises."""
+def _size(case: Case) -> int:
+    """Return how much TLC has to do, as far as the table says: states, or random behaviours."""
+    return case.simulate.behaviours if case.simulate is not None else case.distinct or 0
+
+
+def judge(answer: Answer, *, sanity: bool = False, said: Denials = NOTHING) -> Result:
+    """Compare an answer with the catalog.
+
+    With `sanity`, a case that holds needs its exercises, and its invariants must be false in some
+    arbitrary states, of which `said` reports.
+    """
     case, found = answer.case, answer.result
     figures: dict[str, object] = {
         "distinct_states": found.distinct_states,
@@ -135,7 +147,8 @@ def judge(answer: Answer, *, sanity: bool = False) -> Result:
         figures["property"] = "pinned counts"
     elif sanity:
         figures["exercised"] = exercised_names(case, found)
-        if vacuous := unexercised(case, found):
+        figures["not_asked_in_arbitrary_states"] = said.unasked(case)
+        if vacuous := unexercised(case, found) or said.says_nothing(case):
             verdict, detail = INCONCLUSIVE, vacuous
     if case.simulate is not None and verdict == HOLDS:
         verdict = NOT_FOUND
@@ -189,7 +202,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--sanity",
         action="store_true",
         help="a case that holds must also reach a state in which each property is really asked, "
-        "and have a fair behaviour; else it is inconclusive",
+        "and have a fair behaviour, and each invariant be false in some state, reachable or not; "
+        "else it is inconclusive",
     )
     parser.add_argument(
         "--keep-graphs",
@@ -250,17 +264,31 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     with Processes() as processes:
         checker = checker_of(args, processes)
         answers = ask_all(checker, cases, jobs, ui)
+    said = denials_of(args, cases) if args.sanity else {}
     results = []
     for answer in answers:
-        result = judge(answer, sanity=args.sanity)
+        case = answer.case
+        result = judge(answer, sanity=args.sanity, said=said.get(case.protocol, NOTHING))
         results.append(result)
         # The evidence has the question beside the answer.
-        evidence.write_text(f"{CFG_FOLDER}/{answer.case.cfg_name}", answer.case.cfg_text())
+        evidence.write_text(f"{CFG_FOLDER}/{case.cfg_name}", case.cfg_text())
         if answer.result.trace:
-            write_counterexample(evidence, answer.case, answer.result)
+            write_counterexample(evidence, case, answer.result)
     outcome = Outcome("check", tuple(results), again)
     evidence.finish(outcome)
     return outcome
+
+
+def denials_of(args: argparse.Namespace, cases: Sequence[Case]) -> dict[str, Denials]:
+    """Return what arbitrary states say of each protocol that has a model, in all its cases."""
+    if is_bare(args.names):
+        return {}
+    catalog = load_cases(args.catalog)
+    return {
+        protocol: denials([case for case in catalog if case.protocol == protocol], machine_of)
+        for protocol in dict.fromkeys(case.protocol for case in cases)
+        if has_model(protocol)
+    }
 
 
 def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
@@ -300,7 +328,7 @@ def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> lis
 
     An interruption or an error in the files ends all JVMs.
     """
-    ordered = sorted(cases, key=lambda case: -(case.distinct or 0))
+    ordered = sorted(cases, key=lambda case: -_size(case))
     found: dict[str, Answer] = {}
     with ui.progress(len(cases), "check") as steps:
 

@@ -208,6 +208,11 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
         if promise.name in UNIFORM and not strict:
             expected = VIOLATED
             figures["assumption"] = "delivery that waits for stability"
+        elif promise.assumption:
+            detail += f"; it rests on what this run does not have: {promise.assumption}"
+            figures["assumption"] = promise.assumption
+            if not strict:
+                expected = VIOLATED
         elif promise.name in NEED_SYNCHRONY and not (strict or verdict.synchronous):
             found = INCONCLUSIVE
             figures["assumption"] = "VirtualSynchrony"

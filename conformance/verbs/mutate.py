@@ -41,9 +41,7 @@ from .mirror import has_model, machine_of
 
 OPEN: Final = "open: no planted input reaches it yet"
 WANTED: Final = 0.95
-"""The share of the damages of the checkers that should be noticed; less is shown as a reserve."""
-LEAST: Final = 0.7
-"""The share below which the verb fails: what is noticed already must not be lost."""
+"""The share of the damages of the checkers that must be noticed, whatever is said of the rest."""
 SMALL: Final = 3_000
 """The most states of a case that shows which actions are reached."""
 
@@ -225,8 +223,8 @@ def damaged_judges(tries: Sequence[Trial]) -> Result:
         "damages": [str(each.damage) for each in tries],
         "survivors": survivors,
     }
-    bad = caught < LEAST * len(tries)
-    detail = f"{caught} of {len(tries)} damages are noticed, fewer than {LEAST:.0%}" if bad else ""
+    bad = caught < WANTED * len(tries)
+    detail = f"{caught} of {len(tries)} damages are noticed, fewer than {WANTED:.0%}" if bad else ""
     return Result("damages", "judges", VIOLATED if bad else HOLDS, HOLDS, figures, detail)
 
 

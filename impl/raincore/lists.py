@@ -107,8 +107,8 @@ def posted(token: Token, who: Address, said: int, count: int) -> Token:
 def acked(token: Token, who: Address, ordinal: int) -> Token:
     """Return the token on which that member has had all mail up to `ordinal`.
 
-    What everybody has had leaves the token. Who has no entry yet begins at the top when it holds
-    the token for the first time, and holds nothing back.
+    What everybody has had leaves the token. A member without an entry holds nothing back: it is new
+    or was off all lists that may be settled, and begins at the top when it next holds the token.
     """
     acks = {**dict(token.acks), who: ordinal}
     least = min(acks.values())

@@ -192,7 +192,7 @@ class RingState:
         """Deliver what is new here; what all have had leaves the token."""
         token = self.last_token
         if not any(member == self.me for member, _ in token.acks):
-            self.last_ordinal = token.top  # a newcomer reads messages from now on
+            self.last_ordinal = token.top  # new, or long left out: it reads from now on
         new = [each for each in token.mail if each.ordinal > self.last_ordinal]
         if new:
             self.last_ordinal = new[-1].ordinal

@@ -36,6 +36,7 @@ from .events import (
     Send,
     SendForward,
     SendJoinRsp,
+    Stabilise,
     Stop,
 )
 from .own_messages import Own, intervals, remove
@@ -51,6 +52,7 @@ class Repairs:
     hold_sends: bool = True
     resend_always: bool = True
     own_table: bool = True
+    keep_until: str = "delivered"
     exact_next: bool = True
     join_policy: str = "table"
     incarnations: bool = True
@@ -84,6 +86,7 @@ class Sequencer:
             Send: self._send,
             ReceiveForward: self._receive_forward,
             ReceiveData: self._receive_data,
+            Stabilise: self._stabilise,
             InstallView: self._install_view,
             Join: self._join,
             Resend: self._resend,
@@ -167,10 +170,8 @@ class Sequencer:
             raise self._data_refused(coordinator, data, known)
         self.clock = max(self.clock, data.clock) + 1
         self.position[coordinator] = data.position + run.size - 1
-        if sender == self.me:
-            self.pending_bytes -= remove(self.forward_table, first, last)
-            if self.resend:
-                remove(self.resend, first, last)
+        if sender == self.me and repairs.keep_until == "delivered":
+            self._forget(first, last)
         if last <= known:
             return []
         self.received_table[sender] = last
@@ -178,6 +179,22 @@ class Sequencer:
             fresh = Run(sender, known + 1, last - known)
             return [Deliver(fresh, self.view, data.payloads.part(known + 1 - first, fresh.size))]
         return [Deliver(run, self.view, data.payloads)]
+
+    def _stabilise(self, event: Stabilise) -> list[Effect]:
+        """All members of the view have delivered own messages: the design that keeps them so long.
+
+        The implemented one forgets a message when it is delivered, because views are virtually
+        synchronous.
+        """
+        kept = self.repairs.keep_until
+        self._guard("Stabilise", 'KeepUntil = "stable"', kept == "stable", kept)
+        self._guard("Stabilise", "status", self.running, self.status)
+        table = intervals(self.forward_table)
+        stable = bool(table) and table[0][0] <= event.seqno
+        self._guard("Stabilise", "\\E m \\in forwardTable[n] : ~Kept(m)", stable, table)
+        self.clock += 1
+        self._forget(1, event.seqno)
+        return []
 
     def _install_view(self, event: InstallView) -> list[Effect]:
         """The next view is installed (R7, R8); its coordinator answers the joiners."""
@@ -251,6 +268,12 @@ class Sequencer:
         return []
 
     # ------------------------------------------------------------------ their parts
+
+    def _forget(self, first: int, last: int) -> None:
+        """Take own messages out of forward_table, and out of what is to be resent."""
+        self.pending_bytes -= remove(self.forward_table, first, last)
+        if self.resend:
+            remove(self.resend, first, last)
 
     def _pass_on(self, run: Run, payloads: Payloads) -> Effect:
         """Multicast own messages as the coordinator, forward them to it as anybody else."""

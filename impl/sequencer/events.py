@@ -70,6 +70,12 @@ class ReceiveData(NamedTuple):
     data: Data
 
 
+class Stabilise(NamedTuple):
+    """All members of the view have delivered this one's messages up to `seqno`."""
+
+    seqno: int
+
+
 class InstallView(NamedTuple):
     """The membership installs the next view."""
 
@@ -99,7 +105,9 @@ class Stop(NamedTuple):
     drained: bool = True
 
 
-Event: TypeAlias = Send | ReceiveForward | ReceiveData | InstallView | Join | Resend | Leave | Stop
+Event: TypeAlias = (
+    Send | ReceiveForward | ReceiveData | Stabilise | InstallView | Join | Resend | Leave | Stop
+)
 
 # ------------------------------------------------------------------ effects
 

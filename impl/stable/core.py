@@ -198,14 +198,18 @@ class Stable:
     def _count(self, sender: Address, view: int, delivered: Digest, received: Digest) -> bool:
         """Count a digest; return whether it is of this member's view."""
         repairs = self.repairs
-        if not self._is_ours(view, delivered, self.electorate):
+        ours = self._is_ours(view, delivered, self.electorate)
+        if not ours:
             if repairs.foreign == "reset":
                 self._reset()
-            return False
+            if repairs.foreign in ("list", "counted"):  # R6 to the letter
+                self.electorate, self.heard_from = set(self.members), set(self.members)
+            if repairs.foreign != "counted":
+                return False
         if repairs.drop_late and sender != self.me:
             total = sum(at for _, at in delivered.entries)
             if total < self.latest.get(sender, 0):
-                return True  # an earlier vote of a member whose later one was counted
+                return ours  # an earlier vote of a member whose later one was counted
             self.latest[sender] = total
         _merge(self.vector, delivered, min)
         if repairs.last_message == "stability":
@@ -214,7 +218,7 @@ class Stable:
             self._tick_off(sender, dict(self.vector))
         else:
             self.in_hand[sender] = dict(self.vector)
-        return True
+        return ours
 
     def _tick_off(self, sender: Address, lowest: dict[Address, int]) -> None:
         """The sender has voted; with the last of them, STABILITY is due (R4)."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
+from .handlers import Local
 from .state import State
 
 
@@ -70,6 +71,17 @@ def blocks_alternate(state: State) -> bool:
     return all(
         calls == (0 if me.blocked == "no" else 1)
         for me, calls in zip(state.locals, state.calls, strict=True)
+    )
+
+
+def well_formed(me: Local) -> bool:
+    """A member's own part of TypeOK."""
+    return (
+        (me.blocked == "no") == (me.flush is None)
+        and me.me not in me.suspects
+        and me.frozen <= me.suspects
+        and {who for who, _ in me.completed} <= {*me.participants}
+        and me.reconciled <= {*me.participants}
     )
 
 

@@ -51,20 +51,44 @@ def one_history_per_side(state: State) -> bool:
 
 def once_per_view(state: State) -> bool:
     """Nobody is in a view twice."""
-    return all(len(set(view.members)) == len(view.members) for _, view in state.steps)
+    return all(named_once(view) for _, view in state.steps)
 
 
 def monotone(state: State) -> bool:
     """The numbers of a member's views grow."""
-    return all(_number(before) < view.id.counter for before, view in state.steps)
+    return all(is_later(before, view) for before, view in state.steps)
 
 
 def joiners_are_new(state: State) -> bool:
     """The joiners of a view are not in the view before."""
-    return all(
-        before is None or set(view.joiners) == set(view.members) - set(before.members)
-        for before, view in state.steps
+    return all(names_joiners(before, view) for before, view in state.steps)
+
+
+def well_formed(me: Local) -> bool:
+    """A member's own part of TypeOK."""
+    return (
+        not me.suspects & me.gone
+        and me.phase in ("idle", "flushing", "installing", "finishing")
+        and (me.phase != "installing" or me.proposal is not None)
+        and (not me.waiting or me.phase in ("installing", "finishing"))
+        and running(me) == (me.view is not None)
+        and all(_number(held) > _number(me.view) for held in me.held)
     )
+
+
+def named_once(view: View) -> bool:
+    """Nobody is in the view twice."""
+    return len(set(view.members)) == len(view.members)
+
+
+def is_later(before: View | None, view: View) -> bool:
+    """A member's next view has a higher number."""
+    return _number(before) < view.id.counter
+
+
+def names_joiners(before: View | None, view: View) -> bool:
+    """The joiners of a member's next view are not in the one before."""
+    return before is None or set(view.joiners) == set(view.members) - set(before.members)
 
 
 def _cut(state: State, c: int, view: View) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from raincheck.model.machine.runs import Address
 
 from . import handlers as node
-from .handlers import Local, stream_of
+from .handlers import Local, Stream, stream_of
 from .state import Entry, State
 
 Check = Callable[[State], bool]
@@ -102,14 +102,30 @@ def bounded(window: int, retain: int) -> Check:
     def holds(state: State) -> bool:
         running = {_address(me): me for me in _running(state)}
         for mine, me in running.items():
-            own = stream_of(me.stream, mine)
-            if me.sent - node.lowest(me) > window or own is None or len(own.held) > retain:
-                return False
-            if any(k > s.delivered + 2 * window for _, s in me.stream for k, _ in s.held):
+            if not within_bounds(window, retain, me, stream_of(me.stream, mine)):
                 return False
         return acks_are_true(state)
 
     return holds
+
+
+def within_bounds(window: int, retain: int, me: Local, own: Stream | None) -> bool:
+    """A member's own part of `bounded`; `own` is its own stream."""
+    if me.sent - node.lowest(me) > window or own is None or len(own.held) > retain:
+        return False
+    # What is kept is in the order of the seqnos.
+    return all(not s.held or s.held[-1][0] <= s.delivered + 2 * window for _, s in me.stream)
+
+
+def well_formed(me: Local) -> bool:
+    """A member's own part of TypeOK."""
+    mine = _address(me)
+    if mine in me.owed or not node.running(me):
+        return mine not in me.owed
+    streams, others = {who for who, _ in me.stream}, set(me.members) - {mine}
+    return (
+        mine in me.members and streams >= {*me.members} and {who for who, _ in me.acked} == others
+    )
 
 
 def all_delivered(state: State) -> bool:

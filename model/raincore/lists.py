@@ -83,8 +83,8 @@ def posted(token: Token, origin: Address, first: int, count: int) -> Token:
 def acknowledged(token: Token, member: Address, ordinal: int) -> Token:
     """Return the token after the member has delivered up to that ordinal.
 
-    Mail leaves the token when all have delivered it. A member without an entry is new and holds
-    nothing back.
+    Mail leaves the token when all have delivered it. A member without an entry, which is new
+    or was left out, holds nothing back.
     """
     acks = token.acks
     for place, (who, at) in enumerate(acks):

@@ -205,7 +205,7 @@ def relisted(rules: Rules, token: Token, nodelist: Nodelist, seen: frozenset[Add
 def reads_mail(me: Local, token: Token) -> tuple[Local, Token, tuple[Deliver, ...]]:
     """Deliver the new mail on the token, in order, and acknowledge it.
 
-    A newcomer, of whom the token has no acknowledgement, begins behind all mail on it.
+    A member of whom the token has no acknowledgement (new, or left out) begins behind all its mail.
     """
     new: list[tuple[Address, int]] = []
     last = me.last_ordinal

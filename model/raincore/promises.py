@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import combinations, pairwise
 
-from .calls import ring_of
-from .events import NOBODY, ZERO, Nodelist, Token
+from .events import NOBODY, ZERO, Call911, Nodelist, Token
 from .lists import has_quorum, next_after, view_at
 from .local import Local, Rules
 from .state import State
@@ -70,12 +69,16 @@ def one_live_token(rules: Rules, state: State) -> bool:
 
 
 def majority_asked(rules: Rules, state: State) -> bool:
-    """A starving member asks all members whose promises would do."""
+    """A starving member's 911 goes round all members whose promises would do."""
     running = _running(state)
-    starving = [me for me in running if me.token_state == "starving"] if rules.majority else []
-    for me in starving:
+    starving = {me.me: me for me in running if me.token_state == "starving" and rules.majority}
+    calls = (each for each in state.network | state.reports if isinstance(each, Call911))
+    for call in calls:
+        me = starving.get(call.orig)
+        if me is None or call.attempt != me.attempt:
+            continue
         reach = {other.me for other in running if connected(state, me.me, other.me)}
-        asked = reach.intersection(ring_of(rules, me))
+        asked = reach.intersection(call.nodelist)
         if has_quorum(me.last_token, reach) and not has_quorum(me.last_token, asked):
             return False
     return True
@@ -84,6 +87,23 @@ def majority_asked(rules: Rules, state: State) -> bool:
 def seven_states(state: State) -> bool:
     """Nobody starves in agreement or in reserve."""
     return all(me.token_state != "starving" or me.view_state == "chaos" for me in state.locals)
+
+
+def well_formed(me: Local) -> bool:
+    """A member's own part of TypeOK."""
+    return (
+        (me.view_state == "reserve") == (me.reserved > 0)
+        and (me.phase == "claim") == (me.wanted != ZERO)
+        and (me.phase == "none" or me.token_state == "starving")
+        and len(me.global_view) <= me.global_view_number
+        and all(me.me in view for view in me.global_view if view)
+    )
+
+
+def places_kept(me: Local) -> bool:
+    """All members of the last settled list have their place in the mail (RAI-F17)."""
+    placed = {who for who, _ in me.last_token.acks}
+    return placed.issuperset(me.last_token.settled.nodelist)
 
 
 def held_by_all(state: State) -> bool:

@@ -42,6 +42,12 @@ class ReceiveData(NamedTuple):
     position: int
 
 
+class Stabilise(NamedTuple):
+    """STABLE reports the member's own messages up to `seqno` as delivered by all of the view."""
+
+    seqno: int
+
+
 class InstallView(NamedTuple):
     """The membership installs a view."""
 
@@ -88,7 +94,7 @@ INPUTS: Final[Mapping[str, type[Any]]] = MappingProxyType(
     {
         kind.__name__: kind
         for kind in (
-            *(Send, ReceiveForward, ReceiveData, InstallView, Join, Resend),
+            *(Send, ReceiveForward, ReceiveData, Stabilise, InstallView, Join, Resend),
             *(Leave, Stop, Crash, Restart),
         )
     }

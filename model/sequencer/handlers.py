@@ -30,6 +30,7 @@ class Rules:
     hold_sends: bool = True
     resend_always: bool = True
     own_table: bool = True
+    keep_until: str = "delivered"
     exact_next: bool = True
     join_policy: str = "table"
     incarnations: bool = True
@@ -205,7 +206,8 @@ def take_data(
         data = Data(Run(sender, first, last - first + 1, 0), view)
         return _data_refused(rules, me, coordinator, data, known, (is_member, is_next))
     fields: list[Any] = [*me]
-    if sender[0] == me.node and sender == address(rules, me):
+    mine = sender[0] == me.node and sender == address(rules, me)
+    if mine and rules.keep_until == "delivered":
         fields[_FORWARD_TABLE] = without_interval(me.forward_table, first, last)
         fields[_RESEND] = without_interval(me.resend, first, last)
     if last > known:
@@ -218,6 +220,27 @@ def take_data(
         fields[_RECEIVED_TABLE] = tuple(table)
         known = max(first - 1, known)
     return _new(Local, fields), known + 1
+
+
+def stabilise(rules: Rules, me: Local, seqno: int) -> Answer:
+    """STABLE reports that all members of the view have delivered the messages up to `seqno`."""
+    refused = refusal(
+        _keeping_guard(rules),
+        _running_guard(me),
+        (
+            bool(me.forward_table) and me.forward_table[0][0] <= seqno,
+            "\\E m \\in forwardTable[n] : ~Kept(m)",
+            {"forwardTable": me.forward_table, "seqno": seqno},
+        ),
+    )
+    if refused:
+        return refused
+    return Accepted(
+        me._replace(
+            forward_table=without_interval(me.forward_table, 1, seqno),
+            resend=without_interval(me.resend, 1, seqno),
+        )
+    )
 
 
 def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, ...]) -> Answer:
@@ -314,6 +337,11 @@ def restart(me: Local) -> Answer:
 
 def _ended(me: Local, status: str) -> Local:
     return Local(me.node, status, me.incarnation, said=me.said)
+
+
+def _keeping_guard(rules: Rules) -> tuple[bool, str, Mapping[str, Value]]:
+    kept = rules.keep_until
+    return kept == "stable", 'KeepUntil = "stable"', {"KeepUntil": kept}
 
 
 def _running_guard(me: Local) -> tuple[bool, str, Mapping[str, Value]]:

@@ -26,6 +26,7 @@ from .events import (
     Resend,
     Restart,
     Send,
+    Stabilise,
     Stop,
     outputs_of,
 )
@@ -98,6 +99,11 @@ def receive_data(rules: Rules, me: Member, event: ReceiveData) -> Answer:
     return Accepted(found.local._replace(position=tuple(sorted(read.items()))), found.outputs)
 
 
+def stabilise(rules: Rules, me: Member, event: Stabilise) -> Answer:
+    """See `handlers.stabilise`."""
+    return _answered(me, node.stabilise(rules, me.local, event.seqno))
+
+
 def install_view(rules: Rules, me: Member, event: InstallView) -> Answer:
     """See `handlers.install_view`."""
     answer = node.install_view(rules, me.local, event.view, event.members)
@@ -166,6 +172,7 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "Send": send,
         "ReceiveForward": receive_forward,
         "ReceiveData": receive_data,
+        "Stabilise": stabilise,
         "InstallView": install_view,
         "Join": join,
         "Resend": resend,

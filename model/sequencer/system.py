@@ -87,6 +87,10 @@ class SequencerSystem(MembershipService):
         c, me = self.constants, state.locals[i]
         if me.node in c.senders and me.said < c.max_said:
             yield from self._made(state, i, ev.Send(), node.send(self.rules, me))
+        if self.rules.keep_until == "stable":
+            stable = self._stable(state, me)
+            answer = node.stabilise(self.rules, me, stable)
+            yield from self._made(state, i, ev.Stabilise(stable), answer)
         if node.running(me) and me.view < len(state.views):
             yield from self._install_view(state, i)
         rsp = state.join_rsp[i]
@@ -284,6 +288,14 @@ class SequencerSystem(MembershipService):
 
     def _latch_open(self, state: State, me: Local) -> bool:
         return not self.constants.virtual_synchrony or me.view == len(state.views)
+
+    def _stable(self, state: State, me: Local) -> int:
+        """Return up to which seqno all members of the view have delivered this one's messages."""
+        mine = self.address(me)
+        if not all(self.alive(state, each) for each in me.members):
+            return 0
+        readers = (state.locals[self.index[each.node]] for each in me.members)
+        return min((dict(them.received_table).get(mine, 0) for them in readers), default=0)
 
     def _drained(self, state: State, i: int) -> bool:
         """Tell whether all that wait for the leaver's multicasts have received them."""

@@ -224,7 +224,13 @@ def count(
 ) -> Local:
     """Take a digest in (R3, R6)."""
     if not is_ours(rules, me, view, vector, me.electorate):
-        return reset(me) if rules.foreign == "reset" else me
+        if rules.foreign == "reset":
+            return reset(me)
+        if rules.foreign in ("list", "counted"):
+            members = frozenset(me.members)
+            me = me._replace(electorate=members, heard_from=members)
+        if rules.foreign != "counted":
+            return me
     if rules.drop_late and sender != me.me:
         total = sum([at for _, at in vector])
         latest = dict(me.latest)

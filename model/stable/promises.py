@@ -10,6 +10,7 @@ from typing import Final
 
 from raincheck.model.machine.runs import Address
 
+from .handlers import Local
 from .state import State
 
 
@@ -18,11 +19,16 @@ def type_ok(state: State) -> bool:
     count = range(len(state.locals))
     return all(
         0 <= me.view <= len(state.views)
-        and (state.status[i] != "member" or (me.view > 0 and me.me in me.members))
-        and me.heard_from <= me.electorate
+        and (state.status[i] != "member" or me.view > 0)
+        and well_formed(me)
         and all(state.purged[i][s] <= state.delivered[i][s] <= state.highest[i][s] for s in count)
         for i, me in enumerate(state.locals)
     )
+
+
+def well_formed(me: Local) -> bool:
+    """A member's own part of `type_ok`."""
+    return (me.view == 0 or me.me in me.members) and me.heard_from <= me.electorate
 
 
 def only_stable_purged(state: State) -> bool:

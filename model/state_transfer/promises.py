@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from raincheck.model.machine.runs import Address
 
+from .handlers import Local
 from .state import Constants, State
 
 
@@ -54,16 +55,30 @@ def bounded(constants: Constants, state: State) -> bool:
     return True
 
 
+def well_formed(me: Local) -> bool:
+    """A member's own part of `type_ok`."""
+    return (
+        me.phase in ("idle", "asking", "fetching", "setting", "set", "failed")
+        and (me.phase not in ("fetching", "setting") or me.provider is not None)
+        and all(each.next >= 1 for _, each in me.serving)
+    )
+
+
+def waits_within(window: int, me: Local) -> bool:
+    """A requester's own part of `bounded`: the chunks that wait for the application."""
+    return me.next - 1 - me.taken <= window
+
+
 def type_ok(constants: Constants, state: State) -> bool:
     """Every variable has a value of its kind, and related variables fit together."""
     gone = {Address(n, 0) for n, up in zip(constants.nodes, state.up, strict=True) if not up}
     nodes = {Address(n, 0) for n in constants.nodes}
     return state.flush in ("open", "closed") and all(
         me.suspects <= gone
-        and me.phase in ("idle", "asking", "fetching", "setting", "set", "failed")
+        and well_formed(me)
         and (me.phase not in ("fetching", "setting") or me.provider in nodes)
         and {to for to, _ in me.serving} <= nodes
-        and all(1 <= each.next <= constants.chunks for _, each in me.serving)
+        and all(each.next <= constants.chunks for _, each in me.serving)
         and set(me.queue) | me.waiting <= nodes
         and state.base[i] <= state.applied[i] <= state.position[i] <= state.sent
         for i, me in enumerate(state.locals)

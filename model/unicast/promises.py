@@ -59,18 +59,37 @@ def lives_in_order(state: State) -> bool:
 
 def bounded_buffers(rules: Rules, state: State) -> bool:
     """A receiver keeps at most one window of messages."""
-    return all(
-        len(receiver.buffer) <= rules.window for me in state.locals for _, receiver in me.receivers
-    )
+    return all(buffers_bounded(rules, me) for me in state.locals)
+
+
+def buffers_bounded(rules: Rules, me: Local) -> bool:
+    """That receiver's part of `bounded_buffers`."""
+    return all(len(receiver.buffer) <= rules.window for _, receiver in me.receivers)
 
 
 def window_kept(rules: Rules, state: State) -> bool:
     """A sender has at most one window out that it does not know to be consumed, and a probe."""
-    return all(
-        sender.out <= sender.consumed + rules.window + 1
-        for me in state.locals
-        for _, sender in me.senders
+    return all(window_of(rules, me) for me in state.locals)
+
+
+def window_of(rules: Rules, me: Local) -> bool:
+    """That sender's part of `window_kept`."""
+    most = rules.window + 1
+    return all(sender.out <= sender.consumed + most for _, sender in me.senders)
+
+
+def well_formed(me: Local) -> bool:
+    """A process's own part of TypeOK."""
+    return all(_is_sender(me, sender) for _, sender in me.senders) and all(
+        each.consumed <= each.arrived and len(each.buffer) >= each.arrived - each.consumed
+        for _, each in me.receivers
     )
+
+
+def _is_sender(me: Local, sender: Sender) -> bool:
+    in_order = sender.consumed <= sender.acked <= sender.out <= sender.seqno
+    connected = 1 <= sender.connection <= me.connections
+    return in_order and connected and len(sender.sent) == sender.seqno - sender.acked
 
 
 def kept_until_arrived(rules: Rules, state: State) -> bool:

@@ -124,6 +124,33 @@ def test_total_order_rests_on_what_flush_and_gms_rest_on() -> None:
     assert {"AccurateSuspicion", "FairLinks", "NoByzantineMember"} <= names
 
 
+def test_every_circle_of_our_own_protocols_is_broken_by_a_case_of_the_quick_tier() -> None:
+    cases = [case for case in load_cases() if case.tier == "quick"]
+    declared = [circle for record in protocols().values() for circle in record.circles]
+    broken = broken_by(declared, cases, dict.fromkeys((each.by for each in declared), True))
+    circles = Closures(load_cases(), load_assumptions()).circles()
+
+    assert ("flush", "gms") in circles
+    assert [each for each in circles if not any({*each} <= of for of in broken)] == []
+
+
+def test_a_composition_asks_for_all_that_its_layers_assume_of_each_other() -> None:
+    """Suspicions are the environment's; joiners, of whom one speaks, are not in it."""
+    cases = [case for case in load_cases() if case.protocol == "layers" and case.tier == "quick"]
+    layers = {*cases[0].made_of}
+    held = [case for case in cases if case.as_implemented]
+    exercised = {name for case in held for name in case.properties if name not in case.idle}
+    assumed = {
+        f"{each.protocol.capitalize()}{each.name}"
+        for each in load_assumptions()
+        if each.protocol in layers and each.layer.lower() in layers
+        if not all(word.startswith("assumption ") for word in each.evidence)
+    }
+
+    assert len(assumed) == 9
+    assert assumed - exercised == {"StableCutOfAMember"}
+
+
 def test_every_assumption_that_nothing_discharges_says_what_it_would_cost() -> None:
     lacking = [each for each in load_assumptions() if not each.evidence and not each.cost]
 

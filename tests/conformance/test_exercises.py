@@ -82,6 +82,7 @@ def test_a_case_that_exercises_what_it_asks_holds(
     code, first = check(lamp, capsys, "--sanity")
     assert (code, first["verdict"], first["distinct_states"]) == (0, "holds", 3)
     assert first["exercised"] == ["Odd", "Later", "Ends"]
+    assert first["not_asked_in_arbitrary_states"] == ["Odd", "Later"]  # there is no model
 
     _, second = check(lamp, capsys, "--sanity")
     assert (second["cached"], second["exercised"]) == (True, ["Odd", "Later", "Ends"])

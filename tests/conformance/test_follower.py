@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.bindings.recorded import FromBinding
-from raincheck.conformance.judges.pingpong_talk import files, note, talk
+from raincheck.conformance.judges.pingpong_talk import files, known, note, talk
 from raincheck.conformance.judges.pingpong_talk import judged as complaints_of
 from raincheck.conformance.replay.cores import Cores
 from raincheck.conformance.trace import channels_compared
@@ -448,3 +448,37 @@ def test_a_constant_of_another_type_or_name_is_refused(tmp_path: Path) -> None:
         records = talk()
         records["b"][0]["constants"] = constants
         assert any("constants: " in each for each in complaints_of(tmp_path, records)), constants
+
+
+def test_a_listed_node_without_a_file_is_missed_unless_it_is_said_to_be_absent(
+    tmp_path: Path,
+) -> None:
+    records = talk()["a"]
+    records = [records[0], records[3] | {"index": 1}, records[-1] | {"index": 1}]
+    text = "".join(json.dumps(each) + "\n" for each in records)
+    for folder in ("silent", "said"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "r1.a.jsonl").write_text(text)
+    absent = json.dumps({"kind": "absent", "run": "r1", "node": "b"})
+    (tmp_path / "said" / "faults.jsonl").write_text(absent + "\n")
+    with known():
+        (silent,) = check_paths([tmp_path / "silent"])
+        (said,) = check_paths([tmp_path / "said"])
+
+    assert [each.reason for each in silent.findings] == ["there is no file of node b"]
+    assert silent.verdict == "inconclusive"
+    assert (said.verdict, said.findings) == ("holds", [])
+
+
+def test_a_life_between_two_others_is_missed(tmp_path: Path) -> None:
+    header, *_, footer = talk()["a"]
+    for life in (0, 2):
+        mine = (header | {"incarnation": life}, footer | {"incarnation": life, "index": 0})
+        text = "".join(json.dumps(each) + "\n" for each in mine)
+        (tmp_path / f"r1.a.{life}.jsonl").write_text(text)
+    with known():
+        (verdict,) = check_paths([tmp_path])
+
+    reasons = [each.reason for each in verdict.findings]
+    assert "there is no file of life 1 of node a" in reasons
+    assert "there is no file of life 0 of node a" not in reasons

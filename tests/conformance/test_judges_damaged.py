@@ -1,24 +1,29 @@
 """Checkers are damaged around their rules; survivors are named, and too many are a failure."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from raincheck.__main__ import main
+from raincheck.conformance.field.ring import fence
 from raincheck.conformance.judges import damage
+from raincheck.conformance.judges.around import every
 from raincheck.conformance.judges.damage import (
     KINDS,
+    Exchange,
     Trial,
     chosen,
-    damaged,
     damages,
     limited,
     trials,
 )
 from raincheck.conformance.judges.planting import planted_for
-from raincheck.conformance.judges.survivors import reason_of
+from raincheck.conformance.judges.reach import reached
+from raincheck.conformance.judges.survivors import REASONS, reason_of
 from raincheck.conformance.outcome import HOLDS, VIOLATED
+from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.verbs.mutate import damaged_judges
 
 EVERY = damages()
@@ -30,9 +35,40 @@ def test_every_kind_of_damage_is_found_and_each_has_its_own_name() -> None:
     assert len(keys) == len(set(keys))
 
 
+@pytest.mark.parametrize("name", every())
+def test_what_is_said_of_an_input_is_what_its_table_says(name: str, tmp_path: Path) -> None:
+    shown = every()[name]
+    with installed_alone():
+        assert tuple(shown.ask(tmp_path)) == shown.said
+
+
+def test_an_input_is_for_a_module_that_is_damaged() -> None:
+    modules = {damage.source.module for damage in EVERY}
+
+    assert {name.partition(":")[0] for name in every()} <= modules
+
+
+def test_an_input_reaches_the_lines_that_run_and_no_others() -> None:
+    path = Path(fence.__file__)
+    with reached(frozenset({str(path)})) as lines:
+        fence.judged([])
+
+    text = path.read_text().splitlines()
+    run = {text[number - 1].strip() for _, number in lines}
+    assert "return list(found.values())" in run
+    assert "greatest = write" not in run
+
+
+def test_a_damage_that_no_input_reaches_is_shown_to_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(damage._Asking, "lines", lambda *_: set())
+    monkeypatch.setattr(damage._Asking, "answer", lambda *_: pytest.fail("an input was asked"))
+
+    assert [trial.noticed for trial in trials(EVERY[:2])] == ["", ""]
+
+
 def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
-    fence = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
-    plants = list(planted_for(fence.source).values())
+    one = next(d for d in EVERY if d.source.module == "field.ring.fence" and d.kind == KINDS[0])
+    plants = list(planted_for(one.source).values())
 
     def told() -> list[str]:
         said = []
@@ -43,7 +79,7 @@ def test_a_damage_is_done_and_undone(tmp_path: Path) -> None:
         return said
 
     before = told()
-    with damaged(fence):
+    with Exchange(one).done():
         within = told()
 
     assert within != before
@@ -76,7 +112,7 @@ def test_the_seed_draws_the_damages() -> None:
 
 
 def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
-    some = EVERY[:10]
+    some = EVERY[:20]
 
     def result(noticed: int) -> tuple[str, object]:
         found = damaged_judges(
@@ -84,18 +120,30 @@ def test_survivors_are_named_with_their_reason_and_too_many_fail() -> None:
         )
         return found.verdict, found.figures["survivors"]
 
-    assert result(10) == (HOLDS, {})
-    verdict, survivors = result(9)
+    assert result(20) == (HOLDS, {})
+    verdict, survivors = result(19)
     assert (verdict, survivors) == (
         HOLDS,
-        {str(some[9]): "open: no planted input reaches it yet"},
+        {str(some[19]): "open: no planted input reaches it yet"},
     )
-    assert result(6)[0] == VIOLATED
+    assert result(18)[0] == VIOLATED
 
 
 def test_a_survivor_of_which_it_is_known_says_why() -> None:
-    assert "counts" in reason_of("trace.x F.f: observer blinded: self.report.events += 1")
+    assert "memory" in reason_of("trace.run check_run: observer blinded: turns += 1")
     assert reason_of("trace.x F.f: comparison turned: a == b") == ""
+
+
+@pytest.mark.parametrize("pattern", [pattern for pattern, _ in REASONS])
+def test_a_reason_is_that_of_some_damage(pattern: str) -> None:
+    assert [each for each in EVERY if re.search(pattern, each.key)]
+
+
+@pytest.mark.slow
+def test_a_damage_that_has_a_reason_is_noticed_by_nobody() -> None:
+    excused = [each for each in EVERY if reason_of(each.key)]
+
+    assert [f"{each.damage}: {each.noticed}" for each in trials(excused) if each.noticed] == []
 
 
 def test_the_verb_damages_the_judges(

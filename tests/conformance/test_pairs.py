@@ -3,6 +3,8 @@
 from collections.abc import Collection
 from dataclasses import replace
 
+import pytest
+
 from raincheck.conformance.cases.table import read_table
 from raincheck.conformance.cases.tables import HOLDS, Case, load_cases, spec_folder
 
@@ -81,6 +83,21 @@ def test_a_repaired_case_whose_rule_can_be_undone_breaks_without_it() -> None:
 
     assert len(paired) > 30
     assert alone - paired == set()
+
+
+@pytest.mark.parametrize("reading", ["stable-f1-r6-counted", "stable-f1-r6-list"])
+def test_each_literal_reading_of_r6_breaks_what_its_meaning_keeps_in_the_same_world(
+    reading: str,
+) -> None:
+    named = {case.name: case for case in CASES}
+    case = named[reading]
+    meant = named[f"{reading}-whole".replace("-counted", "")]
+
+    assert meant.expected == HOLDS
+    assert case.expected in meant.properties
+    assert case.expected not in meant.idle
+    differing = {key for key, value in case.constants.items() if value != meant.constants[key]}
+    assert differing == {"Foreign"}
 
 
 def test_a_twin_that_is_smaller_or_does_not_ask_is_named() -> None:

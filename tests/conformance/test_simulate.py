@@ -19,6 +19,7 @@ from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.cells import mirror_cell, tlc_cell
 from raincheck.conformance.evidence.needs import needs_of
 from raincheck.conformance.tlc.tlc import Options, tlc_command
+from raincheck.conformance.verbs.check import options_for
 
 LAMP = """------------------------------- MODULE Lamp -------------------------------
 EXTENDS Naturals
@@ -114,6 +115,14 @@ def test_the_behaviours_and_their_seed_are_in_the_question(lamp: Path) -> None:
     options = Options(seed=9, simulate=case.simulate)
     command = tlc_command(Path("M.tla"), Path("M.cfg"), Path("."), options)
     assert "-simulate num=40 -depth 6 -workers 1 -seed 3" in " ".join(command)
+
+
+def test_a_million_behaviours_are_a_long_run(lamp: Path) -> None:
+    case = case_of(lamp)
+    million = replace(case, simulate=Simulation(1_000_000, 6, 3))
+
+    assert options_for(case, Options()).short
+    assert not options_for(million, Options()).short
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from raincheck.conformance.deliveries.logs import Row
 from raincheck.conformance.deliveries.properties import NAMES
 from raincheck.conformance.deliveries.sortedlog import SortedLog
 from raincheck.conformance.judges.delivery_log import log
+from raincheck.conformance.judges.plan import plan
 from raincheck.conformance.spark import recount
 from raincheck.conformance.spark.packing import packed, unpacked
 from raincheck.conformance.trace.events import Event
@@ -78,6 +79,7 @@ def test_traces_get_the_same_verdicts_on_both_engines(
     assert {verdict.verdict for verdict in local} == {"holds", "violated", "inconclusive"}
     distributed = pipeline.check_paths(session, [tmp_path])
     assert distributed == local
+    assert pipeline.check_paths(plan(), [tmp_path]) == local
     [named] = [verdict for verdict in distributed if verdict.run == "guard"]
     assert named.first is not None
     [conjunct] = named.first.conjuncts

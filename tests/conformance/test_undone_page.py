@@ -26,8 +26,8 @@ def rows_of_page() -> set[tuple[str, str]]:
 def test_the_page_has_a_row_for_every_switch_of_every_protocol() -> None:
     expected = {(mutant.protocol, named(mutant.undo)) for mutant in load_mutants() if mutant.undo}
     elsewhere = {(mutant.protocol, name) for mutant in load_mutants() for name in mutant.undo or ()}
-    # The stack is the protocols together: it has no core of its own.
-    for protocol in {case.protocol for case in CATALOG} - {"stack"}:
+    # A composition has no core of its own.
+    for protocol in {case.protocol for case in CATALOG if not case.made_of}:
         switches = binding_of(protocol).switches
         expected |= {
             (protocol, named({name: value}))

@@ -14,10 +14,13 @@ ROOT = Path(__file__).parents[2]
 NOT_HANDLED = {"Crash", "Forget", "Restart"}
 """They happen to a node, so that no implementation has a handler for them."""
 
-NOT_RECORDED = {"Restart"}
-# The format's page describes its actions one by one, beside the types of its BINDING.
+NOT_RECORDED = {"Restart", "Stabilise"}
+"""The trace of a life that begins is a new file, whose header says so. Stabilise is an action of a
+design that no stack has.
+"""
+
 OWN_TRACES = {"Sequencer"}
-"""The trace of a life that begins is a new file; its header says so."""
+"""The format's page describes its actions one by one, beside the types of its BINDING."""
 
 
 def snake(name: str) -> str:
@@ -187,7 +190,7 @@ def test_the_actions_of_sequencer_are_found() -> None:
     of_node, of_nobody = actions_of((ROOT / "spec" / "Sequencer.tla").read_text())
 
     handlers = {"Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"}
-    assert of_node == handlers | {"Leave", "Stop", "Crash", "Restart"}
+    assert of_node == handlers | {"Stabilise", "Leave", "Stop", "Crash", "Restart"}
     assert of_nobody == {"ViewChange", "Demote"}
     assert "Sequencer" in protocols_of(ROOT)
     assert not {"Network", "Views"} & set(protocols_of(ROOT))

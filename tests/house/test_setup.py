@@ -99,7 +99,8 @@ def test_a_second_call_costs_nothing_until_the_table_changes(bare: Bare) -> None
     bare.did()
 
     assert bare.run(MAKE, "test").returncode == 0
-    assert bare.did() == [".venv/bin/python -m pytest -q -m not slow"]
+    spread = "-n auto --maxprocesses 8 --dist loadfile"
+    assert bare.did() == [f".venv/bin/python -m pytest -q {spread} -m not slow"]
 
     # Make compares times of files: set the table's later than the stamp's.
     bare.run("touch", "-r", "Makefile", ".venv/installed")
@@ -138,9 +139,9 @@ def test_ci_runs_every_step_and_fails_with_any(
     assert done.returncode == code
     assert done.stdout.splitlines()[-1].startswith(last)
     did = bare.did()
-    assert did[:2] == ["setup", "lint"]
-    assert sorted(did[2:-1]) == ["audit", "test"]  # side by side
-    assert did[-1] == "project"
+    assert did[0] == "setup"
+    assert "audit" in did[1:]  # beside the others
+    assert [each for each in did[1:] if each != "audit"] == ["lint", "test", "project"]
 
 
 def test_ci_ends_when_there_is_nothing_to_run_with(bare: Bare) -> None:

@@ -195,6 +195,24 @@ def test_foreign_digests_can_reset_for_ever():
     assert core.heard_from == {A, B}
 
 
+def test_r6_to_the_letter_resets_the_list_and_keeps_the_minimum():
+    core = member(vote_check="members", foreign="list")
+    vote(core, A, vector(a=5, b=5))
+    vote(core, B, vector(a=1, b=1, c=1))
+
+    assert core.heard_from == {A, B}
+    assert core.vector == {A: 5, B: 5}
+
+
+def test_r6_to_the_letter_may_count_the_digest_of_other_members():
+    core = member(vote_check="members", foreign="counted")
+    vote(core, A, vector(a=5, b=5))
+    vote(core, B, vector(a=6, b=4, c=1))
+
+    assert core.heard_from == {A}
+    assert core.vector == {A: 5, B: 4, C: 1}
+
+
 def test_votes_can_be_carried_into_the_next_view():
     core = member(reset_on_view=False)
     vote(core, B, vector(a=5, b=5))

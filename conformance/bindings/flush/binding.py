@@ -18,6 +18,7 @@ from raincheck.impl.wire.headers import Fetch, Fid
 from raincheck.model.flush import events as model_events
 from raincheck.model.flush import handlers as model
 
+from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 NOT_OURS = frozenset({"PassLatch", "ReceiveFlushOk"})
@@ -100,4 +101,5 @@ BINDING = Binding(
     uncompared=frozenset({"party", "oks", "passed"}),
     output_of=output_of,
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )

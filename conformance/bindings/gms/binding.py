@@ -17,6 +17,7 @@ from raincheck.impl.messages import Address, View
 from raincheck.model.gms import handlers as model
 from raincheck.model.gms.events import OUTPUTS
 
+from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 _SHAPES: dict[str, Any] = {
@@ -77,4 +78,5 @@ BINDING = Binding(
     arrives={f"Send{message}": f"Receive{message}" for message in _MESSAGES},
     assumes=assumes,
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )

@@ -25,6 +25,7 @@ from raincheck.model.nakack import events
 from raincheck.model.nakack import field as field_model
 from raincheck.model.nakack import handlers as model
 
+from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 _MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
@@ -221,6 +222,7 @@ _SPEC = Binding(
     input_of=input_of,
     output_of=output_of,
     assumes=assumes,
+    invariants=INVARIANTS,
 )
 BINDING = replace(
     _SPEC,

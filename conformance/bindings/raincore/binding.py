@@ -17,6 +17,7 @@ from raincheck.impl.raincore.events import Epoch, Nodelist, Token
 from raincheck.model.raincore import events as model_events
 from raincheck.model.raincore import handlers as model
 
+from .invariants import INVARIANTS
 from .promised import PROMISED
 
 REPAIRS = tuple(repair.name for repair in fields(Repairs))
@@ -95,4 +96,5 @@ BINDING = Binding(
     assumes=assumes,
     unhandled=frozenset({"Crash", "Forget"}),
     promised=PROMISED,
+    invariants=INVARIANTS,
 )

@@ -21,6 +21,7 @@ from raincheck.model.sequencer.member import HANDLERS, Member
 
 from . import reading
 from .driven import give, make_core, member_of
+from .invariants import INVARIANTS
 from .promised import PROMISED
 from .recorded import RecordedSequencers
 from .speaks import SPEAKS
@@ -69,6 +70,7 @@ def offered(rules: Rules, local: Member) -> Iterator[Any]:
     mine = model.address(rules, local.local)
     yield ev.Send()
     yield ev.Resend()
+    yield ev.Stabilise(max(local.seqno, 1))
     yield ev.Leave()
     yield ev.Stop(drained=True)
     yield ev.Stop(drained=False)
@@ -95,6 +97,7 @@ BINDING = Binding(
     switches={
         **dict.fromkeys((each.name for each in dataclasses.fields(Rules)), False),
         "join_policy": "one",
+        "keep_until": "stable",
     },
     local_of=member_of,
     event_of=lambda event: event,
@@ -108,4 +111,5 @@ BINDING = Binding(
     promised=PROMISED,
     recorded=RecordedSequencers,
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )

@@ -77,6 +77,8 @@ class Driven:
             case ev.ReceiveData(coordinator, run, view, place):
                 who = wire.Address(*coordinator)
                 return impl.ReceiveData(who, impl.Data(*_carried(run, view), place, 0))
+            case ev.Stabilise(seqno):
+                return impl.Stabilise(seqno)
             case ev.InstallView(number, members, joiners):
                 return impl.InstallView(_view(number, members, joiners))
             case ev.Join(coordinator, number, members, table, digest):

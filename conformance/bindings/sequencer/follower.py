@@ -81,7 +81,7 @@ class Follower:
             return refused(answer)
         old, new = self.me, answer.local
         expected = UNCHANGED
-        if new is not old or old_positions is not None:
+        if new is not old:
             expected = changes_of(old, new)
             moved = () if old_positions is None else self.channels.moved(old_positions)
             if moved:

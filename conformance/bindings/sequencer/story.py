@@ -183,6 +183,12 @@ class _Teller:
             text += " and takes it out of its forwardTable"
         return text
 
+    def on_Stabilise(self, n: str, before: State, after: State) -> str:
+        """Says which messages are stable."""
+        gone = before["forwardTable"][n] - after["forwardTable"][n]
+        names = ", ".join(sorted(map(message_name, gone)))
+        return f"all members of {n}'s view have {names}: {n} takes it out of its forwardTable"
+
     def on_InstallView(self, n: str, _before: State, after: State) -> str:
         """Says which view, and what is to be resent."""
         number = after["view"][n]

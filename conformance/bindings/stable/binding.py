@@ -8,6 +8,7 @@ from raincheck.impl.stable import events as stable_events
 from raincheck.impl.stable.core import Repairs, Stable
 from raincheck.model.stable import handlers as model
 
+from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 
@@ -46,4 +47,5 @@ BINDING = Binding(
     channels={"StableDigest": DATAGRAM, "Stability": DATAGRAM},
     arrives={"StableDigest": "ReceiveDigest"},
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )

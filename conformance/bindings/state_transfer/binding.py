@@ -20,6 +20,7 @@ from raincheck.model.state_transfer import field as field_model
 from raincheck.model.state_transfer import handlers as model
 from raincheck.model.state_transfer.state import Part
 
+from .invariants import INVARIANTS
 from .speaks import SPEAKS
 
 MESSAGES = ("Ask", "Go", "Request", "Chunk", "Credit", "Refuse", "Cancel", "Done")
@@ -144,4 +145,5 @@ BINDING = Binding(
     input_of=input_of,
     output_of=output_of,
     speaks=SPEAKS,
+    invariants=INVARIANTS,
 )

@@ -26,6 +26,8 @@ from raincheck.model.unicast import events
 from raincheck.model.unicast import field as field_model
 from raincheck.model.unicast import handlers as model
 
+from .invariants import INVARIANTS
+
 _MOST = 4096  # of what an acknowledgement misses: whoever asks for more than any window holds
 _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
 
@@ -148,6 +150,7 @@ BINDING = Binding(
     event_of=event_of,
     input_of=_spec_input_of,
     output_of=output_of,
+    invariants=INVARIANTS,
     end_of=_process,
     real=Binding(
         protocol="unicast",
@@ -163,6 +166,7 @@ BINDING = Binding(
         told=frozenset({"Deliver"}),
         parts=field_model.parts,
         end_of=field_model.end_of,
+        invariants=INVARIANTS,
     ),
 )
 

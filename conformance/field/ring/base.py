@@ -56,6 +56,7 @@ class RingBase(Run[RingRecord, RingMember]):
     async def _begin(self, name: str, incarnation: int, **how: str) -> RingMember:
         """Start a process of that name."""
         options = self.options_of(self.settings, self.record, self.folder)
+        self.record.nodes = tuple(str(options["nodes"]).split(","))
         options |= {"life": self.members.lives(name), "state": self._state(name, incarnation)}
         options |= {"began": self._began, "resource": self._place}
         member = await self.members.start(name, options | how, incarnation)

@@ -45,6 +45,7 @@ class ClusterRun(Run[Record, Member]):
         here.sort(key=lambda member: not member.in_group)
         peers = ",".join(each.bind for each in here)
         options = self.options_of(self.settings, self.record, self.folder)
+        self.record.nodes = tuple(str(options["nodes"]).split(","))
         return await self.members.start(name, options | {"peers": peers})
 
     async def _join(self, name: str) -> Member:

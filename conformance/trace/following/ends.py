@@ -36,9 +36,7 @@ class Ends:
 
     def sent(self, sent: Sent) -> End:
         """Return this end of a message that was sent."""
-        kind = next((k for k in self.binding.outputs if k.__name__ == sent.message), None)
-        channel = self.binding.channels.get(sent.message)
-        if kind is None or channel is None:
+        if sent.message not in self.binding.channels:
             raise ShapeError(f"{self.binding.protocol} has no message {sent.message!r}")
         digest = self._digest(sent.message, sent.content)
         return self._end(sent.id, (*self.me, *sent.to), sent.message, digest, incoming=False)

@@ -18,6 +18,7 @@ from msgspec import UNSET
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.trace.columns import Append, Channel, Columns, Digest
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Heard, Speaks
 from raincheck.model.machine.machine import Accepted
 
@@ -52,6 +53,7 @@ class FastPath:
         self._me = ("", 0)
         self._columns = Columns(digest)
         self._heard = Heard(None)
+        self._watch: Watch | None = None
         self.takes = Made(self._taking)
         """The function that takes a record, by the record's type."""
         self._sends = Made(self._sending)
@@ -59,9 +61,11 @@ class FastPath:
         """By peer, what its channels are called: of the present file."""
         self._tells = frozenset(each for each in binding.outputs if each.__name__ in binding.told)
 
-    def begin(self, me: tuple[str, int], columns: Columns, heard: Heard) -> None:
+    def begin(
+        self, me: tuple[str, int], columns: Columns, heard: Heard, watch: Watch | None
+    ) -> None:
         """Begin with another file."""
-        self._me, self._columns, self._heard = me, columns, heard
+        self._me, self._columns, self._heard, self._watch = me, columns, heard, watch
         for known in self._known:
             known.clear()
 
@@ -75,6 +79,8 @@ class FastPath:
         speaks = self.binding.speaks or Speaks()
         says, tallies = speaks.says.get(action.name), speaks.tallies.get(action.name)
         tracks = speaks.tracks
+        plan = plan_of(self.binding)
+        asks = None if plan is None else plan.step(action.name)
         if not action.known:
             return lambda _record, _local: None
 
@@ -143,6 +149,12 @@ class FastPath:
                 self._heard.say(record.index, says(local, event, after, outputs))
             if tallies is not None:
                 self._heard.count(tallies(event, after))
+            watch = self._watch
+            if watch is not None:
+                if after is not local:
+                    watch.changed(record.index, local, after)
+                if asks is not None:
+                    asks(watch, record.index, local, event, after, outputs)
             return answer
 
         return take

@@ -40,7 +40,7 @@ class Follower:
         if forms is not None:
             self._lines = Lines(header, forms.decoder)
             self._fast = shared.fast_path(full.binding, forms, full.rules)
-            self._fast.begin(full.me, full.columns, full.heard)
+            self._fast.begin(full.me, full.columns, full.heard, full.watch)
         self._counts: Counter[type[Any]] = Counter()
 
     def feed(self, line: int, block: bytes) -> None:
@@ -132,11 +132,15 @@ class Follower:
         report.complete = self.full.ended
         report.end = "footer" if self.full.ended else "open"
         to = [ends_of(end.text)[1] for end in self.columns.sent.values() if end.digests]
-        report.sent_to = tuple(sorted({node for node, _ in to}))
+        report.sent_to = tuple(sorted(set(to)))
         if self.full.observer is not None:
             report.seen = self.full.observer.done()
         heard = self.full.heard
         report.said, report.tally, report.tracks = heard.said, heard.tally, heard.packed()
+        if (watch := self.full.watch) is not None:
+            watch.end(self.full.local)
+            report.tested, report.noted = watch.tested, watch.noted
+            report.sequences = {name: rows.tobytes() for name, rows in watch.sequences.items()}
         if self._fast is not None:
             self._shared.give_back(self._fast)
         return report

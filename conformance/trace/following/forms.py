@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final, NamedTuple, Union
 
@@ -87,19 +88,13 @@ class Forms(NamedTuple):
     """By their places; those that are never compared are left out."""
 
 
-_forms: dict[int, tuple[Binding, Forms | None]] = {}
-
-
+@cache
 def forms_of(binding: Binding) -> Forms | None:
     """Return what the protocol's records look like; None where its types are out of reach."""
-    found = _forms.get(id(binding))
-    if found is None:
-        try:
-            found = (binding, _made(binding))
-        except TypeError:
-            found = (binding, None)
-        _forms[id(binding)] = found
-    return found[1]
+    try:
+        return _made(binding)
+    except (TypeError, NotImplementedError):
+        return None
 
 
 def wanted_of(binding: Binding, message: str) -> type[Any]:

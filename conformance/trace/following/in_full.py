@@ -19,6 +19,7 @@ from raincheck.conformance.trace.findings import (
     FalseConjunct,
     Finding,
 )
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Heard
 from raincheck.conformance.trace.promised import Promised
 from raincheck.conformance.trace.records import Event, Footer, Header
@@ -73,6 +74,11 @@ class InFull:
         self.heard = Heard(self.binding.speaks)
         """What it says of things that other layers speak of as well."""
         self.heard.begin(self.local)
+        plan = plan_of(self.binding)
+        self.watch = None if plan is None else Watch(plan, self.rules, shared.digest)
+        """The evaluation of its protocol's invariants."""
+        if self.watch is not None:
+            self.watch.begin(self.local)
         self._ends = Ends(self.binding, self.me, self.columns, self._out_of_order)
         begins = self.binding.begins
         if begins is not None and not begins(self.rules, self.local):
@@ -158,6 +164,8 @@ class InFull:
             self.heard.track(record.index, self.binding.parts(self.local, answer.local))
         step = (self.local, event, answer.local, answer.outputs)
         self.heard.take(record.action, record.index, step)
+        if self.watch is not None:
+            self.watch.take(record.action, record.index, step)
         self.local = answer.local
 
     def _out_of_order(self, reason: str) -> None:

@@ -23,6 +23,7 @@ class RecordedRing(RingSimulator):
         self.folder, self.name = folder, run
         self._traces: dict[str, Trace] = {}
         self._killed: set[Address] = set()
+        self._came: set[str] = set()
 
     def crash(self, name: str) -> None:
         """The member's process ends without a word."""
@@ -31,19 +32,25 @@ class RecordedRing(RingSimulator):
         self._killed.add(self[name].core.me)
 
     def close(self) -> None:
-        """Say who was killed; nothing is missing at the end of the others."""
+        """Say who was killed, and who never came; nothing is missing at the end of the others."""
         for trace in self._traces.values():
             trace.close()
         crashes = [
             {"kind": "crash", "run": self.name, "node": node, "incarnation": incarnation}
             for node, incarnation in sorted(self._killed)
         ]
-        if crashes:
-            text = "".join(json.dumps(each) + "\n" for each in crashes)
+        absent = [
+            {"kind": "absent", "run": self.name, "node": node}
+            for node in NAMES
+            if node not in self._came
+        ]
+        if crashes or absent:
+            text = "".join(json.dumps(each) + "\n" for each in [*crashes, *absent])
             (self.folder / f"{self.name}.faults.jsonl").write_text(text)
 
     def _watch(self, name: str, core: Raincore) -> None:
         self._killed.discard(core.me)
+        self._came.add(name)
         self._traces[name] = Trace(
             core, self.folder, self.name, NAMES, clock=lambda: self.now, problem=_fails
         )

@@ -57,6 +57,7 @@ CONSTANTS
   HoldSends = TRUE
   ResendAlways = TRUE
   OwnTable = TRUE
+  KeepUntil = "delivered"
   ExactNext = TRUE
   JoinPolicy = "table"
   Incarnations = TRUE

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from raincheck.model.machine.composed import Move
 from raincheck.model.machine.runs import Address
-from raincheck.model.nakack.handlers import Rules, Stream, stream_of
+from raincheck.model.nakack.handlers import Rules, Stream, running, stream_of
 from raincheck.model.nakack.promises import acks_are_true, invariants
 from raincheck.model.nakack.state import Constants, State
 from raincheck.model.nakack.system import NakackSystem
@@ -188,6 +188,18 @@ def _speaks_of(source: int, before: State, after: State) -> bool:
     )
 
 
+def _created(state: State, source: int) -> Iterator[State]:
+    """Yield the state with one multicast more in a log than the source has sent, if it runs."""
+    me = state.locals[source]
+    if not running(me):
+        return
+    for p, reader in enumerate(state.locals):
+        if reader.view:
+            passed = (*state.log[p][source], (me.sent + 1, reader.view, reader.view))
+            row = (*state.log[p][:source], passed, *state.log[p][source + 1 :])
+            yield state._replace(log=(*state.log[:p], row, *state.log[p + 1 :]))
+
+
 def _weight(crash: float, _: State, move: Move[State]) -> float:
     return crash if move.action == "Crash" else 1
 
@@ -219,7 +231,7 @@ def twins(subject: Theory, _machines: Machines) -> Iterator[Seen]:
         states = [first, *(move.target for move in moves)]
         for state, tables in list(zip(states, reached, strict=False))[::9]:
             history = {name: tables.get(name, {}) for name in HISTORY}
-            for other in damages([state], damaged(source), 24):
+            for other in (*damages([state], damaged(source), 24), *_created(state, source)):
                 if not _speaks_of(source, state, other):
                     continue
                 if found := said(promises, other):

@@ -13,6 +13,7 @@ The theory differs from the spec in these points, none of which excludes a run o
 - receivedTable is total; 0 is "no entry", since every entry is at least 1.
 - forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
   actions, so its head is the least one.
+- KeepUntil is "delivered", as implemented: Stabilise, which is then never enabled, is not here.
 - Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may
   be received twice, and one that waited may be sequenced again while its view lasts. So UNICAST is
   not assumed to be FIFO: safety does not rest on FifoForward (validity does).

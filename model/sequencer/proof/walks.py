@@ -114,12 +114,23 @@ def twins(subject: Theory, _machines: Machines) -> Iterator[Seen]:
         list(walk.edges())
         for state, tables in list(zip(walk.states, walk.tables, strict=False))[::9]:
             history = {name: tables[name] for name in GHOST_NAMES}
-            for damaged in damages([state], DAMAGED, 15):
+            for damaged in (*damages([state], DAMAGED, 15), *_elsewhere(state)):
                 if _misshapen(damaged):
                     continue
                 if promises := said(INVARIANTS, damaged):
                     shown = {**walk.beside.tables(damaged), **history}
                     yield Seen(promises, walk.beside.frame.world(shown))
+
+
+def _elsewhere(state: State) -> Iterator[State]:
+    """Yield the state with a delivery in a view without the receiver, for each that there is."""
+    for i, me in enumerate(state.locals):
+        for number, view in enumerate(state.views, 1):
+            if state.delivered[i] and all(member.node != me.node for member in view.members):
+                (message, _), *others = state.delivered[i]
+                moved = ((message, number), *others)
+                delivered = (*state.delivered[:i], moved, *state.delivered[i + 1 :])
+                yield state._replace(delivered=delivered)
 
 
 def _misshapen(state: State) -> bool:

@@ -199,7 +199,8 @@ def twins(subject: Theory, _machines: Machines) -> Iterator[Seen]:
         states = [first, *(move.target for move in moves)]
         for state, tables in list(zip(states, reached, strict=False))[::16]:
             history = {name: tables.get(name, {}) for name in HISTORY}
-            for other in (*damages([state], DAMAGED, 15), _stuffed(state)):
+            overrun = _overrun(state, machine.rules.window)
+            for other in (*damages([state], DAMAGED, 15), _stuffed(state), *overrun):
                 if (
                     max((k for _, r in other.locals[B].receivers for k, _ in r.buffer), default=0)
                     > MOST
@@ -219,6 +220,17 @@ def _stuffed(state: State) -> State:
         kept += [(last + 1, content), (last + 2, content)]
         receivers.append((source, receiver._replace(buffer=tuple(kept))))
     return state._replace(locals=(state.locals[A], me._replace(receivers=tuple(receivers))))
+
+
+def _overrun(state: State, window: int) -> Iterator[State]:
+    """Yield the state with a sender that has more out than its window and a probe."""
+    me = state.locals[A]
+    for place, (to, sender) in enumerate(me.senders):
+        out = sender.consumed + window + 2
+        if out <= MOST:
+            row = (to, sender._replace(out=out))
+            senders = (*me.senders[:place], row, *me.senders[place + 1 :])
+            yield state._replace(locals=(me._replace(senders=senders), state.locals[B]))
 
 
 def _began(read: Reading, first: State) -> Tables:

@@ -1,0 +1,254 @@
+"""Where a trace's check asks GMS's invariants."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any, Final
+
+from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
+from raincheck.conformance.trace.invariants.moments import (
+    Asking,
+    Moments,
+    Span,
+    broken,
+    event,
+    name,
+)
+from raincheck.conformance.trace.layers.speaks import Said
+from raincheck.model.gms.events import View
+from raincheck.model.gms.handlers import Local, address, running
+from raincheck.model.gms.promises import is_later, named_once, names_joiners, well_formed
+
+
+def _plain(view: View) -> list[Any]:
+    """Return a view as notes have it: its identifier, its members and its joiners."""
+    people = [[list(who) for who in group] for group in (view.members, view.joiners)]
+    return [[view.id.counter, list(view.id.coordinator)], *people]
+
+
+def _is_there(before: Local | None, after: Local) -> Said:
+    there = after.view if running(after) else None
+    if before is None or (before.view if running(before) else None) != there:
+        yield "there", None if there is None else _plain(there)
+
+
+def _has_installed(before: Local | None, after: Local) -> bool:
+    return before is not None and after.view is not None and after.view != before.view
+
+
+def _installs(before: Local | None, after: Local) -> Said:
+    if before is not None and after.view is not None and after.view != before.view:
+        yield "step", [None if before.view is None else _plain(before.view), _plain(after.view)]
+
+
+def _resumes(before: Local, _event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
+    if outputs and before.view is not None:
+        yield "resume", _plain(before.view)
+
+
+def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
+    yield "leaves", True
+
+
+def _suspects(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
+    yield "suspects", list(event.member)
+
+
+def accurate(moments: Moments) -> str:
+    """Return who was suspected and neither crashed nor left; "" if nobody was."""
+    gone = {*moments.crashed, *(who for who, _ in moments.noted("leaves"))}
+    for who, note in moments.noted("suspects"):
+        node, life = note.value
+        if (node, life) in moments.reports and (node, life) not in gone:
+            where = event(who, note.index)
+            return f"AccurateSuspicion: {where} suspects {node}.{life}, which has not crashed"
+    return ""
+
+
+def _number(view: Any) -> int:
+    return 0 if view is None else int(view[0][0])
+
+
+def one_view_a_number(moments: Moments) -> Asking:
+    """No number belongs to two views that were installed, and none is left out."""
+    known: dict[int, tuple[str, Any]] = {}
+    count = 0
+    for who, note in moments.noted("step"):
+        before, view = note.value
+        number = _number(view)
+        other, same = known.setdefault(number, (event(who, note.index), view))
+        count += 1
+        if same != view:
+            return Asking(count, broken(who, note.index, view, f"{same} at {other}"))
+        if before is not None and _number(before) + 1 != number:
+            return Asking(count, broken(who, note.index, view, f"{before} before it"))
+    return Asking(count)
+
+
+def one_history(moments: Moments) -> Asking:
+    """An identifier names one membership, and all who install it come from the same view."""
+    views: dict[str, tuple[str, Any]] = {}
+    befores: dict[str, tuple[str, Any]] = {}
+    count = 0
+    for who, note in moments.noted("step"):
+        before, view = note.value
+        called, where = str(view[0]), event(who, note.index)
+        for known, value in ((views, view), (befores, before)):
+            if value is None:
+                continue
+            other, same = known.setdefault(called, (where, value))
+            if same != value:
+                return Asking(count, broken(who, note.index, value, f"{same} at {other}"))
+        count += 1
+    return Asking(count)
+
+
+def _pairs(moments: Moments) -> list[tuple[Span, Span]]:
+    """Return the pairs of two members' views that are there in one consistent cut."""
+    there = [span for span in moments.spans("there") if span.value is not None]
+    return [
+        (one, other)
+        for one, other in product(there, there)
+        if one.who != other.who
+        and _number(one.value) >= _number(other.value)
+        and moments.at_once(one, other)
+    ]
+
+
+def same_views_at_once(moments: Moments) -> Asking:
+    """Two present members have the same view of a number."""
+    count = 0
+    for one, other in _pairs(moments):
+        if _number(one.value) == _number(other.value):
+            count += 1
+            if one.value != other.value:
+                but = f"{other.value} at {name(other.who)}, event {other.start}"
+                return Asking(count, broken(one, one.start, one.value, but))
+    return Asking(count)
+
+
+def nobody_lost(moments: Moments) -> Asking:
+    """Who is present with an older view, or the same, is in the newer one."""
+    count = 0
+    for one, other in _pairs(moments):
+        count += 1
+        if list(other.who) not in one.value[1]:
+            but = f"{name(other.who)} is a member since its event {other.start}"
+            return Asking(count, broken(one, one.start, one.value, but))
+    return Asking(count)
+
+
+def installed_before_resume(moments: Moments) -> Asking:
+    """When a leader lets FLUSH resume, whoever ever installs its view has done so."""
+    count = 0
+    for who, note in moments.noted("resume"):
+        for other, step in moments.noted("step"):
+            if other == who or step.value[1] != note.value or list(other) in note.value[2]:
+                continue
+            count += 1
+            if not moments.before(other, step.index, who, note.index):
+                but = f"{name(other)} installs it by its event {step.index}"
+                return Asking(count, broken(who, note.index, note.value, but))
+    return Asking(count)
+
+
+_BELOW: Final = "GMS's records do not have the places in the multicasts' streams; "
+
+INVARIANTS: Final = Invariants(
+    of={
+        "TypeOK": (
+            OfState(
+                reads=(
+                    "status",
+                    "view",
+                    "held",
+                    "suspects",
+                    "gone",
+                    "phase",
+                    "proposal",
+                    "waiting",
+                ),
+                holds=lambda _rules, _before, me: well_formed(me),
+                how="the phases of a change and its parts fit together",
+            ),
+        ),
+        "SingleSequenceOfViews": (
+            OfMembers(
+                judge=one_view_a_number,
+                rests_on=accurate,
+                how="over all views installed, by all members in all lives",
+            ),
+        ),
+        "SurvivorsAgree": (
+            OfMembers(
+                judge=same_views_at_once,
+                rests_on=accurate,
+                how="over views that are there in one consistent cut",
+            ),
+        ),
+        "OneHistoryPerSide": (
+            OfMembers(
+                judge=one_history, how="over all views installed, by all members in all lives"
+            ),
+        ),
+        "SelfInclusion": (
+            OfState(
+                reads=("view", "status"),
+                holds=lambda rules, _, me: address(rules, me) in me.view.members,
+                asked=lambda _, me: running(me) and me.view is not None,
+                how="a member is in its view",
+            ),
+        ),
+        "OncePerView": (
+            OfState(
+                reads=("view",),
+                holds=lambda _rules, _before, me: named_once(me.view),
+                asked=lambda _, me: me.view is not None,
+                how="nobody is in a view twice",
+            ),
+        ),
+        "Monotone": (
+            OfState(
+                reads=("view",),
+                holds=lambda _, before, me: is_later(before.view, me.view),
+                asked=_has_installed,
+                how="a member's next view has a higher number",
+            ),
+        ),
+        "NobodyIsLost": (
+            OfMembers(
+                judge=nobody_lost,
+                rests_on=accurate,
+                how="over views that are there in one consistent cut",
+            ),
+        ),
+        "JoinersAreNew": (
+            OfState(
+                reads=("view",),
+                holds=lambda _, before, me: names_joiners(before.view, me.view),
+                asked=lambda before, me: _has_installed(before, me) and before.view is not None,
+                how="a view's joiners are not in the view before",
+            ),
+        ),
+        "NothingSkipped": (
+            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+        ),
+        "NothingAwaited": (
+            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+        ),
+        "JoinerAtCut": (
+            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+        ),
+        "SameBefore": (
+            Unshown(why=_BELOW + "NAKACK's Agreement and SEQUENCER's VirtualSynchrony ask it"),
+        ),
+        "AcksBeforeResume": (
+            OfMembers(
+                judge=installed_before_resume,
+                how="before a leader resumes FLUSH, whoever installs its view has installed it",
+            ),
+        ),
+    },
+    changes=((("view", "status"), _is_there), (("view",), _installs)),
+    says={"Finish": _resumes, "Suspect": _suspects, "Leave": _leaves},
+)

@@ -1,0 +1,170 @@
+"""Where a trace's check asks UNICAST's invariants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
+from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
+from raincheck.conformance.trace.layers.speaks import Said
+from raincheck.conformance.trace.records import Address
+from raincheck.model.unicast.field import LANE
+from raincheck.model.unicast.local import Local, found, sender_to
+from raincheck.model.unicast.promises import buffers_bounded, well_formed, window_of
+
+
+def _sent(_before: Local, event: Any, after: Local, _outputs: Any) -> Said:
+    yield f"sent {_key(event.to, sender_to(after, event.to).connection)}", event.content
+
+
+def _consumed(before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
+    receiver = found(before.receivers, event.source)
+    if receiver is not None and outputs:
+        yield f"consumed {_key(event.source, receiver.connection)}", outputs[0].content
+
+
+def _key(peer: Any, connection: int) -> str:
+    """Return the name of a conversation: the peer, and the connection in its lane."""
+    node, _, lane = peer.node.partition(LANE)
+    return f"{node}.{peer.incarnation} {lane or 0} {connection}"
+
+
+def _ends(me: Local) -> Said:
+    if not me.up:
+        return
+    for to, sender in me.senders:
+        if sender.acked:
+            numbers = [sender.acked, sender.consumed]
+            yield "acked", [_key(to, sender.connection), *numbers]
+    for source, receiver in me.receivers:
+        numbers = [receiver.arrived, receiver.consumed]
+        yield "arrived", [_key(source, receiver.connection), *numbers]
+
+
+def _never_older(_rules: Any, before: Local | None, after: Local) -> bool:
+    """No connection of a peer is older than one that was closed, or than the one before."""
+    for peer, receiver in after.receivers:
+        closed = found(after.closed, peer)
+        if closed is not None and receiver.connection <= closed:
+            return False
+        old = None if before is None else found(before.receivers, peer)
+        if old is not None and receiver.connection < old.connection:
+            return False
+    return True
+
+
+def _conversations(moments: Moments, kind: str) -> Iterator[tuple[Address, str, bytes]]:
+    for who, report in moments.reports.items():
+        for called, digests in report.sequences.items():
+            said, _, key = called.partition(" ")
+            if said == kind:
+                yield who, key, digests
+
+
+def _other_end(who: Address, key: str) -> tuple[str, str]:
+    """Return the peer in the name of a conversation, and the name that the peer has for it."""
+    peer, *rest = key.split(" ")
+    return peer, " ".join([name(who), *rest])
+
+
+def prefixes(moments: Moments) -> Asking:
+    """What was consumed of a conversation is how what was sent in it begins."""
+    sent = {(name(who), key): digests for who, key, digests in _conversations(moments, "sent")}
+    known = {name(who) for who in moments.reports}
+    count = 0
+    for who, key, consumed in _conversations(moments, "consumed"):
+        peer, theirs = _other_end(who, key)
+        if peer not in known:
+            continue
+        there = sent.get((peer, theirs), b"")
+        if not there.startswith(consumed) and not _cut(moments, peer, there, consumed):
+            told = f"{len(consumed) // 8} messages of {peer} on connection {key.split()[-1]}"
+            return Asking(count, broken(who, 0, told, f"{len(there) // 8} that it sent"))
+        count += len(consumed) // 8
+    return Asking(count)
+
+
+def _cut(moments: Moments, peer: str, sent: bytes, consumed: bytes) -> bool:
+    """Whether the sender was killed, and its file ends before what was consumed."""
+    killed = any(name(who) == peer for who in moments.crashed)
+    return killed and consumed.startswith(sent)
+
+
+def arrived(moments: Moments) -> Asking:
+    """What a sender no longer keeps in the end has arrived at the other end, if that is there."""
+    there: dict[tuple[str, str], list[Any]] = {}
+    for who, note in moments.noted("arrived"):
+        if who not in moments.crashed:
+            there[_other_end(who, note.value[0])] = note.value[1:]
+    count = 0
+    for who, note in moments.noted("acked"):
+        key, *numbers = note.value
+        peer, _ = _other_end(who, key)
+        # What the peer has closed, or has begun anew, has arrived or is of no use.
+        has = there.get((name(who), " ".join([peer, *key.split(" ")[1:]])))
+        if has is None:
+            continue
+        count += 1
+        if numbers[0] > has[0] or numbers[1] > has[1]:
+            return Asking(count, broken(who, 0, numbers, f"{peer} has {has} in the end"))
+    return Asking(count)
+
+
+INVARIANTS: Final = Invariants(
+    of={
+        "TypeOK": (
+            OfState(
+                reads=("senders", "receivers", "connections"),
+                holds=lambda _rules, _before, me: well_formed(me),
+                how="an end's numbers are in order, and it keeps what they say",
+            ),
+        ),
+        "ReliableFifoUnicast": (
+            OfMembers(
+                judge=prefixes,
+                how="what was consumed of a connection is how what was sent on it begins",
+            ),
+        ),
+        "NothingStale": (
+            OfMembers(
+                judge=prefixes,
+                how="what was consumed was sent to this life of the process, on this connection",
+            ),
+            OfState(
+                reads=("receivers", "closed"),
+                holds=_never_older,
+                asked=lambda _, me: bool(me.receivers),
+                how="no connection of a peer follows a newer one",
+            ),
+        ),
+        "LivesInOrder": (
+            Unshown(why="nobody promises it: by the specification's own cases it does not hold"),
+        ),
+        "BoundedBuffers": (
+            OfState(
+                reads=("receivers",),
+                holds=lambda rules, _, me: buffers_bounded(rules, me),
+                asked=lambda _, me: bool(me.receivers),
+                how="a receiver keeps at most a window of messages",
+            ),
+        ),
+        "WindowKept": (
+            OfState(
+                reads=("senders",),
+                holds=lambda rules, _, me: window_of(rules, me),
+                asked=lambda _, me: bool(me.senders),
+                how="a sender has at most a window out that is not consumed, and a probe",
+            ),
+        ),
+        "KeptUntilArrived": (
+            OfMembers(
+                judge=arrived,
+                how="what a sender has given up in the end has arrived in the end: the files' ends "
+                "are a consistent cut, and a connection's numbers only grow",
+            ),
+        ),
+    },
+    numbers={"Send": _sent, "Consume": _consumed},
+    ends=_ends,
+)

@@ -1,0 +1,503 @@
+"""Faults planted for the evaluation of each protocol's own invariants.
+
+What speaks of several members is broken by what their files noted. What speaks of one state or step
+is broken by a step that no handler makes: following the model's handlers excludes it, as long as
+these keep the invariant.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import msgspec
+import numpy as np
+
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.trace.channels_compared import Compared
+from raincheck.conformance.trace.findings import HOLDS, FileReport
+from raincheck.conformance.trace.invariants.asked import Tested
+from raincheck.conformance.trace.invariants.judged import evaluated
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
+from raincheck.conformance.trace.layers.speaks import Statement
+from raincheck.conformance.trace.promised import Run
+from raincheck.model.flush import events as flush
+from raincheck.model.flush import handlers as flush_model
+from raincheck.model.gms import events as gms
+from raincheck.model.gms import handlers as gms_model
+from raincheck.model.machine.runs import Address
+from raincheck.model.nakack import events as nakack
+from raincheck.model.nakack import handlers as nakack_model
+from raincheck.model.raincore import events as ring
+from raincheck.model.raincore import local as ring_model
+from raincheck.model.stable import events as stable
+from raincheck.model.stable import handlers as stable_model
+from raincheck.model.state_transfer import handlers as transfer_model
+from raincheck.model.unicast import local as unicast_model
+
+from .planting import Complaints, Plant, Planted
+
+A, B = Address("a", 0), Address("b", 0)
+_A, _B = ["a", 0], ["b", 0]
+
+Said: TypeAlias = tuple[str, str, int, Any]
+"""Who notes it, on which topic, at which event, and what."""
+Sent: TypeAlias = tuple[str, int, str, int]
+"""By which event of whom a message was sent, and by which event of whom it was received."""
+
+
+def reported(
+    protocol: str,
+    notes: Sequence[Said] = (),
+    messages: Sequence[Sent] = (),
+    sequences: Mapping[str, Mapping[str, Sequence[int]]] | None = None,
+    *,
+    said: bool = False,
+    tested: Mapping[str, Tested] | None = None,
+    complete: bool = True,
+) -> Complaints:
+    """Return the verdicts on a run of a and b that has noted, or stated, this."""
+    reports = {}
+    for node in "ab":
+        mine = [Statement(topic, index, value) for who, topic, index, value in notes if who == node]
+        reports[node, 0] = FileReport(
+            run="r1",
+            protocol=protocol,
+            node=node,
+            incarnation=0,
+            path=f"r1.{node}.jsonl",
+            said=mine if said else [],
+            noted=[] if said else mine,
+            tested=dict(tested or {}),
+            sequences={
+                name: array("q", rows).tobytes()
+                for name, rows in (sequences or {}).get(node, {}).items()
+            },
+        )
+    compared: dict[str, Compared] = {}
+    for sender, by, receiver, at in messages:
+        channel = msgspec.json.encode(["M", sender, 0, receiver, 0]).decode()
+        compared[channel] = Compared(np.array([[at, by, 1]], dtype=np.int64))
+    run = Run(reports, compared, (), (), complete=complete)
+    return [
+        f"{each.name} is {each.verdict}: {each.reason or each.witness.get('but')}"
+        for each in evaluated(binding_of(protocol), run).promises
+        if each.verdict != HOLDS
+    ]
+
+
+def _plant(
+    protocol: str, words: str, good: Sequence[Said], bad: Sequence[Said], **how: Any
+) -> Plant:
+    messages, said = how.pop("messages", ((), ())), how.pop("said", False)
+    return Plant(
+        good=lambda _: reported(protocol, good, messages[0], said=said),
+        bad=lambda _: reported(protocol, bad, messages[-1], said=said),
+        words=words,
+        **how,
+    )
+
+
+def _conversation(protocol: str, words: str, good: Any, bad: Any, **how: Any) -> Plant:
+    return Plant(
+        good=lambda _: reported(protocol, sequences=good),
+        bad=lambda _: reported(protocol, sequences=bad),
+        words=words,
+        **how,
+    )
+
+
+# ---------------------------------------------------------------- of one member's states and steps
+
+
+class Step(NamedTuple):
+    """A step that is good, or breaks a part of an invariant."""
+
+    before: Any
+    after: Any
+    action: str = ""
+    event: Any = None
+    outputs: tuple[Any, ...] = ()
+
+
+def asked(protocol: str, step: Step) -> dict[str, bool]:
+    """Return of each part of an invariant that a step is asked whether it holds."""
+    binding = binding_of(protocol)
+    plan = plan_of(binding)
+    assert plan is not None
+    watch = Watch(plan, binding.rules(), hash)
+    watch.take(step.action, 1, (step.before, step.event, step.after, step.outputs))
+    return {name: tested.broken < 0 for name, tested in watch.tested.items()}
+
+
+def _view(number: int, *members: Address, joiners: tuple[Address, ...] = ()) -> gms.View:
+    return gms.View(gms.ViewId(number, members[0]), members, joiners)
+
+
+def _gms(view: gms.View | None) -> gms_model.Local:
+    return gms_model.Local("a", "member", view=view)
+
+
+def _nakack(**values: Any) -> nakack_model.Local:
+    streams = ((A, nakack_model.Stream()), (B, nakack_model.Stream(held=((1, 1),), heard=1)))
+    local = nakack_model.Local("a", 0, "member", 1, (A, B), 0, ((B, 0),), (), streams)
+    return local._replace(**values)
+
+
+def _stream(**values: Any) -> nakack_model.Streams:
+    return ((A, nakack_model.Stream(**values)), (B, nakack_model.Stream()))
+
+
+def _delivers(source: Address, seqno: int, view: int) -> Step:
+    """A step by which a delivers that."""
+    before = _nakack(members=(A, B), stream=_nakack().stream)
+    output = nakack.Delivered(source, seqno, view)
+    return Step(before, before._replace(owed=(B,)), "Deliver", nakack.Deliver(source), (output,))
+
+
+def _unicast(**values: Any) -> unicast_model.Local:
+    return unicast_model.Local("a", **values)
+
+
+def _receiver(**values: Any) -> tuple[tuple[Address, unicast_model.Receiver], ...]:
+    return ((B, unicast_model.Receiver(**values)),)
+
+
+def _sender(seqno: int, out: int) -> unicast_model.Sender:
+    return unicast_model.Sender(1, seqno, 0, out, 0, ((0, 0, 1, 1),) * seqno)
+
+
+def _token(*placed: Address) -> ring.Token:
+    """A token whose list is settled, with places in the mail for those."""
+    settled = ring.NO_TOKEN.settled._replace(nodelist=(A, B))
+    return ring.NO_TOKEN._replace(seq=2, settled=settled, acks=tuple((who, 0) for who in placed))
+
+
+_RING: Final = ring_model.Local(A, up="up")
+_ONE_VIEW: Final = _view(1, A, B)
+_FLUSH: Final = flush_model.Local(A, 1, (A, B))
+_STABLE: Final = stable_model.Local(A, 1, (A, B), frozenset({A, B}), frozenset({A, B}))
+_FETCHING: Final = transfer_model.Local(A, (A, B), phase="fetching", provider=B)
+_DIGEST: Final = stable.SendDigest(((A, 1), (B, 1)), ((A, 1), (B, 1)))
+
+
+def _votes(at: int) -> Step:
+    vector = ((A, 1), (B, at))
+    sent = stable.StableDigest((B,), 1, vector, vector)
+    return Step(_STABLE, _STABLE._replace(vector=vector), "SendDigest", _DIGEST, (sent,))
+
+
+STEPS: Final[dict[str, dict[str, tuple[Step, Step]]]] = {
+    "unicast": {
+        "TypeOK 0": (
+            Step(_unicast(), _unicast(connections=1, senders=((B, _sender(3, 1)),))),
+            Step(_unicast(), _unicast(connections=1, senders=((B, _sender(1, 3)),))),
+        ),
+        "NothingStale 1": (
+            Step(_unicast(), _unicast(receivers=_receiver(connection=3))),
+            Step(
+                _unicast(receivers=_receiver(connection=3)),
+                _unicast(receivers=_receiver(connection=2)),
+            ),
+        ),
+        "BoundedBuffers 0": (
+            Step(_unicast(), _unicast(receivers=_receiver(connection=1))),
+            Step(
+                _unicast(),
+                _unicast(receivers=_receiver(connection=1, buffer=((1, 1), (2, 1), (3, 1)))),
+            ),
+        ),
+        "WindowKept 0": (
+            Step(_unicast(), _unicast(senders=((B, unicast_model.Sender(1, 3, 0, 3)),))),
+            Step(_unicast(), _unicast(senders=((B, unicast_model.Sender(1, 4, 0, 4)),))),
+        ),
+    },
+    "nakack": {
+        "TypeOK 0": (
+            Step(_nakack(), _nakack(sent=1, owed=(B,))),
+            Step(_nakack(), _nakack(sent=1, owed=(A,))),
+        ),
+        "Contiguous 0": (_delivers(B, 1, 1), _delivers(B, 2, 1)),
+        "OnlyMembers 0": (
+            _delivers(B, 1, 1),
+            _delivers(B, 1, 1)._replace(before=_nakack(members=(A,))),
+        ),
+        "SendingView 0": (_delivers(B, 1, 1), _delivers(B, 1, 2)),
+        "Bounded 0": (
+            Step(_nakack(), _nakack(sent=1)),
+            Step(_nakack(), _nakack(stream=_stream(held=((257, 1),)))),
+        ),
+    },
+    "stable": {
+        "TypeOK 0": (
+            Step(_STABLE, _STABLE._replace(view=2)),
+            Step(_STABLE, _STABLE._replace(view=2, members=(B,))),
+        ),
+        "VotesAreTrue 0": (_votes(1), _votes(2)),
+    },
+    "gms": {
+        "TypeOK 0": (
+            Step(_gms(_ONE_VIEW), _gms(_ONE_VIEW)._replace(suspects=frozenset({B}))),
+            Step(
+                _gms(_ONE_VIEW),
+                _gms(_ONE_VIEW)._replace(suspects=frozenset({B}), gone=frozenset({B})),
+            ),
+        ),
+        "SelfInclusion 0": (
+            Step(_gms(None), _gms(_view(1, A, B))),
+            Step(_gms(None), _gms(_view(1, B))),
+        ),
+        "OncePerView 0": (
+            Step(_gms(None), _gms(_view(1, A, B))),
+            Step(_gms(None), _gms(_view(1, A, B, B))),
+        ),
+        "Monotone 0": (
+            Step(_gms(_view(1, A)), _gms(_view(2, A))),
+            Step(_gms(_view(2, A)), _gms(_view(1, A))),
+        ),
+        "JoinersAreNew 0": (
+            Step(_gms(_view(1, A)), _gms(_view(2, A, B, joiners=(B,)))),
+            Step(_gms(_view(1, A, B)), _gms(_view(2, A, B, joiners=(B,)))),
+        ),
+    },
+    "flush": {
+        "TypeOK 0": (
+            Step(_FLUSH, _FLUSH._replace(suspects=frozenset({B}))),
+            Step(_FLUSH, _FLUSH._replace(frozen=frozenset({B}))),
+        ),
+        "LatchedUntilInstalled 0": (
+            Step(_FLUSH._replace(latch=True), _FLUSH._replace(latch=True, view=2)),
+            Step(_FLUSH, _FLUSH._replace(view=2)),
+        ),
+        "BlocksAlternate 0": (
+            Step(
+                _FLUSH, _FLUSH._replace(blocked="calling"), "ReceiveStart", None, (flush.Block(),)
+            ),
+            Step(_FLUSH, _FLUSH._replace(blocked="calling"), "ReceiveStart"),
+        ),
+    },
+    "state_transfer": {
+        "TypeOK 0": (
+            Step(_FETCHING, _FETCHING._replace(phase="setting")),
+            Step(_FETCHING, _FETCHING._replace(provider=None)),
+        ),
+        "Bounded 0": (
+            Step(_FETCHING, _FETCHING._replace(next=3)),
+            Step(_FETCHING, _FETCHING._replace(next=4)),
+        ),
+    },
+    "raincore": {
+        "TypeOK 0": (
+            Step(_RING, _RING._replace(view_state="reserve", reserved=1)),
+            Step(_RING, _RING._replace(view_state="reserve")),
+        ),
+        "PlacesKept 0": (
+            Step(_RING, _RING._replace(last_token=_token(A, B))),
+            Step(_RING, _RING._replace(last_token=_token(A))),
+        ),
+    },
+}
+"""By protocol, invariant and part: a good step, and one that breaks it."""
+
+# ------------------------------------------------------------------ of several members
+
+
+def _viewed(number: int, *people: list[Any], by: list[Any] | None = None) -> list[Any]:
+    return [[number, by or people[0]], list(people), []]
+
+
+_ONE, _BOTH = _viewed(1, _A, _B), _viewed(2, _A, _B)
+_OTHER: Final = [[2, _A], [_A], []]
+_BY_B: Final = [[2, _B], [_A, _B], []]
+_FID: Final = [1, _A, 1]
+_CALLED: Final = {"BlocksAlternate 0": Tested(2)}
+
+
+def _steps(first: list[Any], second: list[Any], before: list[Any] = _ONE) -> list[Said]:
+    return [("a", "step", 1, [_ONE, first]), ("b", "step", 2, [before, second])]
+
+
+def _there(first: list[Any], second: list[Any]) -> list[Said]:
+    return [("a", "there", 1, first), ("b", "there", 2, second)]
+
+
+_SPAN: Final = "return Asking(count, broken(one, one.start, one.value, but))"
+_NOTE: Final = "return Asking(count, broken(who, note.index, note.value, but))"
+_VIOLATED: Final = "return Promise(called, VIOLATED, witness, judged=judged, assumption=assumption)"
+
+PLANTED: Final[dict[str, Planted]] = {
+    "trace.invariants.judged": {
+        f"_verdict: {_VIOLATED}": (
+            _plant(
+                "nakack",
+                "nakack.NoCreation is violated: b.0 has sent 1",
+                [("b", "sent", 0, 1), ("a", "delivered", 0, [_B, 1])],
+                [("b", "sent", 0, 1), ("a", "delivered", 0, [_B, 2])],
+            )
+        ),
+        "_verdict: not every record was checked": Plant(
+            good=lambda _: reported("flush", tested=_CALLED),
+            bad=lambda _: reported("flush", tested=_CALLED, complete=False),
+            words="flush.BlocksAlternate is inconclusive: not every record was checked",
+        ),
+    },
+    "bindings.unicast.invariants": {
+        "prefixes: … that it sent": _conversation(
+            "unicast",
+            "unicast.ReliableFifoUnicast is violated: 2 that it sent",
+            {"a": {"sent b.0 0 1": [11, 12]}, "b": {"consumed a.0 0 1": [11]}},
+            {"a": {"sent b.0 0 1": [11, 12]}, "b": {"consumed a.0 0 1": [12]}},
+        ),
+        "arrived: numbers[0] > has[0]": _plant(
+            "unicast",
+            "unicast.KeptUntilArrived is violated: b.0 has [2, 1] in the end",
+            [("a", "acked", 0, ["b.0 0 1", 2, 1]), ("b", "arrived", 0, ["a.0 0 1", 2, 1])],
+            [("a", "acked", 0, ["b.0 0 1", 3, 1]), ("b", "arrived", 0, ["a.0 0 1", 2, 1])],
+        ),
+        "arrived: numbers[1] > has[1]": _plant(
+            "unicast",
+            "unicast.KeptUntilArrived is violated: b.0 has [2, 1] in the end",
+            [("a", "acked", 0, ["b.0 0 1", 2, 1]), ("b", "arrived", 0, ["a.0 0 1", 2, 1])],
+            [("a", "acked", 0, ["b.0 0 1", 2, 2]), ("b", "arrived", 0, ["a.0 0 1", 2, 1])],
+        ),
+    },
+    "bindings.gms.invariants": {
+        "one_view_a_number: … at …": _plant(
+            "gms",
+            "gms.SingleSequenceOfViews is violated: [[2, ['a', 0]]",
+            _steps(_BOTH, _BOTH),
+            _steps(_BOTH, _BY_B),
+        ),
+        "one_view_a_number: … before it": _plant(
+            "gms",
+            "gms.SingleSequenceOfViews is violated: [[1, ['a', 0]]",
+            _steps(_BOTH, _BOTH),
+            [("a", "step", 1, [_ONE, _viewed(3, _A, _B)])],
+        ),
+        "one_history: … at …": _plant(
+            "gms",
+            "gms.OneHistoryPerSide is violated",
+            _steps(_BOTH, _BOTH),
+            _steps(_BOTH, _BOTH, [[1, _B], [_A, _B], []]),
+        ),
+        f"same_views_at_once: {_SPAN}": _plant(
+            "gms",
+            "gms.SurvivorsAgree is violated",
+            _there(_BOTH, _BOTH),
+            _there(_BOTH, _BY_B),
+        ),
+        f"nobody_lost: {_SPAN}": _plant(
+            "gms",
+            "gms.NobodyIsLost is violated: b.0 is a member since its event 2",
+            _there(_BOTH, _ONE),
+            _there(_OTHER, _ONE),
+        ),
+        f"installed_before_resume: {_NOTE}": (
+            _plant(
+                "gms",
+                "gms.AcksBeforeResume is violated: b.0 installs it by its event 2",
+                [*_steps(_BOTH, _BOTH), ("a", "resume", 5, _BOTH)],
+                [*_steps(_BOTH, _BOTH), ("a", "resume", 5, _BOTH)],
+                messages=([("b", 2, "a", 4)], []),
+            )
+        ),
+    },
+    "bindings.flush.invariants": {
+        f"participants_still: {_SPAN}": _plant(
+            "flush",
+            "flush.Still is violated: b.0 is not still for it from its event 0",
+            [
+                ("a", "suspended", 3, [_FID, [_B]]),
+                ("b", "still", 0, None),
+                ("b", "still", 2, _FID),
+            ],
+            [
+                ("a", "suspended", 3, [_FID, [_B]]),
+                ("b", "still", 0, None),
+                ("b", "still", 2, _FID),
+            ],
+            messages=([("b", 2, "a", 3)], []),
+        ),
+        f"one_requester: {_SPAN}": _plant(
+            "flush",
+            "flush.OneRequester is violated: [1, ['b', 0], 1] of b.0, event 4",
+            [
+                ("a", "asked", 1, _FID),
+                ("a", "asked", 3, None),
+                ("b", "asked", 4, [1, _B, 1]),
+            ],
+            [
+                ("a", "asked", 1, _FID),
+                ("a", "asked", 3, None),
+                ("b", "asked", 4, [1, _B, 1]),
+            ],
+            messages=([("a", 3, "b", 4)], []),
+        ),
+    },
+    "bindings.nakack.invariants": {
+        "delivered_was_sent: return Asking(count, broken(who, 0, [list(source), at], but))": _plant(
+            "nakack",
+            "nakack.NoCreation is violated: b.0 has sent 1",
+            [("b", "sent", 0, 1), ("a", "delivered", 0, [_B, 1])],
+            [("b", "sent", 0, 1), ("a", "delivered", 0, [_B, 2])],
+        ),
+        "acknowledged_was_delivered: return Asking(count, broken(who, 0, "
+        "[list(member), at], but))": (
+            _plant(
+                "nakack",
+                "nakack.Bounded is violated: b.0 has delivered 1",
+                [("a", "acked", 0, [_B, 1]), ("b", "delivered", 0, [_A, 1])],
+                [("a", "acked", 0, [_B, 2]), ("b", "delivered", 0, [_A, 1])],
+            )
+        ),
+        "survivors_delivered_the_same: …: …": _plant(
+            "nakack",
+            "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
+            [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 4]]])],
+            [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 3]]])],
+        ),
+    },
+    "bindings.stable.invariants": {
+        "purged_was_delivered: return Asking(count + 1, broken(who, index, "
+        "{'source': name(source), 'purged': at}, but))": _plant(
+            "stable",
+            "stable.OnlyStablePurged is violated: b.0 has delivered 1 by its event 5",
+            [
+                ("a", "view", 0, [1, [_A, _B], True]),
+                ("a", "purge", 4, [_A, 2]),
+                ("b", "digest", 2, [1, [[_A, 2]], [[_A, 2]]]),
+            ],
+            [
+                ("a", "view", 0, [1, [_A, _B], True]),
+                ("a", "purge", 4, [_A, 2]),
+                ("b", "digest", 2, [1, [[_A, 1]], [[_A, 2]]]),
+                ("b", "digest", 5, [1, [[_A, 1]], [[_A, 2]]]),
+            ],
+            messages=([("b", 2, "a", 3)],),
+            said=True,
+        ),
+    },
+    "bindings.state_transfer.invariants": {
+        f"handed_up_was_read: {_NOTE}": _plant(
+            "state_transfer",
+            "state_transfer.SameCut is violated: chunk 1 is next",
+            [("a", "read", 1, [_B, 1, 1, "x", True]), ("b", "handed", 2, [_A, 1, 1, "x", True])],
+            [("a", "read", 1, [_B, 1, 2, "x", True]), ("b", "handed", 2, [_A, 1, 2, "x", True])],
+        ),
+        f"handed_up_was_read: {_NOTE} #2": (
+            _plant(
+                "state_transfer",
+                "state_transfer.SameCut is violated: a.0 has read ['x', True] for it",
+                [
+                    ("a", "read", 1, [_B, 1, 1, "x", True]),
+                    ("b", "handed", 2, [_A, 1, 1, "x", True]),
+                ],
+                [
+                    ("a", "read", 1, [_B, 1, 1, "x", True]),
+                    ("b", "handed", 2, [_A, 1, 1, "y", True]),
+                ],
+            )
+        ),
+    },
+}

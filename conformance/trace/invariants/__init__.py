@@ -1,0 +1,1 @@
+"""Each protocol's own invariants, evaluated on its traces."""

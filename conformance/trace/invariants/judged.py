@@ -1,0 +1,102 @@
+"""The verdicts on a protocol's own invariants over all files of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final, NamedTuple
+
+from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, FileReport, Promise
+from raincheck.conformance.trace.promised import Run
+
+from .asked import NEVER, Asked, OfMembers, OfState, OfStep
+from .moments import Moments, name
+
+EVALUATED: Final = (OfState, OfStep, OfMembers)
+
+
+class Evaluated(NamedTuple):
+    """The verdicts, and the invariants that had nothing to say in this run."""
+
+    promises: list[Promise]
+    unasked: list[str]
+
+
+def evaluated(binding: Binding, run: Run) -> Evaluated:
+    """Return a verdict on each invariant that the traces of this run can show.
+
+    Where records are missing or differ from the model, only what one member's own steps have broken
+    is held against it.
+    """
+    found = Evaluated([], [])
+    declared = (binding.real or binding).invariants
+    if declared is None or not run.reports:
+        return found
+    lacking = _lacking(binding, run)
+    moments = Moments(run.reports, run.compared, run.crashed)
+    for invariant, parts in declared.of.items():
+        if not any(isinstance(part, EVALUATED) for part in parts):
+            continue
+        called = f"{binding.protocol}.{invariant}"
+        promise = _verdict(called, invariant, parts, run, moments, lacking)
+        if promise is None:
+            found.unasked.append(_unasked(called))
+        else:
+            found.promises.append(promise)
+    return found
+
+
+def _unasked(called: str) -> str:
+    return f"{called}: it asks nothing of this run"
+
+
+def _lacking(binding: Binding, run: Run) -> str:
+    """Return the repairs that the traced system says it lacks."""
+    repairs = {name for name, undone in binding.switches.items() if type(undone) is not int}
+    given = (name for report in run.reports.values() for name in report.constants)
+    return ", ".join(sorted(repairs.intersection(given)))
+
+
+def _verdict(
+    called: str,
+    invariant: str,
+    parts: tuple[Asked, ...],
+    run: Run,
+    moments: Moments,
+    lacking: str,
+) -> Promise | None:
+    judged = {"members": 0, "states": 0, "pairs": 0}
+    for number, part in enumerate(parts):
+        if not isinstance(part, EVALUATED):
+            continue
+        witness: dict[str, Any] | None = None
+        assumption = lacking
+        if isinstance(part, OfMembers):
+            if not run.complete:
+                continue
+            result = part.judge(moments)
+            judged["pairs"] += result.facts
+            witness = result.broken
+            if witness is not None and part.rests_on is not None:
+                assumption = assumption or part.rests_on(moments)
+        else:
+            for who, report, tested in _tested(run, f"{invariant} {number}"):
+                judged["members"] += 1
+                judged["states"] += tested.count
+                if tested.broken != NEVER and witness is None:
+                    witness = {"member": name(who), "event": tested.broken, "file": report.path}
+        if witness is not None:
+            witness = {**witness, "asked": part.how}
+            return Promise(called, VIOLATED, witness, judged=judged, assumption=assumption)
+    if not any(judged.values()):
+        return None
+    if not run.complete:
+        return Promise(called, INCONCLUSIVE, reason="not every record was checked", judged=judged)
+    return Promise(called, HOLDS, judged=judged)
+
+
+def _tested(run: Run, called: str) -> Iterator[tuple[Any, FileReport, Any]]:
+    for who, report in run.reports.items():
+        tested = report.tested.get(called)
+        if tested is not None:
+            yield who, report, tested

@@ -1,0 +1,155 @@
+"""The evaluation of a protocol's invariants over one file, along with its fold."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
+
+import msgspec
+
+from raincheck.conformance.bindings.binding import Binding
+from raincheck.conformance.bindings.conversion import fields_of
+from raincheck.conformance.trace.columns import Digest
+from raincheck.conformance.trace.layers.speaks import Statement
+from raincheck.impl.recording.canonical import plain
+
+from .asked import NEVER, Invariants, OfState, OfStep, Tested
+
+Step: TypeAlias = Callable[["Watch", int, Any, Any, Any, tuple[Any, ...]], None]
+"""(watch, index, state before, input, state after, outputs)."""
+
+
+class Plan:
+    """The evaluations that a protocol's invariants ask for, by variable and by action."""
+
+    def __init__(self, invariants: Invariants, local: type[Any]) -> None:
+        places = {name: place for place, name in enumerate(fields_of(local))}
+        self.invariants = invariants
+        self.names: list[str] = []
+        """Of each part that is evaluated in a file: its invariant, and its number in it."""
+        self.states: list[tuple[tuple[int, ...], int, OfState]] = []
+        self.notes = [
+            (tuple(places[name] for name in names), notes) for names, notes in invariants.changes
+        ]
+        self._of_steps: dict[str, list[tuple[int, OfStep]]] = {}
+        for name, parts in invariants.of.items():
+            for number, part in enumerate(parts):
+                if isinstance(part, OfState):
+                    reads = tuple(places[each] for each in part.reads)
+                    self.states.append((reads, len(self.names), part))
+                elif isinstance(part, OfStep):
+                    for action in part.actions:
+                        self._of_steps.setdefault(action, []).append((len(self.names), part))
+                else:
+                    continue
+                self.names.append(f"{name} {number}")
+
+    def step(self, action: str) -> Step | None:
+        """Return what is evaluated at each step of that action."""
+        parts = self._of_steps.get(action, ())
+        says = self.invariants.says.get(action)
+        numbers = self.invariants.numbers.get(action)
+        if not parts and says is None and numbers is None:
+            return None
+
+        def step(
+            watch: Watch, index: int, before: Any, event: Any, after: Any, outputs: Any
+        ) -> None:
+            for place, part in parts:
+                watch.count(place, index, part.holds(before, event, after, outputs))
+            if says is not None:
+                watch.note(index, says(before, event, after, outputs))
+            if numbers is not None:
+                watch.number(numbers(before, event, after, outputs))
+
+        return step
+
+
+_plans: dict[int, tuple[Binding, Plan | None]] = {}
+
+
+def plan_of(binding: Binding) -> Plan | None:
+    """Return what is evaluated in each file of that protocol; None if nothing."""
+    found = _plans.get(id(binding))
+    if found is None:
+        invariants = binding.invariants
+        plan = None if invariants is None else Plan(invariants, binding.local)
+        found = _plans[id(binding)] = (binding, plan)
+    return found[1]
+
+
+class Watch:
+    """The evaluation over one file."""
+
+    __slots__ = ("_digest", "_plan", "_rules", "_tested", "noted", "sequences")
+
+    def __init__(self, plan: Plan, rules: Any, digest: Digest) -> None:
+        self._plan, self._rules, self._digest = plan, rules, digest
+        self._tested = [Tested() for _ in plan.names]
+        self.noted: list[Statement] = []
+        self.sequences: dict[str, array[int]] = {}
+
+    def begin(self, local: Any) -> None:
+        """Evaluate the first state."""
+        for _, place, part in self._plan.states:
+            if part.asked(None, local):
+                self.count(place, 0, part.holds(self._rules, None, local))
+        for _, notes in self._plan.notes:
+            self.note(0, notes(None, local))
+
+    def changed(self, index: int, before: Any, after: Any) -> None:
+        """Evaluate what speaks of the variables that an event has changed."""
+        plan = self._plan
+        for places, number, part in plan.states:
+            for place in places:
+                if before[place] is not after[place]:
+                    if part.asked(before, after):
+                        self.count(number, index, part.holds(self._rules, before, after))
+                    break
+        for places, notes in plan.notes:
+            for place in places:
+                if before[place] is not after[place]:
+                    self.note(index, notes(before, after))
+                    break
+
+    def take(self, action: str, index: int, step: tuple[Any, Any, Any, tuple[Any, ...]]) -> None:
+        """Evaluate a step that was judged in full."""
+        before, _, after, _ = step
+        if after is not before:
+            self.changed(index, before, after)
+        asks = self._plan.step(action)
+        if asks is not None:
+            asks(self, index, *step)
+
+    def count(self, number: int, index: int, holds: bool | None) -> None:
+        """Count an evaluation."""
+        if holds is not None:
+            tested = self._tested[number]
+            tested.count += 1
+            if not holds and tested.broken == NEVER:
+                tested.broken = index
+
+    def note(self, index: int, said: Iterable[tuple[str, Any]]) -> None:
+        """Keep notes."""
+        for topic, value in said:
+            self.noted.append(Statement(topic, index, value))
+
+    def number(self, said: Iterable[tuple[str, Any]]) -> None:
+        """Keep the digests of values."""
+        for name, value in said:
+            rows = self.sequences.get(name)
+            if rows is None:
+                rows = self.sequences[name] = array("q")
+            rows.append(self._digest(msgspec.json.encode(plain(value))))
+
+    def end(self, local: Any) -> None:
+        """Note what the last state says."""
+        if self._plan.invariants.ends is not None:
+            self.note(0, self._plan.invariants.ends(local))
+
+    @property
+    def tested(self) -> dict[str, Tested]:
+        """What was evaluated, by invariant and part."""
+        pairs = zip(self._plan.names, self._tested, strict=True)
+        return {name: tested for name, tested in pairs if tested.count}

@@ -1,0 +1,186 @@
+"""Each specification's invariants: where a trace's check asks them, and that it would notice."""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.cases.tables import load_cases
+from raincheck.conformance.judges import pingpong, pingpong_talk
+from raincheck.conformance.judges.planted_invariants import PLANTED, STEPS, asked
+from raincheck.conformance.trace.findings import VIOLATED
+from raincheck.conformance.trace.invariants.asked import (
+    Followed,
+    Invariants,
+    OfMembers,
+    OfState,
+    OfStep,
+    Promised,
+    Unshown,
+)
+from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.run import check_paths
+
+PROTOCOLS = (
+    "unicast",
+    "nakack",
+    "stable",
+    "gms",
+    "flush",
+    "state_transfer",
+    "sequencer",
+    "raincore",
+)
+PAGE = Path(__file__).parents[2] / "docs" / "trace-invariants.md"
+PARTS = [
+    (protocol, f"{name} {number}")
+    for protocol in PROTOCOLS
+    for name, parts in (binding_of(protocol).invariants or Invariants(of={})).of.items()
+    for number, part in enumerate(parts)
+    if isinstance(part, OfState | OfStep)
+]
+
+
+def invariants_of(protocol: str) -> Invariants:
+    found = binding_of(protocol).invariants
+    assert found is not None
+    return found
+
+
+def rows(protocol: str) -> Iterator[str]:
+    """The rows of the page's table."""
+    for name, parts in invariants_of(protocol).of.items():
+        for part in parts:
+            match part:
+                case OfState():
+                    where, how = "each state", part.how
+                case OfStep():
+                    where, how = f"each {', '.join(part.actions)}", part.how
+                case OfMembers():
+                    where, how = "between members", part.how
+                case Promised():
+                    where, how = "promise", part.how
+                case Followed():
+                    where, how = "conformance", part.how
+                case Unshown():
+                    where, how = "not shown", part.why
+            yield f"| `{name}` | {where} | {how} |"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_invariant_of_the_specification_is_accounted_for(protocol: str) -> None:
+    cases = [case for case in load_cases() if case.protocol == protocol]
+    named = {name for case in cases for name in case.properties if name not in case.temporal}
+
+    assert named
+    assert named - invariants_of(protocol).of.keys() == set()
+    assert all(invariants_of(protocol).of.values())
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_the_page_says_where_each_invariant_is_asked(protocol: str) -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    section = text.partition(f"\n## {protocol.upper().replace('_', ' ')}\n")[2].partition("\n## ")[
+        0
+    ]
+    table = [line for line in section.splitlines() if re.match(r"\| `", line)]
+
+    assert table == list(rows(protocol))
+
+
+@pytest.mark.parametrize(("protocol", "part"), PARTS)
+def test_a_step_that_breaks_an_invariant_is_noticed(protocol: str, part: str) -> None:
+    good, bad = STEPS[protocol][part]
+
+    assert asked(protocol, good)[part]
+    assert not asked(protocol, bad)[part]
+
+
+def test_no_step_is_planted_for_what_is_not_evaluated() -> None:
+    assert {(protocol, part) for protocol, parts in STEPS.items() for part in parts} == {*PARTS}
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_what_is_judged_between_members_has_a_planted_run(protocol: str) -> None:
+    parts = [part for each in invariants_of(protocol).of.values() for part in each]
+    judges = {part.judge.__name__ for part in parts if isinstance(part, OfMembers)}
+    keys = PLANTED.get(f"bindings.{protocol}.invariants", {})
+
+    assert {key.partition(":")[0] for key in keys} == judges
+
+
+# ---------------------------------------------------------------- along with a file's fold
+
+MODEST = Invariants(
+    of={
+        "Modest": (
+            OfState(
+                reads=("said",),
+                holds=lambda rules, _, me: me.said < rules.limit,
+                how="a node says less than it may",
+            ),
+            OfStep(
+                actions=("Say",),
+                holds=lambda _before, event, _after, _outputs: event.number < 20,
+                how="no number is large",
+            ),
+        ),
+        "Quiet": (Unshown(why="nobody knows"),),
+    }
+)
+
+
+def judged(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, records: Any, *, compact: bool = True
+) -> RunVerdict:
+    real = replace(pingpong.BINDING.real, invariants=MODEST) if pingpong.BINDING.real else None
+    monkeypatch.setattr(
+        pingpong, "BINDING", replace(pingpong.BINDING, invariants=MODEST, real=real)
+    )
+    for node, lines in records.items():
+        text = "".join(
+            json.dumps(each, separators=(",", ":") if compact else None) + "\n" for each in lines
+        )
+        (folder / f"r1.{node}.jsonl").write_text(text)
+    with pingpong_talk.known():
+        (verdict,) = check_paths([folder])
+    return verdict
+
+
+@pytest.mark.parametrize("real", [False, True])
+@pytest.mark.parametrize("compact", [False, True], ids=["in full", "fast"])
+def test_invariants_are_evaluated_whichever_path_a_record_takes(
+    real: bool, compact: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records = pingpong_talk.talk(real=real)
+    good = judged(monkeypatch, tmp_path, records, compact=compact)
+    assert [(each.name, each.verdict) for each in good.promises] == [("pingpong.Modest", "holds")]
+    # Two first states, three changes of `said`, three steps.
+    assert good.promises[0].judged == {"members": 4, "states": 8, "pairs": 0}
+    pingpong_talk.insert("b", pingpong_talk.note("b", 25, 3))(records)
+    verdict = judged(monkeypatch, tmp_path, records, compact=compact)
+
+    assert verdict.verdict == "holds"
+    (promise,) = verdict.promises
+    assert (promise.name, promise.verdict) == ("pingpong.Modest", VIOLATED)
+    assert (promise.witness["member"], promise.witness["event"]) == ("b.0", 6)
+    assert promise.witness["asked"] == "a node says less than it may"
+
+
+def test_an_invariant_is_evaluated_on_the_state_in_which_a_file_begins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(pingpong, "BINDING", replace(pingpong.BINDING, begins=None))
+    records = pingpong_talk.talk()
+    del records["b"][1:-1]
+    records["b"][-1]["index"] = 0
+    pingpong_talk.at("b", 0, initial__said=3)(records)
+    (promise,) = judged(monkeypatch, tmp_path, records).promises
+
+    assert promise.verdict == VIOLATED
+    assert promise.witness["event"] == 0
