@@ -30,7 +30,7 @@ def test_it_proves_a_property_and_shows_every_action_with_its_seconds(capsys, tm
     assert results["sequencer-vacuity"]["enabled"] == 18
     assert "sequencer-Agreement" not in results
     text = (tmp_path / "out" / "invariant.txt").read_text()
-    assert "SameTable\n  receivedTable is a function of the view" in text
+    assert "SameTable\n  receivedTable depends only on the view" in text
     attempts = json.loads((tmp_path / "out" / "obligations.json").read_text())
     assert all(each["proved"] and each["seed"] == 1 for each in attempts)
 
