@@ -248,17 +248,22 @@ def _major(version: str) -> int:
 def _run(command: list[str]) -> str:
     """Return everything a command prints, "" if it does not run."""
     try:
-        done = subprocess.run(
+        with subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            timeout=_PROBE_SECONDS,
-            check=False,
-        )
+        ) as process:
+            try:
+                said, _ = process.communicate(timeout=_PROBE_SECONDS)
+            except BaseException:
+                # `subprocess.run` kills it too, but does not wait for its end when interrupted.
+                process.kill()
+                process.wait()
+                raise
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return done.stdout.decode(errors="replace")
+    return said.decode(errors="replace")
 
 
 def _first_line(text: str) -> str:
