@@ -96,7 +96,8 @@ def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
     assert found.verdict == "violated"
     assert "no small case reaches Crash" in found.detail
     assert "reaches Join" not in found.detail
-    more = [CASES[f"sequencer-{name}"] for name in ("f11-repaired", "f9-repaired", "join")]
+    names = ["f11-repaired", "f9-repaired", "join", "f12-repaired"]
+    more = [CASES[f"sequencer-{name}"] for name in names]
     assert actions_reached([*few, *more]).verdict == "holds"
 
 
