@@ -11,7 +11,7 @@ from raincheck.conformance.protocols.registry import offering, protocols
 
 USUAL: Final = "stack"
 """The protocol that runs if none is named, if it has such a record; else the first that can run."""
-DAMAGES: Final = 60
+DAMAGES: Final = 120
 """The number of damages of the checkers in the quick tier; in the others all are done."""
 DAMAGED: Final = {"quick": 64, "full": 1_300, "deep": 1_300}
 """The number of recorded runs of each protocol that are damaged, by tier."""

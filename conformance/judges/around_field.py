@@ -164,7 +164,7 @@ def _rings(as_written: bool) -> Ask:
     return ask
 
 
-def _told(folder: Path) -> Complaints:
+def _explained(folder: Path) -> Complaints:
     """What is said of a run of which a line cannot be read, and of what its members have met."""
     write_trace(folder, trace_of(1))
     with (folder / "r1.b.0.jsonl").open("a") as file:
@@ -232,7 +232,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
     },
     "field.tally": {
         "what is told of a run": Shown(
-            _told,
+            _explained,
             (
                 "/r1.b.0.jsonl line 6: not JSON: JSON is malformed: invalid character (byte 4)",
                 "lost 5",

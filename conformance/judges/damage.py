@@ -96,12 +96,17 @@ def chosen(seed: int, most: int | None) -> Sequence[Damage]:
     return [each for place, each in enumerate(every) if place in drawn]
 
 
-def trials(wanted: Sequence[Damage]) -> Iterator[Trial]:
-    """Do each damage in turn, and yield what noticed it."""
+def trials(wanted: Sequence[Damage], *, excused: bool = True) -> Iterator[Trial]:
+    """Do each damage in turn, and yield what noticed it.
+
+    Without `excused`, those of which it is known that nobody notices them are not tried.
+    """
     with tempfile.TemporaryDirectory(prefix="raincheck-damage-") as name, installed_alone():
         asking = _Asking(Path(name))
         for each in wanted:
-            yield Trial(each, _noticed(each, asking), reason_of(each.key))
+            reason = reason_of(each.key)
+            tried = excused or not reason
+            yield Trial(each, _noticed(each, asking) if tried else "", reason)
 
 
 def _noticed(damage: Damage, asking: _Asking) -> str:
@@ -113,7 +118,8 @@ def _noticed(damage: Damage, asking: _Asking) -> str:
     name = damage.function.rpartition(".")[2]
     own = list(_inputs(damage.source))
     own.sort(key=lambda each: f"{name}:" not in each[0])
-    others = [each for source in SOURCES if source != damage.source for each in _inputs(source)]
+    sources = (*SOURCES, *BESIDE)
+    others = [each for source in sources if source != damage.source for each in _inputs(source)]
     asked: set[Ask] = set()
     change = Exchange(damage)
     for words, ask in (*own, *others):

@@ -198,7 +198,7 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
             steps.advance(1, each.rule.source.module)
     tries = []
     with ui.progress(len(around), "damages") as steps:
-        for trial in trials(around):
+        for trial in trials(around, excused=not args.damages):
             tries.append(trial)
             said = trial.noticed or f"SURVIVES: {trial.excuse or OPEN}"
             lines.append(f"{trial.damage}\n    {said}")

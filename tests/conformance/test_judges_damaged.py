@@ -139,6 +139,16 @@ def test_a_reason_is_that_of_some_damage(pattern: str) -> None:
     assert [each for each in EVERY if re.search(pattern, each.key)]
 
 
+def test_a_damage_that_has_a_reason_is_tried_only_if_all_are(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(damage, "_noticed", lambda *_: "seen")
+    some = [next(each for each in EVERY if reason_of(each.key)), EVERY[0]]
+
+    assert [trial.noticed for trial in trials(some)] == ["seen", "seen"]
+    assert [trial.noticed for trial in trials(some, excused=False)] == ["", "seen"]
+
+
 @pytest.mark.slow
 def test_a_damage_that_has_a_reason_is_noticed_by_nobody() -> None:
     excused = [each for each in EVERY if reason_of(each.key)]
