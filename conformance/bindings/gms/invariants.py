@@ -15,7 +15,7 @@ from raincheck.conformance.trace.invariants.moments import (
     name,
 )
 from raincheck.conformance.trace.layers.speaks import Said
-from raincheck.model.gms.events import View
+from raincheck.model.gms.events import Prepared, View
 from raincheck.model.gms.handlers import Local, address, running
 from raincheck.model.gms.promises import is_later, named_once, names_joiners, well_formed
 
@@ -52,6 +52,19 @@ def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
 
 def _suspects(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
     yield "suspects", list(event.member)
+
+
+def _prepares(_before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
+    for output in outputs:
+        if isinstance(output, Prepared):
+            held = [_plain(view) for view in output.held]
+            yield "prepared", [list(event.sender), _plain(output.view), held]
+
+
+def _answers(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
+    for answer in event.answers:
+        held = [_plain(view) for view in answer.held]
+        yield "answered", [list(answer.member), _plain(answer.view), held]
 
 
 def accurate(moments: Moments) -> str:
@@ -231,13 +244,13 @@ INVARIANTS: Final = Invariants(
             ),
         ),
         "NothingSkipped": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "NothingAwaited": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "JoinerAtCut": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "SameBefore": (
             Unshown(why=_BELOW + "NAKACK's Agreement and SEQUENCER's VirtualSynchrony ask it"),
@@ -250,5 +263,11 @@ INVARIANTS: Final = Invariants(
         ),
     },
     changes=((("view", "status"), _is_there), (("view",), _installs)),
-    says={"Finish": _resumes, "Suspect": _suspects, "Leave": _leaves},
+    says={
+        "Finish": _resumes,
+        "Suspect": _suspects,
+        "Leave": _leaves,
+        "ReceivePrepare": _prepares,
+        "Suspended": _answers,
+    },
 )
