@@ -434,21 +434,6 @@ PLANTED: Final[dict[str, Planted]] = {
             ],
             messages=([("b", 2, "a", 3)], []),
         ),
-        f"one_requester: {_SPAN}": _plant(
-            "flush",
-            "flush.OneRequester is violated: [1, ['b', 0], 1] of b.0, event 4",
-            [
-                ("a", "asked", 1, _FID),
-                ("a", "asked", 3, None),
-                ("b", "asked", 4, [1, _B, 1]),
-            ],
-            [
-                ("a", "asked", 1, _FID),
-                ("a", "asked", 3, None),
-                ("b", "asked", 4, [1, _B, 1]),
-            ],
-            messages=([("a", 3, "b", 4)], []),
-        ),
     },
     "bindings.nakack.invariants": {
         "delivered_was_sent: return Asking(count, broken(who, 0, [list(source), at], but))": _plant(

@@ -117,8 +117,13 @@ def one_history(moments: Moments) -> Asking:
 
 
 def _pairs(moments: Moments) -> list[tuple[Span, Span]]:
-    """Return the pairs of two members' views that are there in one consistent cut."""
-    there = [span for span in moments.spans("there") if span.value is not None]
+    """Return the pairs of two members' views that are there in one consistent cut.
+
+    Who was killed, or has left, is left out: no message says when others knew that it was gone.
+    """
+    gone = {*moments.crashed, *(who for who, _ in moments.noted("leaves"))}
+    spans = (span for span in moments.spans("there") if span.who not in gone)
+    there = [span for span in spans if span.value is not None]
     return [
         (one, other)
         for one, other in product(there, there)
@@ -196,7 +201,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=same_views_at_once,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut",
+                how="over views that are there in one consistent cut, of members that stay",
             ),
         ),
         "OneHistoryPerSide": (
@@ -232,7 +237,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=nobody_lost,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut",
+                how="over views that are there in one consistent cut, of members that stay",
             ),
         ),
         "JoinersAreNew": (
