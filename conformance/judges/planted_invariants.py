@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.gms.promised import PROMISED
 from raincheck.conformance.trace.channels_compared import Compared
 from raincheck.conformance.trace.findings import HOLDS, FileReport
 from raincheck.conformance.trace.invariants.asked import Tested
@@ -36,7 +37,7 @@ from raincheck.model.stable import handlers as stable_model
 from raincheck.model.state_transfer import handlers as transfer_model
 from raincheck.model.unicast import local as unicast_model
 
-from .planting import Complaints, Plant, Planted
+from .planting import Complaints, Plant, Planted, sentence
 
 A, B = Address("a", 0), Address("b", 0)
 _A, _B = ["a", 0], ["b", 0]
@@ -45,6 +46,23 @@ Said: TypeAlias = tuple[str, str, int, Any]
 """Who notes it, on which topic, at which event, and what."""
 Sent: TypeAlias = tuple[str, int, str, int]
 """By which event of whom a message was sent, and by which event of whom it was received."""
+
+
+def _reports(protocol: str, notes: Sequence[Said]) -> dict[tuple[str, int], FileReport]:
+    """Return the reports on the files of a and b, which have noted this."""
+    return {
+        (node, 0): FileReport(
+            run="r1",
+            protocol=protocol,
+            node=node,
+            incarnation=0,
+            path=f"r1.{node}.jsonl",
+            complete=True,
+            noted=[Statement(topic, *rest) for who, topic, *rest in notes if who == node],
+            sequences={},
+        )
+        for node in "ab"
+    }
 
 
 def reported(
@@ -58,23 +76,13 @@ def reported(
     complete: bool = True,
 ) -> Complaints:
     """Return the verdicts on a run of a and b that has noted, or stated, this."""
-    reports = {}
-    for node in "ab":
-        mine = [Statement(topic, index, value) for who, topic, index, value in notes if who == node]
-        reports[node, 0] = FileReport(
-            run="r1",
-            protocol=protocol,
-            node=node,
-            incarnation=0,
-            path=f"r1.{node}.jsonl",
-            said=mine if said else [],
-            noted=[] if said else mine,
-            tested=dict(tested or {}),
-            sequences={
-                name: array("q", rows).tobytes()
-                for name, rows in (sequences or {}).get(node, {}).items()
-            },
-        )
+    reports = _reports(protocol, notes)
+    for (node, _), report in reports.items():
+        if said:
+            report.said, report.noted = report.noted, []
+        report.tested = dict(tested or {})
+        for name, rows in (sequences or {}).get(node, {}).items():
+            report.sequences[name] = array("q", rows).tobytes()
     compared: dict[str, Compared] = {}
     for sender, by, receiver, at in messages:
         channel = msgspec.json.encode(["M", sender, 0, receiver, 0]).decode()
@@ -303,6 +311,13 @@ STEPS: Final[dict[str, dict[str, tuple[Step, Step]]]] = {
 # ------------------------------------------------------------------ of several members
 
 
+def _answered(view: list[Any]) -> Complaints:
+    """Return the findings on b's answer, which is this, and which a takes for another."""
+    notes = [("a", "answered", 5, [_B, _ONE, []]), ("b", "prepared", 3, [_A, view, []])]
+    run = Run(_reports("gms", notes), {}, (), (), complete=True)
+    return [sentence(finding) for finding in PROMISED.findings(run)]
+
+
 def _viewed(number: int, *people: list[Any], by: list[Any] | None = None) -> list[Any]:
     return [[number, by or people[0]], list(people), []]
 
@@ -419,21 +434,6 @@ PLANTED: Final[dict[str, Planted]] = {
             ],
             messages=([("b", 2, "a", 3)], []),
         ),
-        f"one_requester: {_SPAN}": _plant(
-            "flush",
-            "flush.OneRequester is violated: [1, ['b', 0], 1] of b.0, event 4",
-            [
-                ("a", "asked", 1, _FID),
-                ("a", "asked", 3, None),
-                ("b", "asked", 4, [1, _B, 1]),
-            ],
-            [
-                ("a", "asked", 1, _FID),
-                ("a", "asked", 3, None),
-                ("b", "asked", 4, [1, _B, 1]),
-            ],
-            messages=([("a", 3, "b", 4)], []),
-        ),
     },
     "bindings.nakack.invariants": {
         "delivered_was_sent: return Asking(count, broken(who, 0, [list(source), at], but))": _plant(
@@ -451,11 +451,24 @@ PLANTED: Final[dict[str, Planted]] = {
                 [("a", "acked", 0, [_B, 2]), ("b", "delivered", 0, [_A, 1])],
             )
         ),
+        "joined_at_the_cut: …: …": _plant(
+            "nakack",
+            "nakack.Contiguous is violated: a.0: {'a.0': 4}",
+            [("a", "left", 3, [1, [[_A, 4]]]), ("b", "joined", 1, [2, [[_A, 4]]])],
+            [("a", "left", 3, [1, [[_A, 4]]]), ("b", "joined", 1, [2, [[_A, 3]]])],
+        ),
         "survivors_delivered_the_same: …: …": _plant(
             "nakack",
             "nakack.Agreement is violated: a.0: [[['a', 0], 4]]",
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 4]]])],
             [("a", "left", 3, [1, [[_A, 4]]]), ("b", "left", 3, [1, [[_A, 3]]])],
+        ),
+    },
+    "bindings.gms.promised": {
+        "answers_given: ….… gave no such answer": Plant(
+            good=lambda _: _answered(_ONE),
+            bad=lambda _: _answered(_OTHER),
+            words="a.0 event 5 Suspended: b.0 gave no such answer; answer: [[[1,",
         ),
     },
     "bindings.stable.invariants": {

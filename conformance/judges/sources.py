@@ -193,6 +193,11 @@ SOURCES: Final = (
         asides=frozenset({"accurate", "_key"}),
     ),
     Source(
+        module="bindings.gms.promised",
+        planted="planted_invariants",
+        complaints=frozenset({"Finding"}),
+    ),
+    Source(
         module="bindings.state_transfer.speaks",
         planted="planted_layers",
         complaints=frozenset({"clashing"}),

@@ -18,6 +18,7 @@ from raincheck.model.gms import handlers as model
 from raincheck.model.gms.events import OUTPUTS
 
 from .invariants import INVARIANTS
+from .promised import PROMISED
 from .speaks import SPEAKS
 
 _SHAPES: dict[str, Any] = {
@@ -77,6 +78,7 @@ BINDING = Binding(
     | {"SendLeave": DATAGRAM, "SendExcluded": DATAGRAM},
     arrives={f"Send{message}": f"Receive{message}" for message in _MESSAGES},
     assumes=assumes,
+    promised=PROMISED,
     speaks=SPEAKS,
     invariants=INVARIANTS,
 )

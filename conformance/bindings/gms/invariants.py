@@ -15,7 +15,7 @@ from raincheck.conformance.trace.invariants.moments import (
     name,
 )
 from raincheck.conformance.trace.layers.speaks import Said
-from raincheck.model.gms.events import View
+from raincheck.model.gms.events import Prepared, View
 from raincheck.model.gms.handlers import Local, address, running
 from raincheck.model.gms.promises import is_later, named_once, names_joiners, well_formed
 
@@ -52,6 +52,19 @@ def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
 
 def _suspects(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
     yield "suspects", list(event.member)
+
+
+def _prepares(_before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
+    for output in outputs:
+        if isinstance(output, Prepared):
+            held = [_plain(view) for view in output.held]
+            yield "prepared", [list(event.sender), _plain(output.view), held]
+
+
+def _answers(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
+    for answer in event.answers:
+        held = [_plain(view) for view in answer.held]
+        yield "answered", [list(answer.member), _plain(answer.view), held]
 
 
 def accurate(moments: Moments) -> str:
@@ -104,8 +117,13 @@ def one_history(moments: Moments) -> Asking:
 
 
 def _pairs(moments: Moments) -> list[tuple[Span, Span]]:
-    """Return the pairs of two members' views that are there in one consistent cut."""
-    there = [span for span in moments.spans("there") if span.value is not None]
+    """Return the pairs of two members' views that are there in one consistent cut.
+
+    Who was killed, or has left, is left out: no message says when others knew that it was gone.
+    """
+    gone = {*moments.crashed, *(who for who, _ in moments.noted("leaves"))}
+    spans = (span for span in moments.spans("there") if span.who not in gone)
+    there = [span for span in spans if span.value is not None]
     return [
         (one, other)
         for one, other in product(there, there)
@@ -183,7 +201,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=same_views_at_once,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut",
+                how="over views that are there in one consistent cut, of members that stay",
             ),
         ),
         "OneHistoryPerSide": (
@@ -219,7 +237,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=nobody_lost,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut",
+                how="over views that are there in one consistent cut, of members that stay",
             ),
         ),
         "JoinersAreNew": (
@@ -231,13 +249,13 @@ INVARIANTS: Final = Invariants(
             ),
         ),
         "NothingSkipped": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "NothingAwaited": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "JoinerAtCut": (
-            Unshown(why=_BELOW + "CutIsDelivered and JoinIsAtTheCut compare them between layers"),
+            Unshown(why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"),
         ),
         "SameBefore": (
             Unshown(why=_BELOW + "NAKACK's Agreement and SEQUENCER's VirtualSynchrony ask it"),
@@ -250,5 +268,11 @@ INVARIANTS: Final = Invariants(
         ),
     },
     changes=((("view", "status"), _is_there), (("view",), _installs)),
-    says={"Finish": _resumes, "Suspect": _suspects, "Leave": _leaves},
+    says={
+        "Finish": _resumes,
+        "Suspect": _suspects,
+        "Leave": _leaves,
+        "ReceivePrepare": _prepares,
+        "Suspended": _answers,
+    },
 )

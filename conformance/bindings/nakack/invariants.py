@@ -112,6 +112,27 @@ def survivors_delivered_the_same(moments: Moments) -> Asking:
     return Asking(count)
 
 
+def _joins(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
+    yield "joined", [event.view, [[list(who), at] for who, at in event.digest]]
+
+
+def joined_at_the_cut(moments: Moments) -> Asking:
+    """A joiner reads on where those who went on to its view had delivered each stream."""
+    left = {note.value[0] + 1: (who, note.value[1]) for who, note in moments.noted("left")}
+    count = 0
+    for who, note in moments.noted("joined"):
+        view, digest = note.value
+        if view not in left:
+            continue
+        other, places = left[view]
+        expected = {name(source): at for source, at in places}
+        told = {name(source): at for source, at in digest if name(source) in expected}
+        count += len(told)
+        if any(at != expected[source] for source, at in told.items()):
+            return Asking(count, broken(who, note.index, told, f"{name(other)}: {expected}"))
+    return Asking(count)
+
+
 _KEPT: Final = (
     "a trace has how much each member keeps, and not when a killed one was lost with it; "
     "stable.OnlyStablePurged and PurgedIsStable ask that nothing is forgotten too soon"
@@ -131,6 +152,11 @@ INVARIANTS: Final = Invariants(
                 actions=_DELIVER,
                 holds=_next,
                 how="each delivery is of the seqno after the last, from where the member joined",
+            ),
+            OfMembers(
+                judge=joined_at_the_cut,
+                how="the digest with which a member joins is where those who went on to its view "
+                "had delivered the streams",
             ),
         ),
         "OnlyMembers": (
@@ -171,5 +197,6 @@ INVARIANTS: Final = Invariants(
         ),
     },
     changes=((("view",), _left),),
+    says={"Join": _joins},
     ends=_ends,
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
@@ -11,7 +12,10 @@ from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
 from raincheck.model.unicast.field import LANE
 from raincheck.model.unicast.local import Local, found, sender_to
+from raincheck.model.unicast.local import new as _new
 from raincheck.model.unicast.promises import buffers_bounded, well_formed, window_of
+
+_SENDERS: Final = Local._fields.index("senders")
 
 
 def _sent(_before: Local, event: Any, after: Local, _outputs: Any) -> Said:
@@ -24,6 +28,7 @@ def _consumed(before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]
         yield f"consumed {_key(event.source, receiver.connection)}", outputs[0].content
 
 
+@lru_cache(maxsize=4096)
 def _key(peer: Any, connection: int) -> str:
     """Return the name of a conversation: the peer, and the connection in its lane."""
     node, _, lane = peer.node.partition(LANE)
@@ -42,9 +47,26 @@ def _ends(me: Local) -> Said:
         yield "arrived", [_key(source, receiver.connection), *numbers]
 
 
+def _fresh(before: Local | None, after: Local) -> Local:
+    """Return the process with only those ends that are not the ones of before."""
+    if before is None or before.closed is not after.closed:
+        return after
+    head, closed = after[:_SENDERS], after.closed
+    senders = _changed(before.senders, after.senders)
+    return _new(Local, (*head, senders, _changed(before.receivers, after.receivers), closed))
+
+
+def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[Any, ...]:
+    if before is after:
+        return ()
+    if len(before) != len(after):
+        return after
+    return tuple([new for old, new in zip(before, after, strict=True) if old is not new])
+
+
 def _never_older(_rules: Any, before: Local | None, after: Local) -> bool:
     """No connection of a peer is older than one that was closed, or than the one before."""
-    for peer, receiver in after.receivers:
+    for peer, receiver in _fresh(before, after).receivers:
         closed = found(after.closed, peer)
         if closed is not None and receiver.connection <= closed:
             return False
@@ -116,7 +138,7 @@ INVARIANTS: Final = Invariants(
         "TypeOK": (
             OfState(
                 reads=("senders", "receivers", "connections"),
-                holds=lambda _rules, _before, me: well_formed(me),
+                holds=lambda _, before, me: well_formed(_fresh(before, me)),
                 how="an end's numbers are in order, and it keeps what they say",
             ),
         ),
@@ -144,7 +166,7 @@ INVARIANTS: Final = Invariants(
         "BoundedBuffers": (
             OfState(
                 reads=("receivers",),
-                holds=lambda rules, _, me: buffers_bounded(rules, me),
+                holds=lambda rules, before, me: buffers_bounded(rules, _fresh(before, me)),
                 asked=lambda _, me: bool(me.receivers),
                 how="a receiver keeps at most a window of messages",
             ),
@@ -152,7 +174,7 @@ INVARIANTS: Final = Invariants(
         "WindowKept": (
             OfState(
                 reads=("senders",),
-                holds=lambda rules, _, me: window_of(rules, me),
+                holds=lambda rules, before, me: window_of(rules, _fresh(before, me)),
                 asked=lambda _, me: bool(me.senders),
                 how="a sender has at most a window out that is not consumed, and a probe",
             ),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterable
+from functools import cache
+from operator import is_not
 from typing import Any, TypeAlias
 
 import msgspec
@@ -12,12 +14,14 @@ from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import fields_of
 from raincheck.conformance.trace.columns import Digest
 from raincheck.conformance.trace.layers.speaks import Statement
-from raincheck.impl.recording.canonical import plain
 
-from .asked import NEVER, Invariants, OfState, OfStep, Tested
+from .asked import NEVER, Invariants, Notes, OfState, OfStep, Tested
 
 Step: TypeAlias = Callable[["Watch", int, Any, Any, Any, tuple[Any, ...]], None]
 """(watch, index, state before, input, state after, outputs)."""
+
+
+Due: TypeAlias = tuple[list[tuple[int, Any, Any]], list[Notes]]
 
 
 class Plan:
@@ -32,6 +36,7 @@ class Plan:
         self.notes = [
             (tuple(places[name] for name in names), notes) for names, notes in invariants.changes
         ]
+        self.due = cache(self._due)
         self._of_steps: dict[str, list[tuple[int, OfStep]]] = {}
         for name, parts in invariants.of.items():
             for number, part in enumerate(parts):
@@ -44,6 +49,17 @@ class Plan:
                 else:
                     continue
                 self.names.append(f"{name} {number}")
+
+    def _due(self, changed: tuple[bool, ...]) -> Due:
+        """Return what is evaluated, and noted, where these variables have changed."""
+        return (
+            [
+                (number, part.asked, part.holds)
+                for places, number, part in self.states
+                if any(changed[place] for place in places)
+            ],
+            [notes for places, notes in self.notes if any(changed[place] for place in places)],
+        )
 
     def step(self, action: str) -> Step | None:
         """Return what is evaluated at each step of that action."""
@@ -100,18 +116,15 @@ class Watch:
 
     def changed(self, index: int, before: Any, after: Any) -> None:
         """Evaluate what speaks of the variables that an event has changed."""
-        plan = self._plan
-        for places, number, part in plan.states:
-            for place in places:
-                if before[place] is not after[place]:
-                    if part.asked(before, after):
-                        self.count(number, index, part.holds(self._rules, before, after))
-                    break
-        for places, notes in plan.notes:
-            for place in places:
-                if before[place] is not after[place]:
-                    self.note(index, notes(before, after))
-                    break
+        states, all_notes = self._plan.due(tuple(map(is_not, before, after)))
+        for number, asked, holds in states:
+            if asked(before, after):
+                tested = self._tested[number]
+                tested.count += 1
+                if not holds(self._rules, before, after) and tested.broken == NEVER:
+                    tested.broken = index
+        for notes in all_notes:
+            self.note(index, notes(before, after))
 
     def take(self, action: str, index: int, step: tuple[Any, Any, Any, tuple[Any, ...]]) -> None:
         """Evaluate a step that was judged in full."""
@@ -141,7 +154,7 @@ class Watch:
             rows = self.sequences.get(name)
             if rows is None:
                 rows = self.sequences[name] = array("q")
-            rows.append(self._digest(msgspec.json.encode(plain(value))))
+            rows.append(self._digest(msgspec.json.encode(value)))
 
     def end(self, local: Any) -> None:
         """Note what the last state says."""
