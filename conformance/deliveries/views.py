@@ -107,4 +107,4 @@ def _name(which: tuple[str, int], listed: bool) -> str:
     name, times = which
     if not listed:
         return name
-    return f"{{{name}}}" if times == 1 else f"{{{name}}} for the {times}th time"
+    return f"{{{name}}}" if times == 1 else f"occurrence {times} of {{{name}}}"

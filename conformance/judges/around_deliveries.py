@@ -172,9 +172,9 @@ _LOGS: Final[dict[str, Shown]] = {
         ),
         (
             "virtual_synchrony: violated {'messages': [['p', '1']], 'views': ['{p q}', "
-            "'{p q} for the 2th time'], 'members': ['p', 'q']}",
-            "sending_view: violated {'messages': [['p', '1']], 'views': ['{p q} for "
-            "the 2th time', '{p q}'], 'members': ['p']}",
+            "'occurrence 2 of {p q}'], 'members': ['p', 'q']}",
+            "sending_view: violated {'messages': [['p', '1']], 'views': ['occurrence 2 of "
+            "{p q}', '{p q}'], 'members': ['p']}",
         ),
     ),
     "views with names between which nothing was delivered": Shown(

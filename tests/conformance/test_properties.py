@@ -140,7 +140,7 @@ def test_views_that_each_member_numbers_for_itself_are_aligned_by_their_members(
     assert {found.verdict for found in verdicts(rows).values()} == {HOLDS}
     found = verdicts(late)["virtual_synchrony"]
     assert found.verdict == VIOLATED
-    assert set(found.witness["views"]) == {"{p q} for the 2th time", "{q}"}
+    assert set(found.witness["views"]) == {"occurrence 2 of {p q}", "{q}"}
 
 
 @pytest.mark.parametrize(
