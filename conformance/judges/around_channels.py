@@ -171,7 +171,8 @@ _WHOLE: Final[dict[str, Shown]] = {
         (
             "r1: violated",
             "violated local, b.0 event 5 Say: not what the model does; said: 7, not 2",
-            'violated network, a.0 event 4: ["fifo","b",0,"a",0,1] was sent with other contents',
+            'violated network, a.0 event 4: ["fifo","b",0,"a",0,1] was sent with other contents; '
+            'contents: "those of event 4 here", not "those that event 3 of b.0 has sent"',
         ),
     ),
     "a hail that was not sent by a node that did wrong": Shown(

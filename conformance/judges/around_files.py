@@ -210,7 +210,7 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             _refused_between,
             (
                 "r1: inconclusive",
-                "r1.a.jsonl line 3: received: it comes from ['b', 0], and the sender is z",
+                'r1.a.jsonl line 3: received: it comes from ["b",0], and the sender is "z"',
             ),
         ),
     },

@@ -108,8 +108,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "r1 sequencer: violated",
                 "r1: violated",
                 'violated network, c.0 event 1 ReceiveData: ["DATA","a",0,"c",0,1] was '
-                'sent with other contents; contents: "as recorded here", not "as sent by '
-                'event 1 of a.0"',
+                'sent with other contents; contents: "those of event 1 here", not "those that '
+                'event 1 of a.0 has sent"',
             ),
         ),
         "a message that was not sent, in pieces": Shown(
