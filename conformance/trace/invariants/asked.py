@@ -98,6 +98,9 @@ class Invariants:
 
     of: Mapping[str, tuple[Asked, ...]]
     """By the specification's name: the parts that are evaluated, or why none is."""
+    focus: Callable[[Any, Any], Any] | None = None
+    """(state before, state after) -> the state after with only those entries that have changed,
+    which is what the parts are given then: their cost is that of a step, not of a state."""
     changes: tuple[tuple[tuple[str, ...], Notes], ...] = ()
     """Notes on the first state, and wherever one of these variables has changed."""
     says: Mapping[str, Says] = field(default_factory=dict)

@@ -117,11 +117,13 @@ class Watch:
     def changed(self, index: int, before: Any, after: Any) -> None:
         """Evaluate what speaks of the variables that an event has changed."""
         states, all_notes = self._plan.due(tuple(map(is_not, before, after)))
+        focus = self._plan.invariants.focus
+        seen = after if focus is None else focus(before, after)
         for number, asked, holds in states:
-            if asked(before, after):
+            if asked(before, seen):
                 tested = self._tested[number]
                 tested.count += 1
-                if not holds(self._rules, before, after) and tested.broken == NEVER:
+                if not holds(self._rules, before, seen) and tested.broken == NEVER:
                     tested.broken = index
         for notes in all_notes:
             self.note(index, notes(before, after))
