@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -244,6 +245,10 @@ def _name(channel: str, number: int) -> str:
     return channel if number == UNNUMBERED else f"{channel[:-1]},{number}]"
 
 
+_COUNTED: Final = 1 << 20
+"""An incarnation below this is a life's number, as a harness gives it; others are times."""
+
+
 def _records(
     run: str, reports: Mapping[Address, FileReport], crashed: Collection[Address]
 ) -> Iterator[Finding]:
@@ -258,7 +263,7 @@ def _records(
         yield _lacking(run, node, 0, f"there is no file of node {node}")
     # To whom something was sent was there, in that life, and so was who came back, before.
     named = {who for report in reports.values() for who in report.sent_to}
-    named |= {(node, life) for node, last in reports for life in range(last)}
+    named |= {(node, life - 1) for node, life in reports if 0 < life < _COUNTED}
     for node, life in sorted(named - reports.keys() - set(crashed)):
         if node in there:
             yield _lacking(run, node, life, f"there is no file of life {life} of node {node}")
