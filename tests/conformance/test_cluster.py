@@ -100,7 +100,9 @@ def test_a_crash_of_the_coordinator_is_survived_and_reported(tmp_path: Path) -> 
         "a.0": -signal.SIGKILL, "b.0": 0, "c.0": 0, "a.1": 0,
     }  # fmt: skip
     crashes = [each for each in records_of(tmp_path, "run-1") if each["kind"] == "crash"]
-    assert crashes == [{"kind": "crash", "run": "run-1", "node": "a", "incarnation": 0}]
+    traced = ["flush", "gms", "sequencer", "stable", "state_transfer"]
+    who = {"run": "run-1", "node": "a", "incarnation": 0}
+    assert crashes == [{"kind": "crash", **who, "traced": traced}]
     assert judged.verdict == "holds", judged.reasons
     assert judged.views >= 5  # three founders, the crash, the return
 

@@ -413,11 +413,15 @@ def recorded(tmp_path: Path) -> Path:
     return tmp_path
 
 
+INVARIANTS = ("raincore.TypeOK", "raincore.PlacesKept")
+"""The specification's invariants that speak of each member's state."""
+
+
 def test_results_say_over_how_much_each_promise_was_judged(tmp_path: Path) -> None:
     run = judge_ring(record(), recorded(tmp_path))
 
     assert run.verdict == "holds", run.reasons
-    assert list(run.judged) == list(NAMES)
+    assert list(run.judged) == [*NAMES, *INVARIANTS]
     assert run.judged["Fifo"] == {"members": 2, "messages": 2}
     assert run.judged["SevenStates"] == {"members": 5, "states": 7}
     assert run.result("again").figures["judged"] == run.judged
@@ -461,7 +465,7 @@ def test_what_the_traces_say_is_broken_is_broken(tmp_path: Path) -> None:
 
     assert (run.verdict, run.verdicts[TRACE]) == ("violated", "violated")
     assert run.violated == ["SevenStates"]
-    assert run.judged.keys() == set(NAMES) <= run.verdicts.keys()
+    assert run.judged.keys() == {*NAMES, *INVARIANTS} <= run.verdicts.keys()
     assert run.soonest == {"SevenStates": turn["at"]}
     assert run.witnesses["SevenStates"]["state"] == "starving-reserve"
     assert any(reason.startswith("SevenStates is violated: {") for reason in run.reasons)

@@ -20,6 +20,7 @@ RULES = {
     "ResendAlways": "resend_always",
     "OwnTable": "own_table",
     "ExactNext": "exact_next",
+    "KeepUntil": "keep_until",
     "JoinPolicy": "join_policy",
     "Incarnations": "incarnations",
     "PruneTable": "prune_table",
