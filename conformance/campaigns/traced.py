@@ -75,7 +75,7 @@ class TracedGroup(Simulator):
                 recorder.footer(core)
                 writer.close()
         for name, (recorder, writer) in self._sequencers.items():
-            # Who has stopped has its footer, and who has not joined no header.
+            # A member that has stopped has its footer; one that has not joined has no header.
             core = self[name].stack.sequencer
             if core.status not in ("joining", "left"):
                 recorder.footer(core)

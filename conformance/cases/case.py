@@ -158,4 +158,4 @@ class Assumption:
     only: tuple[str, ...] = ()
     """The properties of the protocol that rest on it, if the others do not."""
     cost: str = ""
-    """What is lost if it is wrong; an assumption that nothing discharges must say so."""
+    """The loss if it is wrong; an assumption that nothing discharges must say so."""

@@ -37,7 +37,7 @@ Predicate: TypeAlias = Callable[[Any], bool]
 
 @dataclass(frozen=True, slots=True)
 class Denials:
-    """What arbitrary states say of the invariants of a protocol."""
+    """The answer of arbitrary states about the invariants of a protocol."""
 
     denied: Mapping[str, str]
     """The invariants that some state denies, each with the case whose states they were."""

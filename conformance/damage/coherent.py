@@ -59,7 +59,7 @@ def lives_of(files: Files, protocol: str, nodes: Iterable[str]) -> Lives:
         for crash in records
     )
     ended = {who for who, life in lives.items() if life.footer}
-    # Who has closed its file may be killed all the same before it is gone.
+    # A process that has closed its file may be killed all the same before it is gone.
     demand(lives.keys() == ended | crashed)
     demand({node for node, _ in lives} == {*nodes} and len(runs) == 1)
     return Lives(lives, crashed)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 Record: TypeAlias = dict[str, Any]
 CRASHES = "faults.jsonl"
-"""How the name of the file with the harness's crash records ends."""
+"""The end of the name of the file with the harness's crash records."""
 
 
 @dataclass(slots=True)

@@ -18,7 +18,7 @@ from .kinds import altered
 
 Lie: TypeAlias = Callable[[Random, list[Record]], bool]
 TRIES: Final = 12
-"""How often a lie is told anew until the model takes the rest of the file."""
+"""The number of attempts at a lie until the model takes the rest of the file."""
 
 
 def another_argument(random: Random, events: list[Record]) -> bool:

@@ -37,7 +37,7 @@ Place: TypeAlias = tuple[Any, tuple[int, ...]]
 
 
 class _Step(NamedTuple):
-    """What a record says of a step, or what a move of the model would leave."""
+    """The parts that a record has of a step, or that a move of the model would leave."""
 
     action: str
     args: str
@@ -207,7 +207,7 @@ def _without_repetition(life: Life) -> Iterator[Record]:
 
 
 class _Ids:
-    """What messages of one process must be called: numbered in FIFO channels."""
+    """The names that messages of one process must have: numbered in FIFO channels."""
 
     def __init__(self, binding: Binding, who: list[Any]) -> None:
         self.binding, self.who = binding, who
@@ -232,7 +232,7 @@ class _Ids:
     ) -> None:
         channel = self.binding.channels[message]
         if channel != FIFO:
-            # What follows is for people: the contents are compared.
+            # The rest is for people: the contents are compared.
             demand(name[:5] == [message, *ends])
             return
         key = written(ends)

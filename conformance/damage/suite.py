@@ -56,7 +56,7 @@ class Tally:
 
     @property
     def damaged(self) -> int:
-        """How many runs were damaged."""
+        """The number of runs that were damaged."""
         return sum(counted.total() for counted in self.kinds.values())
 
     @property

@@ -85,7 +85,7 @@ class Facts(msgspec.Struct, kw_only=True):
     counted: bool = True
     """Some sender's ids are numbers."""
     names: dict[int, str] = {}
-    """What the log calls a view, where that is not its number."""
+    """The log's name of a view, where that is not its number."""
     unclear: str = ""
     """Why it is unclear which views are the same, "" if it is clear."""
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 Label = int | str
-"""What a log calls a view: a number, or any text."""
+"""A log's name of a view: a number, or any text."""
 
 
 class Visit(NamedTuple):
@@ -22,7 +22,7 @@ class Visit(NamedTuple):
     members: tuple[str, ...] = ()
     """Its member list, if the log has it."""
     after: int | None = None
-    """How many messages the member had delivered when it installed the view, if that is known."""
+    """The number of messages that the member had delivered when it installed the view, if known."""
     first: int | None = None
     """The position of the member's first delivery in it, if there is one."""
 
@@ -32,7 +32,7 @@ class Numbered(NamedTuple):
 
     numbers: dict[tuple[str, Label], int]
     names: dict[int, str]
-    """What a view is called in a witness."""
+    """A view's name in a witness."""
     unclear: str
     """Why the views cannot be compared, "" if they can."""
 

@@ -214,7 +214,7 @@ class Basis:
 
     @property
     def incomplete(self) -> tuple[str, ...]:
-        """What is missing: steps that were left out or failed, and links without evidence."""
+        """The gaps: steps that were left out or failed, and links without evidence."""
         steps = [
             f"step {step.name} was left out"
             if step.left_out

@@ -1,4 +1,4 @@
-"""What has changed between two audits, by their summaries.
+"""The changes between two audits, by their summaries.
 
 Two audits of one commit with one seed differ in times and in the figures of their field runs, since
 real processes are not repeatable; anything else is named.
@@ -107,7 +107,7 @@ def _cases(old: Summary, new: Summary) -> Iterator[Change]:
         for key in ("verdict", "expected"):
             if one[key] != two[key]:
                 yield OTHER, f"case {name}, {key}: {one[key]} -> {two[key]}"
-        # How much TLC sees before a violation depends on its threads: that is no bound.
+        # The states that TLC sees before a violation depend on its threads: that is no bound.
         whole = one["verdict"] == two["verdict"] == "holds"
         for key in ("distinct_states", "depth"):
             if whole and one[key] != two[key]:

@@ -64,7 +64,7 @@ def _path_of(module: str) -> Path | None:
     try:
         spec = importlib.util.find_spec(module)
     except (ModuleNotFoundError, ValueError):
-        # What stands before the dot is a module, and no package; or it was made in memory.
+        # The name before the dot is a module, and no package; or it was made in memory.
         return None
     return Path(spec.origin) if spec is not None and spec.origin else None
 

@@ -33,7 +33,7 @@ class Promise(msgspec.Struct, frozen=True):
     judged: dict[str, int] = {}
     """Over how many members, views and messages (of the ring: tokens, locks) it was judged."""
     assumption: str = ""
-    """What it rests on and this run does not have: then its violation is held against nobody."""
+    """The assumption that this run does not meet: then its violation is held against nobody."""
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -108,11 +108,11 @@ class FileReport(msgspec.Struct, kw_only=True):
     said: list[Statement] = []
     """Its statements about what other layers speak of as well (`trace/layers/`)."""
     tally: dict[str, int] = {}
-    """How often its events said such things that are only counted."""
+    """The number of things of each sort that its events said and that are only counted."""
     tracks: dict[str, bytes] = {}
     """By stream, the numbers that other layers' digests are of."""
     tested: dict[str, Tested] = {}
-    """How often its events were asked each part of its protocol's invariants."""
+    """The number of times that each part of its protocol's invariants was evaluated on it."""
     noted: list[Statement] = []
     """What invariants over several members need of it."""
     sequences: dict[str, bytes] = {}

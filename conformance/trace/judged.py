@@ -256,12 +256,13 @@ def _records(
     for who, report in reports.items():
         if report.end == "open" and who not in crashed:
             yield _finding(report, "no footer: events may be missing at the end", INCONCLUSIVE)
-    # Who was killed may have come to nothing before; of who never came the harness says so.
+    # A process that was killed may have done nothing before; of a node that never came the
+    # harness says so.
     there = {node for node, _ in reports} | {node for node, _ in crashed}
     listed = {node for report in reports.values() for node in report.nodes}
     for node in sorted(listed - there):
         yield _lacking(run, node, 0, f"there is no file of node {node}")
-    # To whom something was sent was there, in that life, and so was who came back, before.
+    # A life to which something was sent was there, and so was the one before a return.
     named = {who for report in reports.values() for who in report.sent_to}
     named |= {(node, life - 1) for node, life in reports if 0 < life < _COUNTED}
     for node, life in sorted(named - reports.keys() - set(crashed)):

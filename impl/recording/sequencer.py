@@ -121,7 +121,7 @@ class SequencerForm(UsualForm):
         return ()
 
     def arrived(self, event: Event) -> Parcel | None:
-        """What is named as it was when sent; `args` has its content."""
+        """The message's name as it was when sent; `args` has its content."""
         match event:
             case ReceiveForward(sender, forward):
                 return Parcel("FORWARD", sender, {}, "FORWARD", forward.position)

@@ -59,9 +59,9 @@ class Composition:
     joints: tuple[Joint, ...]
     """A step of a part that neither leads nor follows in these is taken alone."""
     coupling: tuple[Conjunct, ...]
-    """What the parts have in common. The symbols are PART_SYMBOL."""
+    """The formulas that couple the parts. The symbols are PART_SYMBOL."""
     begins: Callable[[World], Expr]
-    """What the parts' first states have in common."""
+    """The formula that couples the parts' first states."""
     theory: Theory = field(init=False)
     """The composition as a theory."""
     steps: tuple[Joint, ...] = field(init=False)

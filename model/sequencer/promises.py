@@ -74,7 +74,7 @@ def integrity(state: State) -> bool:
 
 
 def no_creation(state: State) -> bool:
-    """What is sequenced was sent by a member, in that view or an earlier one."""
+    """Each message sequenced was sent by a member, in that view or an earlier one."""
     said = {me.node: me.said for me in state.locals}
     return all(
         message.payload <= said[message.sender.node]

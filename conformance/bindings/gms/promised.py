@@ -3,31 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from raincheck.conformance.trace.findings import VIOLATED, Difference, Finding
 from raincheck.conformance.trace.promised import Promised, Run
+from raincheck.conformance.trace.records import Address
 
 
 def answers_given(run: Run) -> Iterator[Finding]:
-    """What a leader takes for a member's answer is one that this member's GMS gave it.
+    """Yield a finding for each answer that a leader takes a member to have given, and that this
+    member's GMS did not give it.
 
     FLUSH carries the answers, and its messages do not say what is in them.
     """
+    given: dict[tuple[Address, Address], list[Any]] = {}
+    for who, report in run.reports.items():
+        for note in report.noted:
+            if note.topic == "prepared":
+                (node, life), *answer = note.value
+                given.setdefault((who, (node, life)), []).append(answer)
     for who, report in run.reports.items():
         for note in report.noted:
             if note.topic != "answered":
                 continue
-            (node, life), view, held = note.value
+            (node, life), *answer = note.value
             theirs = run.reports.get((node, life))
             if theirs is None or (node, life) == who or not theirs.complete or theirs.findings:
                 continue
-            gave = [
-                each.value[1:]
-                for each in theirs.noted
-                if each.topic == "prepared" and each.value[0] == list(who)
-            ]
-            if [view, held] not in gave:
+            gave = given.get(((node, life), who), [])
+            if answer not in gave:
                 last = gave[-1] if gave else None
                 yield Finding(
                     verdict=VIOLATED,
@@ -39,7 +43,7 @@ def answers_given(run: Run) -> Iterator[Finding]:
                     index=note.index,
                     action="Suspended",
                     path=report.path,
-                    differences=(Difference("answer", last, [view, held]),),
+                    differences=(Difference("answer", last, answer),),
                 )
 
 

@@ -88,7 +88,7 @@ def acknowledged_was_delivered(moments: Moments) -> Asking:
 
 
 def _left(before: Local | None, after: Local) -> Said:
-    """How far each member's stream was delivered when the view was left."""
+    """The place in each member's stream up to which it was delivered when the view was left."""
     if before is not None and running(before) and running(after) and before.view != after.view:
         streams = [(who, each) for who, each in before.stream if who in before.members]
         yield "left", [before.view, [[list(who), each.delivered] for who, each in streams]]

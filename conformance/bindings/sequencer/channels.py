@@ -43,7 +43,7 @@ class Reader(Stream):
         self.node, self.life = str(channel[1]), int(channel[2])
         self.plain: PlainAddress = (self.node, self.life)
         self.events = 0
-        """How many events have read of it."""
+        """The number of events that have read of it."""
 
 
 class Writer(Stream):
@@ -56,7 +56,7 @@ class Writer(Stream):
         self.channel = channel
         self.to = to
         self.events = 0
-        """How many messages were written to it, of one or more of the application's each."""
+        """The number of messages written to it, of one or more of the application's each."""
 
 
 class Channels:

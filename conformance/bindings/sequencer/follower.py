@@ -56,7 +56,7 @@ class Follower:
         self.synchronous = summary.synchronous
         self.last_seqno = 0
         self.bundles: dict[str, int] = {}
-        """How many messages went each way before the present view."""
+        """The number of messages that went each way before the present view."""
         self.reading: Reader | None = None
         """The stream that was read last, which is nearly always the next one to be read."""
         initial = _first_view(header.initial)

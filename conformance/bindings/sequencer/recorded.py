@@ -33,7 +33,7 @@ from .records import constants_of
 from .second import DirectJudge
 
 _TRIES: Final = 20
-"""How many moves are drawn until one can be recorded; otherwise the walk ends."""
+"""The number of moves that are drawn until one can be recorded; otherwise the walk ends."""
 
 
 class Network:

@@ -91,7 +91,7 @@ def _other_end(who: Address, key: str) -> tuple[str, str]:
 
 
 def prefixes(moments: Moments) -> Asking:
-    """What was consumed of a conversation is how what was sent in it begins."""
+    """The messages consumed of a conversation are the first of those sent in it."""
     sent = {(name(who), key): digests for who, key, digests in _conversations(moments, "sent")}
     known = {name(who) for who in moments.reports}
     count = 0
@@ -114,7 +114,7 @@ def _cut(moments: Moments, peer: str, sent: bytes, consumed: bytes) -> bool:
 
 
 def arrived(moments: Moments) -> Asking:
-    """What a sender no longer keeps in the end has arrived at the other end, if that is there."""
+    """All that a sender no longer keeps in the end has arrived at the other end, if it is there."""
     there: dict[tuple[str, str], list[Any]] = {}
     for who, note in moments.noted("arrived"):
         if who not in moments.crashed:
@@ -123,7 +123,7 @@ def arrived(moments: Moments) -> Asking:
     for who, note in moments.noted("acked"):
         key, *numbers = note.value
         peer, _ = _other_end(who, key)
-        # What the peer has closed, or has begun anew, has arrived or is of no use.
+        # A conversation that the peer has closed, or begun anew, has arrived or is of no use.
         has = there.get((name(who), " ".join([peer, *key.split(" ")[1:]])))
         if has is None:
             continue

@@ -14,7 +14,7 @@ from .forms import forms_of
 from .reports import Unusable, within
 
 _ADDRESSES = ("me", "address")
-"""What models call the variable that is the process's address, where they have one."""
+"""The names that models give the variable with the process's address, where they have one."""
 
 
 def initial_local(binding: Binding, initial: Any) -> Any:

@@ -23,7 +23,7 @@ NEVER = -1
 
 
 class Tested(msgspec.Struct, array_like=True):
-    """How often a part of an invariant was evaluated, and the first event that broke it."""
+    """The number of times a part of an invariant was evaluated, and the first event to break it."""
 
     count: int = 0
     broken: int = NEVER

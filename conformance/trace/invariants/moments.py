@@ -35,9 +35,9 @@ class Asking(NamedTuple):
     """The result of an evaluation over several members."""
 
     facts: int
-    """How many facts it was evaluated on."""
+    """The number of facts that it was evaluated on."""
     broken: dict[str, Any] | None = None
-    """What broke it: the member, the event, what is recorded there, and what it contradicts."""
+    """The witness, if broken: member, event, what is recorded there, what that contradicts."""
 
 
 class Moments:
@@ -53,7 +53,7 @@ class Moments:
 
     @cached_property
     def order(self) -> HappensBefore[Address]:
-        """Which events happened before which."""
+        """The order of events: those that happened before others."""
         origins: dict[tuple[Address, int], list[tuple[Address, int]]] = {}
         for channel, each in self._compared.items():
             sender, receiver = ends_of(channel)

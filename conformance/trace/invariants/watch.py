@@ -82,17 +82,10 @@ class Plan:
         return step
 
 
-_plans: dict[int, tuple[Binding, Plan | None]] = {}
-
-
+@cache
 def plan_of(binding: Binding) -> Plan | None:
     """Return what is evaluated in each file of that protocol; None if nothing."""
-    found = _plans.get(id(binding))
-    if found is None:
-        invariants = binding.invariants
-        plan = None if invariants is None else Plan(invariants, binding.local)
-        found = _plans[id(binding)] = (binding, plan)
-    return found[1]
+    return None if binding.invariants is None else Plan(binding.invariants, binding.local)
 
 
 class Watch:
@@ -165,6 +158,6 @@ class Watch:
 
     @property
     def tested(self) -> dict[str, Tested]:
-        """What was evaluated, by invariant and part."""
+        """The parts that were evaluated, by invariant and number."""
         pairs = zip(self._plan.names, self._tested, strict=True)
         return {name: tested for name, tested in pairs if tested.count}

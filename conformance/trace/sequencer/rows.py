@@ -54,7 +54,7 @@ class Rows:
         return code << SEQNO_BITS
 
     def by_view(self) -> dict[int, int]:
-        """How many messages were delivered in each view."""
+        """The number of messages that were delivered in each view."""
         rows = np.array(self.delivered, dtype=np.int64)
         # A run's length is behind its first message, which is one already.
         sizes = np.where(rows < 0, -rows - 1, 1)
