@@ -6,17 +6,14 @@ instance counts only if it is of the implemented protocol; generated traces are 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from raincheck.conformance.cases.tables import HOLDS, Case
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
-from raincheck.conformance.report.pages import judged_over
 
 from .basis import Cell, Entry, Step, agrees, excused
-from .links import of_protocol
-from .needs import SEQUENCER
 
 Named: TypeAlias = Mapping[str, Mapping[str, Entry]]
 """The results of each step, by their names."""
@@ -140,105 +137,6 @@ def _made(entry: Entry) -> bool:
 def speaks_of(entry: Entry, name: str) -> bool:
     """Tell whether the result is about this property."""
     said = str(entry["name"]).removesuffix(f" ({entry['protocol']})")
-    return said == name or said.endswith((f": {name}", f" {name}", f"-{name}", f"/{name}"))
-
-
-# ---------------------------------------------------------------------- traces
-
-
-def once(by_name: Named, protocol: str) -> list[Entry]:
-    """Return one result for each trace of the protocol, although several engines judged it."""
-    found: dict[str, Entry] = {}
-    for step in ENGINES:
-        for entry in (of_protocol(by_name.get(step), protocol) or {}).values():
-            if "events" in entry:
-                found.setdefault(str(entry["name"]), entry)
-    return list(found.values())
-
-
-def judged_alone(by_name: Named, protocol: str) -> bool:
-    """Tell whether the traces of the protocol have their properties judged one by one."""
-    steps = (of_protocol(by_name.get(step), protocol) for step in (*ENGINES, "run"))
-    return any("judged" in e and "events" not in e for mine in steps for e in (mine or {}).values())
-
-
-def traces_cell(by_name: Named, name: str, protocol: str, *, field: bool) -> Cell:
-    """Return what the checker says of the traces of the protocol, of whatever origin."""
-    return _judged_cell(by_name, ENGINES, name, protocol, field=field)
-
-
-def field_cell(by_name: Named, name: str, protocol: str) -> Cell:
-    """Return what the runs of real processes and their traces say about a property.
-
-    Where properties are not judged one by one, a trace is a behaviour of the model or it is not; if
-    it is, all properties of the model are its properties.
-    """
-    return _judged_cell(by_name, ("run", *ENGINES), name, protocol, field=True)
-
-
-def _judged_cell(
-    by_name: Named, steps: Sequence[str], name: str, protocol: str, *, field: bool
-) -> Cell:
-    if protocol != SEQUENCER and not judged_alone(by_name, protocol):
-        return trace_cell(by_name, protocol, field=field)
-    found = [
-        entry
-        for step in steps
-        for entry in (of_protocol(by_name.get(step), protocol) or {}).values()
-        if speaks_of(entry, name)
-    ]
-    if not found:
-        return Cell(INCONCLUSIVE, "no trace speaks of it")
-    traces = once(by_name, protocol)
-    events = sum(int(entry["events"]) for entry in traces)
-    scope = f"{len(traces)} {'runs' if field else 'generated traces'}, {events:,} events"
-    over = _over(of_protocol(by_name.get("run"), protocol) or {}, name)
-    return _verdict([*found, *_apart(by_name, protocol)], f"{scope}; {over}" if over else scope)
-
-
-def trace_cell(by_name: Named, protocol: str, *, field: bool = True) -> Cell:
-    """Return what the traces of a protocol's real cores say: whether each event is one of the
-    model's.
-    """
-    found = once(by_name, protocol)
-    if not found:
-        return Cell(INCONCLUSIVE, "no trace of it")
-    events = sum(int(entry["events"]) for entry in found)
-    if not events:
-        return Cell(INCONCLUSIVE, f"{len(found)} traces without an event")
-    kind = "traces" if field else "generated traces"
-    judged = [
-        entry
-        for step in ENGINES
-        for entry in (of_protocol(by_name.get(step), protocol) or {}).values()
-    ]
-    scope = f"{len(found)} {kind}, {events:,} events, each one the model's"
-    return _verdict([*judged, *_apart(by_name, protocol)], scope)
-
-
-def _apart(by_name: Named, protocol: str) -> Iterator[Entry]:
-    """Yield a result that is undecided for each trace of which the engines say different things."""
-    first, *others = ({**(of_protocol(by_name.get(step), protocol) or {})} for step in ENGINES)
-    for other in others:
-        for name in first.keys() & other.keys():
-            one, two = first[name], other[name]
-            if any(one.get(key) != two.get(key) for key in ("verdict", "events")):
-                yield {**one, "verdict": INCONCLUSIVE, "assumption": ""}
-
-
-def _over(entries: Mapping[str, Entry], name: str) -> str:
-    """Return over how many members, views and messages the field runs have judged a property."""
-    judged = next((e.get("judged") for e in entries.values() if e["name"] == name), None)
-    return judged_over(judged) if isinstance(judged, dict) else ""
-
-
-def _verdict(found: Iterable[Entry], scope: str) -> Cell:
-    found = list(found)
-    gaps = sorted({str(entry["assumption"]) for entry in found if excused(entry)})
-    if gaps:
-        return Cell(INCONCLUSIVE, f"broken where {', '.join(gaps)} was missing; {scope}")
-    if any(not agrees(entry) and entry["verdict"] != INCONCLUSIVE for entry in found):
-        return Cell(VIOLATED, scope)
-    if any(entry["verdict"] == INCONCLUSIVE for entry in found):
-        return Cell(INCONCLUSIVE, f"not decided in every run; {scope}")
-    return Cell(HOLDS, scope)
+    of_protocol = f"{entry['protocol']}.{name}"
+    endings = (f": {name}", f" {name}", f"-{name}", f"/{name}", f" {of_protocol}")
+    return said in (name, of_protocol) or said.endswith(endings)

@@ -80,7 +80,7 @@ def links_of(by_name: Mapping[str, Mapping[str, Entry]], *, field: bool = True) 
 
 def _judges(entries: Mapping[str, Entry]) -> Link:
     """Return how far the checkers' own checks notice that a checker is damaged."""
-    rules = {name: entry for name, entry in entries.items() if "planted" in entry}
+    rules = {name: entry for name, entry in entries.items() if "noticed" in entry}
     link = _link(
         "the judges themselves",
         "each rule of the checkers taken out, and what is around the rules damaged: noticed by the "

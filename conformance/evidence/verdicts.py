@@ -35,18 +35,15 @@ from .basis import (
 from .cells import (
     Found,
     code_cell,
-    field_cell,
     found_in,
-    judged_alone,
     mirror_cell,
     proof_cell,
     tlc_cell,
-    trace_cell,
-    traces_cell,
 )
 from .closure import Closures, broken_by
 from .links import actions_of, links_of, of_protocol, protocol_rows
 from .needs import SEQUENCER, needs_of
+from .tracecells import field_cell, judged_alone, trace_cell, traces_cell
 from .witnesses import faults_of, witness
 
 LINK_OF: Final = {

@@ -25,6 +25,8 @@ _OWN: Final = {
     "raincore": ("bindings/raincore", "trace/ring", "field/ring"),
 }
 """The folders of checkers that judge one protocol only; the others judge all alike."""
+_INVARIANT: Final = re.compile(r"(\w+)\.(\w+) is violated")
+"""A planted input that breaks an invariant of a protocol names both."""
 
 
 def faults_of(
@@ -116,14 +118,22 @@ def _judged(entries: Mapping[str, Entry], cases: Iterable[Case]) -> Iterator[Fau
         if not entry.get("planted"):
             continue
         name, words = str(entry["name"]), str(entry["planted"])
-        protocol = _own(name)
-        if protocol and protocol not in promised:
-            continue
-        about = ""
-        if "violated" in words:
+        protocol, about = _own(name), ""
+        if one := _INVARIANT.match(words):
+            protocol, about = one[1], one[2]
+        elif "violated" in words:
             known = promised.get(protocol, set())
             about = next((each for each in re.findall(r"\w+", words) if each in known), "")
-        yield Fault(f"rule {name}", protocol, "traces", about, agrees(entry), words)
+        if protocol and protocol not in promised:
+            continue
+        yield Fault(
+            name if name.startswith("step ") else f"rule {name}",
+            protocol,
+            "traces",
+            about,
+            agrees(entry),
+            words,
+        )
 
 
 def _own(name: str) -> str:

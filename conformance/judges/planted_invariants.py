@@ -8,7 +8,7 @@ these keep the invariant.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
@@ -137,6 +137,15 @@ def asked(protocol: str, step: Step) -> dict[str, bool]:
     watch = Watch(plan, binding.rules(), hash)
     watch.take(step.action, 1, (step.before, step.event, step.after, step.outputs))
     return {name: tested.broken < 0 for name, tested in watch.tested.items()}
+
+
+def steps_tried() -> Iterator[tuple[str, str, bool]]:
+    """Yield, of each part of an invariant that speaks of one state or step, the protocol, the part,
+    and whether it holds of the good step and is broken by the other one.
+    """
+    for protocol, parts in STEPS.items():
+        for part, (good, bad) in parts.items():
+            yield protocol, part, asked(protocol, good)[part] and not asked(protocol, bad)[part]
 
 
 def _view(number: int, *members: Address, joiners: tuple[Address, ...] = ()) -> gms.View:

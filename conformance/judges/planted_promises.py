@@ -108,7 +108,10 @@ PLANTED: Final[dict[str, Planted]] = {
             "VirtualSynchrony: violated", in_two_views, then="Agreement: violated", why=_VIEW
         ),
         "_agreement: found = witness([p, q], [missing], senders, view=view, lacking=lacking)": (
-            _breaks("'lacking': 'c did not deliver it in view 1'", lost_at_a_survivor)
+            _breaks(
+                "Agreement: violated: {'members': [['b', 0], ['c', 0]]",
+                lost_at_a_survivor,
+            )
         ),
         "_integrity: return Asked(witness([log], [key], senders, twice=True), judged)": _breaks(
             "'twice': True", twice, then="Fifo: violated", why=_SECOND

@@ -73,13 +73,13 @@ PLANTED: Final[dict[str, Planted]] = {
             why=_HISTORY,
         ),
         "held_by_all: yield Witness(commit.at, facts)": _plant(
-            "'lacking': 'd.0 had not held the token'", "d.0", faults.never_eats
+            "HeldByAll: violated: {'index': 4", "d.0", faults.never_eats
         ),
         "_hole: yield Witness(later(changes[-1].at, commit.at), facts)": _plant(
-            "'lacking': 'a.0 has the one at 4, and not this one'", "a.0", faults.has_a_hole
+            "NoHoles: violated: {'index': 3", "a.0", faults.has_a_hole
         ),
         "_lacking: yield Witness(agreed.at if agreed is not None else None, facts)": _plant(
-            "'lacking': 'all agree, and d.0 has not the last one'", "d.0", faults.loses_the_last
+            "NoHoles: violated: {'index': 7", "d.0", faults.loses_the_last
         ),
     },
     "trace.ring.witnesses": {
@@ -95,15 +95,15 @@ PLANTED: Final[dict[str, Planted]] = {
             _plant("OneLock: violated: {'fences'", "b.0", faults.dies_with_the_lock)
         ),
         "seven_states: yield Witness(state.at, facts)": _plant(
-            "'state': 'starving-agreement'", "b.0", faults.agrees_while_it_starves
+            "SevenStates: violated: {'members': [['b', 0]]", "b.0", faults.agrees_while_it_starves
         ),
         "agreed_order: yield Witness(later(theirs[two].at, mine[one].at), facts)": _plant(
-            "'order': 'b delivered them in this order, a in the other'",
+            "AgreedOrder: violated: {'members': [['b', 0], ['a', 0]]",
             "b.0",
             faults.delivers_backwards,
         ),
         "integrity: yield Witness(each.at, facts | {'twice': True})": _plant(
-            "'twice': True",
+            "Integrity: violated: {'members': [['b', 0]], 'messages': [['b', 0, 1]], 'twice'",
             "b.0",
             faults.delivers_again,
             then="Fifo: violated",

@@ -27,6 +27,7 @@ from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui
 from raincheck.conformance.judges.damage import Trial, trials
 from raincheck.conformance.judges.damage import chosen as chosen_damages
 from raincheck.conformance.judges.muted_in_turn import all_rules, tried
+from raincheck.conformance.judges.planted_invariants import steps_tried
 from raincheck.conformance.outcome import HOLDS, INCONCLUSIVE, VIOLATED
 from raincheck.conformance.replay.coverage import spec_actions
 from raincheck.conformance.replay.killers import cases_for, try_mutant, undone_switches
@@ -196,6 +197,7 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
                 )
             )
             steps.advance(1, each.rule.source.module)
+    results += map(step_result, steps_tried())
     tries = []
     with ui.progress(len(around), "damages") as steps:
         for trial in trials(around, excused=not args.damages):
@@ -208,6 +210,22 @@ def _judges(args: argparse.Namespace, ui: Ui) -> Outcome:
     evidence.write_text("judges.txt", "\n".join(lines) + "\n")
     evidence.finish(outcome)
     return outcome
+
+
+def step_result(tried: tuple[str, str, bool]) -> Result:
+    """Return whether a step that no handler makes breaks the part of an invariant that it should,
+    and a good one does not.
+    """
+    protocol, part, noticed = tried
+    name = f"{protocol}.{part.partition(' ')[0]}"
+    detail = "" if noticed else f"{name} does not tell the planted step from a good one"
+    return Result(
+        f"step {protocol}.{part}",
+        "judges",
+        HOLDS if noticed else VIOLATED,
+        figures={"planted": f"{name} is violated by a step that no handler makes"},
+        detail=detail,
+    )
 
 
 def damaged_judges(tries: Sequence[Trial]) -> Result:

@@ -1,0 +1,85 @@
+"""The cells that traces fill: what is judged one by one, and what no trace can show."""
+
+from typing import Any
+
+import pytest
+
+from raincheck.conformance.cases.tables import HOLDS, load_cases
+from raincheck.conformance.evidence.basis import Cell
+from raincheck.conformance.evidence.tracecells import field_cell, traces_cell
+from raincheck.conformance.evidence.witnesses import faults_of, witness
+from raincheck.conformance.judges.planted_invariants import steps_tried
+from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
+from raincheck.conformance.verbs.mutate import step_result
+
+
+def result(protocol: str, name: str, verdict: str = HOLDS, **figures: Any) -> dict[str, Any]:
+    return {"name": name, "protocol": protocol, "verdict": verdict, "expected": HOLDS, **figures}
+
+
+def judged(*more: dict[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Both engines' results of one run of GMS, SEQUENCER and others."""
+    found = [
+        result("gms", "r1: gms", events=40, files=2),
+        result("gms", "r1: gms.SelfInclusion", judged={"members": 2, "states": 9, "pairs": 0}),
+        result("sequencer", "r1: sequencer", events=70, files=2),
+        result("sequencer", "r1: TotalOrder", judged={"members": 2, "views": 1, "messages": 5}),
+        *more,
+    ]
+    each = {str(entry["name"]): entry for entry in found}
+    return {"conform": each, "conform-spark": dict(each), "run": {}}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "name", "verdict", "text"),
+    [
+        ("gms", "SelfInclusion", HOLDS, "1 runs, 40 events; judged over 2 members · 9 states"),
+        ("gms", "NobodyIsLost", INCONCLUSIVE, "it asks nothing of these runs"),
+        ("gms", "JoinerAtCut", INCONCLUSIVE, "no trace shows it: GMS's records do not have"),
+        ("gms", "JoinCompletes", INCONCLUSIVE, "it speaks of what comes about in the end"),
+        ("gms", "Beauty", INCONCLUSIVE, "no trace speaks of it"),
+        ("stable", "VotesAreTrue", INCONCLUSIVE, "no trace of it"),
+        ("sequencer", "TotalOrder", HOLDS, "1 runs, 70 events; judged over 2 members · 1 view"),
+        ("sequencer", "NoCreation", HOLDS, "1 traces, 70 events, each one the model's"),
+    ],
+)
+def test_a_cell_says_over_what_the_property_was_judged_or_why_it_was_not(
+    protocol: str, name: str, verdict: str, text: str
+) -> None:
+    cell = traces_cell(judged(), name, protocol, field=True)
+
+    assert cell.verdict == verdict
+    assert text in cell.text
+    assert field_cell(judged(), name, protocol) == cell
+
+
+def test_an_invariant_that_a_trace_breaks_is_the_fault_of_that_property_alone() -> None:
+    broken = result("gms", "r1: gms.SelfInclusion", VIOLATED, judged={"states": 9})
+    by_name = judged(broken)
+
+    assert traces_cell(by_name, "SelfInclusion", "gms", field=True).verdict == VIOLATED
+    assert traces_cell(by_name, "NobodyIsLost", "gms", field=True) == Cell(
+        INCONCLUSIVE, "it asks nothing of these runs"
+    )
+
+
+def test_what_conformance_itself_asks_is_broken_by_an_event_that_is_not_the_models() -> None:
+    by_name = judged(result("sequencer", "r1: sequencer", VIOLATED, events=70, files=2))
+
+    assert traces_cell(by_name, "NoCreation", "sequencer", field=True).verdict == VIOLATED
+
+
+def test_each_planted_step_is_a_witness_of_its_invariant() -> None:
+    results = [step_result(each) for each in steps_tried()]
+    entries = {each.name: each.as_json() for each in results}
+
+    faults = faults_of({"judges": entries}, load_cases(), ())
+
+    assert {each.verdict for each in results} == {HOLDS}
+    found = witness(faults, "gms", "SelfInclusion", "traces", exact=True)
+    assert found == "step gms.SelfInclusion 0"
+    assert not witness(faults, "gms", "NobodyIsLost", "traces", exact=True)
+
+
+def test_a_planted_step_that_is_not_noticed_is_a_failure() -> None:
+    assert step_result(("gms", "SelfInclusion 0", False)).verdict == VIOLATED
