@@ -55,7 +55,7 @@ CrashersExercise == \E n \in Crashers : status[n] = "crashed"
 LeaversExercise == \E n \in Leavers : status[n] = "left"
 ReturnersExercise == \E n \in Returners : Running(n) /\ incarnation[n] > 0
 StrangersExercise == \A s \in Strangers : said[s] > 0
-MaxForgedExercise == Strangers = {} \/ \E s \in Strangers : said[s] = MaxForged
+MaxForgedExercise == \E s \in Strangers : said[s] = MaxForged
 LastDemotionExercise ==
     \/ LastDemotion < 2
     \/ \E v \in DOMAIN views : \E w \in 1 .. v - 1 :
