@@ -23,6 +23,7 @@ from raincheck.conformance.trace.invariants.asked import (
     Promised,
     Unshown,
 )
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.run import check_paths
 
@@ -99,6 +100,25 @@ def test_a_step_that_breaks_an_invariant_is_noticed(protocol: str, part: str) ->
 
     assert asked(protocol, good)[part]
     assert not asked(protocol, bad)[part]
+
+
+@pytest.mark.parametrize("protocol", [each for each in PROTOCOLS if each in STEPS])
+def test_steps_that_are_evaluated_together_are_judged_as_one_by_one(protocol: str) -> None:
+    binding = binding_of(protocol)
+    plan = plan_of(binding)
+    assert plan is not None
+    together, apart = (Watch(plan, binding.rules(), hash) for _ in range(2))
+    good, bad = zip(*STEPS[protocol].values(), strict=True)
+    steps = [*good, *bad, *good]
+
+    for index, step in enumerate(steps, 1):
+        for watch in (together, apart):
+            watch.take(step.action, index, (step.before, step.event, step.after, step.outputs))
+        apart.settle()
+
+    assert together.tested == apart.tested
+    assert all(each.broken > 0 for each in together.tested.values())
+    assert together.noted == apart.noted
 
 
 def test_no_step_is_planted_for_what_is_not_evaluated() -> None:

@@ -16,21 +16,15 @@ from raincheck.conformance.trace.invariants.moments import (
 )
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
-from raincheck.model.gms.events import Prepared, View
+from raincheck.model.gms.events import Prepared
 from raincheck.model.gms.handlers import Local, address, running
 from raincheck.model.gms.promises import is_later, named_once, names_joiners, well_formed
-
-
-def _plain(view: View) -> list[Any]:
-    """Return a view as notes have it: its identifier, its members and its joiners."""
-    people = [[list(who) for who in group] for group in (view.members, view.joiners)]
-    return [[view.id.counter, list(view.id.coordinator)], *people]
 
 
 def _is_there(before: Local | None, after: Local) -> Said:
     there = after.view if running(after) else None
     if before is None or (before.view if running(before) else None) != there:
-        yield "there", None if there is None else _plain(there)
+        yield "there", there
 
 
 def _has_installed(before: Local | None, after: Local) -> bool:
@@ -39,12 +33,12 @@ def _has_installed(before: Local | None, after: Local) -> bool:
 
 def _installs(before: Local | None, after: Local) -> Said:
     if before is not None and after.view is not None and after.view != before.view:
-        yield "step", [None if before.view is None else _plain(before.view), _plain(after.view)]
+        yield "step", (before.view, after.view)
 
 
 def _resumes(before: Local, _event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
     if outputs and before.view is not None:
-        yield "resume", _plain(before.view)
+        yield "resume", before.view
 
 
 def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
@@ -52,20 +46,18 @@ def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
 
 
 def _suspects(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
-    yield "suspects", list(event.member)
+    yield "suspects", event.member
 
 
 def _prepares(_before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
     for output in outputs:
         if isinstance(output, Prepared):
-            held = [_plain(view) for view in output.held]
-            yield "prepared", [list(event.sender), _plain(output.view), held]
+            yield "prepared", (event.sender, output.view, output.held)
 
 
 def _answers(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
     for answer in event.answers:
-        held = [_plain(view) for view in answer.held]
-        yield "answered", [list(answer.member), _plain(answer.view), held]
+        yield "answered", answer
 
 
 def _gone(moments: Moments) -> set[Address]:
@@ -195,7 +187,7 @@ INVARIANTS: Final = Invariants(
                     "proposal",
                     "waiting",
                 ),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="the phases of a change and its parts fit together",
             ),
         ),
@@ -229,7 +221,7 @@ INVARIANTS: Final = Invariants(
         "OncePerView": (
             OfState(
                 reads=("view",),
-                holds=lambda _rules, _before, me: named_once(me.view),
+                alone=lambda me: named_once(me.view),
                 asked=lambda _, me: me.view is not None,
                 how="nobody is in a view twice",
             ),
