@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 from typing import Any, Final
 
+from raincheck.conformance.trace.following.writing import encode
 from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
 from raincheck.conformance.trace.invariants.moments import (
     Asking,
@@ -114,21 +115,17 @@ def one_history(moments: Moments) -> Asking:
     return Asking(count)
 
 
-def _pairs(moments: Moments) -> list[tuple[Span, Span]]:
-    """Return the pairs of two members' views that are there in one consistent cut.
+def _pairs(moments: Moments) -> Iterator[tuple[Span, Span]]:
+    """Yield the pairs of two members' views that are there in one consistent cut, the newer first.
 
     A member that was killed, or has left, is left out: no message says when others knew of it.
     """
     gone = _gone(moments)
-    spans = (span for span in moments.spans("there") if span.who not in gone)
-    there = [span for span in spans if span.value is not None]
-    return [
-        (one, other)
-        for one, other in product(there, there)
-        if one.who != other.who
-        and _number(one.value) >= _number(other.value)
-        and moments.at_once(one, other)
-    ]
+    for one, other in moments.pairs("there"):
+        if one.who in gone or other.who in gone:
+            continue
+        if _number(one.value) >= _number(other.value):
+            yield one, other
 
 
 def same_views_at_once(moments: Moments) -> Asking:
@@ -156,14 +153,17 @@ def nobody_lost(moments: Moments) -> Asking:
 
 def installed_before_resume(moments: Moments) -> Asking:
     """When a leader lets FLUSH resume, whoever ever installs its view has done so."""
+    installed: dict[bytes, list[tuple[Address, int]]] = {}
+    for who, step in moments.noted("step"):
+        installed.setdefault(encode(step.value[1]), []).append((who, step.index))
     count = 0
     for who, note in moments.noted("resume"):
-        for other, step in moments.noted("step"):
-            if other == who or step.value[1] != note.value or list(other) in note.value[2]:
+        for other, index in installed.get(encode(note.value), ()):
+            if other == who or list(other) in note.value[2]:
                 continue
             count += 1
-            if not moments.before(other, step.index, who, note.index):
-                but = f"{name(other)} installs it by its event {step.index}"
+            if not moments.before(other, index, who, note.index):
+                but = f"{name(other)} installs it by its event {index}"
                 return Asking(count, broken(who, note.index, note.value, but))
     return Asking(count)
 
