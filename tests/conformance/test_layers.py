@@ -35,6 +35,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     group.at(1.0, lambda: group.crash("b"))
     group.at(3.0, lambda: group.restart("b"))
     group.at(4.0, lambda: group.send("d", [bytes(700)] * 60))
+    group.at(4.5, lambda: group.want_state("d"))
     group.at(5.0, lambda: group.leave("c"))
     group.run(8.0)
     group.end()
@@ -79,6 +80,22 @@ def test_the_layers_of_a_run_agree(good: Path) -> None:
     assert len(named) >= 12
     assert len(named | unnamed) == 17
     assert all(each.judged["members"] for each in layers.promises)
+
+
+def test_a_cut_amid_a_view_is_the_number_of_messages_delivered_there(
+    good: Path, tmp_path: Path
+) -> None:
+    def adds_one(record: Record) -> bool:
+        amid = record.get("action") == "Begin" and record["args"]["cut"] % (1 << 40) > 0
+        if amid:
+            for each in (record["args"], *(sent["content"] for sent in record["sent"])):
+                each["cut"] += 1
+        return amid
+
+    (layers,) = [said["layers"] for said in told(good, tmp_path / "t", "state_transfer", adds_one)]
+
+    (wrong,) = [each for each in layers.promises if each.verdict == "violated"]
+    assert wrong.name == "CutIsDelivered"
 
 
 def test_a_layer_that_is_not_traced_is_named_and_holds_nothing_against_the_run(
