@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.config import RingConfig
-from raincheck.impl.ring.frames import ACK, GONE, HELLO, HERE, MESSAGE, REASONS, WINDOW, Frames
+from raincheck.impl.ring.frames import ACK, GONE, HELLO, HERE, MESSAGE, WINDOW, Frames
 from raincheck.impl.ring.transport_manager import MAX_UNDER_WAY, TransportManager
 from raincheck.impl.ring.transport_peers import (
     MAX_PEERS,
@@ -442,19 +442,53 @@ def test_numbers_out_of_range_are_refused_before_they_are_sent():
 def test_random_bytes_never_raise(junk):
     b = manager(B)
     b.receive(junk, AT_A, 0.0)
-    b.receive(GOOD[:33] + junk, AT_A, 0.0)
+    b.receive(GOOD[:37] + junk, AT_A, 0.0)
     assert notices(b) == []
 
 
-def test_a_flipped_bit_never_raises():
-    flip = random.Random(1)
-    for _ in range(600):
-        damaged = bytearray(GOOD)
-        damaged[flip.randrange(len(damaged))] ^= 1 << flip.randrange(8)
-        b = manager(B)
-        b.receive(bytes(damaged), AT_A, 0.0)
-        notices(b)
-        assert set(b.counters) <= {*REASONS, "not_for_me", "received", "stale", "for_old_life"}
+def test_any_flipped_bit_of_any_kind_of_frame_is_refused():
+    """All but those by which it is of nobody, of another version, or cut off, as corrupted."""
+    frames = [
+        FRAMES.make(MESSAGE, A, B, 1, 0, b"=x" * 20),
+        FRAMES.make(ACK, A, B, 3, 7),
+        FRAMES.make(GONE, A, B, 9),
+        FRAMES.make(HELLO, A, None),
+        FRAMES.make(HERE, A, None, 3),
+    ]
+    for frame in frames:
+        for bit in range(8 * len(frame)):
+            damaged = bytearray(frame)
+            damaged[bit // 8] ^= 1 << bit % 8
+            b = manager(B)
+            b.receive(bytes(damaged), AT_A, 0.0)
+            where = ("not_ours", "not_ours", "wrong_version", *["corrupted"] * 9)
+            length = ("truncated",) * 4
+            expected = dict(enumerate((*where, *length))).get(bit // 8, "corrupted")
+            assert b.counters == Counter({expected: 1})
+            assert notices(b) == b.poll_datagrams() == []
+
+
+@given(st.data())
+def test_no_burst_of_wrong_bits_is_taken(data):
+    """A CRC-32 finds each burst of up to 32 bits."""
+    frame = FRAMES.make(MESSAGE, A, B, 1, 0, b"=" + data.draw(st.binary(max_size=300)))
+    wrong = data.draw(st.integers(1, (1 << 32) - 1))
+    shift = data.draw(st.integers(0, 8 * len(frame) - 32))
+    damaged = (int.from_bytes(frame, "big") ^ wrong << shift).to_bytes(len(frame), "big")
+    b = manager(B)
+    b.receive(damaged, AT_A, 0.0)
+
+    [reason] = b.counters
+    assert reason in {"corrupted", "not_ours", "wrong_version", "truncated"}
+    assert notices(b) == []
+
+
+def test_another_version_is_named_whatever_else_it_has():
+    b = manager(B)
+    b.receive(b"RN\x01" + GOOD[3:30], ("6.6.6.6", 666), 0.0)
+
+    [dropped] = b.poll_dropped()
+    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 2")
 
 
 def test_memory_is_bounded_whatever_strangers_send():
