@@ -17,8 +17,9 @@ from raincheck.impl.raincore.events import Call911, Event, Message, Token, arriv
 from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.timers import NEVER
 
-from .bodies import Body, Named
+from .bodies import Body, Named, asks_to_join
 from .config import HEADROOM, RingConfig
+from .door import Admit, Door
 from .kept import Keeper
 from .mailbox import Mailbox
 from .reports import Committed, Delivered, PassedOn, RingReport
@@ -43,9 +44,11 @@ class RingEngine:
         endpoint: Endpoint | None = None,
         seed: int | None = None,
         repairs: Repairs | None = None,
+        admit: Admit | None = None,
     ) -> None:
         """Come back with `state`, found the ring with `founders`, or ask `contacts`.
 
+        `admit` decides which processes may join by this member.
         Raises ConfigError for a state that cannot be used.
         """
         if len(founders) > config.max_members:
@@ -66,7 +69,17 @@ class RingEngine:
         self._keeper = Keeper(me, codec)
         kept = None if state is None else self._keeper.restore(state, self.core, self._mailbox)
         self.manager: TransportManager[Message, Body]
-        self.manager = TransportManager(me, config, codec.decode, kept)
+        self.manager = TransportManager(
+            me,
+            config,
+            codec.decode,
+            kept,
+            door=Door(endpoint, seed),
+            is_request=asks_to_join,
+            admit=admit,
+        )
+        self.manager.peers.only(self._known())
+        self.manager.door.secret = codec.secret
         self.manager.counters = self.counters
         self._founders = tuple([address for address, _ in founders])
         for address, place in founders:
@@ -74,6 +87,7 @@ class RingEngine:
                 self._here = place
             else:
                 self.manager.peers.learn(address, place)
+        self.manager.door.here = self._here
         self._random = Random(zlib.crc32(str(me).encode()) if seed is None else seed)
         self._looped: deque[Message] = deque()
         self._reports: list[RingReport] = []
@@ -92,14 +106,21 @@ class RingEngine:
         self._lost = False  # ... but the ring has regenerated it
         self._changed = True
 
-    def _arrived(self, body: Body, now: float) -> None:
+    def _known(self) -> set[Address]:
+        """Return the members on any list of the last token, and those that were asked."""
+        token = self.core.last_token
+        lists = (token.nodelist, token.settled.nodelist, token.before.nodelist, *token.pending)
+        known = {member for each in lists for member in each}
+        return known.union(self.core.contacts, (member for member, _ in token.acks))
+
+    def _arrived(self, body: Body, now: float, *, guest: bool) -> None:
         message = body.message
         if message.current not in message.nodelist and self._foreign(message):
             place = self.manager.peers.endpoint_of(message.current) or ("", 0)
             what = type(message).__name__
             self.manager.drop("foreign", place, f"{what} of {message.current}", now)
             return
-        if body.roster is not self._roster:
+        if body.roster is not self._roster and not guest:
             self._roster = body.roster
             for node, incarnation, host, port in body.roster:
                 if port and node != self.address.node:
@@ -111,6 +132,8 @@ class RingEngine:
             self._handle(arrival(message), now)
             if self.core.last_token.number != message.number:
                 self._mailbox.reserve = before
+            elif body.secret:
+                self.manager.door.secret = self._codec.secret = body.secret
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
             self._handle(arrival(message), now)
@@ -202,6 +225,8 @@ class RingEngine:
             return
         if isinstance(message, Token):
             self._starved = 0
+            self.manager.door.make_secret()
+            self._codec.secret = self.manager.door.secret
         body = self._codec.encode(message, self._mailbox.letters, self._mailbox.reserve)
         try:
             self.manager.send(to, message, body, now)

@@ -3,11 +3,12 @@
     prefix    "RN", version u8, kind u8, crc u32,
               ring u32, length u32, number u64, mask u64, envelope u16
     envelope  [source, to]: Addresses; HELLO and HERE are to nobody in particular
-    body      of a MESSAGE only: see `wire.py`
+    body      of a MESSAGE: see `wire.py`; of HERE: a cookie, u64
 
 The prefix is big endian; `crc` is the CRC-32 of all other bytes, `ring` that of the ring's name,
 and `number` counts the messages from `source` to `to`. An ACK has the highest number that arrived
-and a mask of the 63 up to it. Magic and version stand there in every version.
+and a mask of the 63 up to it. The mask of HELLO and HERE is a question, that of a MESSAGE a proof
+or a cookie (`door.py`); that of REFUSED, the reason. Magic and version stand there in each version.
 Law of this file: `read` returns a frame that obeys its type or raises WireError with the reason.
 """
 
@@ -40,8 +41,12 @@ REASONS = (
 )
 """Why a frame cannot be read."""
 
-MESSAGE, ACK, GONE, HELLO, HERE = range(1, 6)
-"""Kinds: a message; what has arrived; "that life of mine is over"; "are you a member?"; "I am"."""
+MESSAGE, ACK, GONE, HELLO, HERE, REFUSED = range(1, 7)
+"""Kinds: a message; what has arrived; "that life of mine is over"; "are you a member?"; "I am";
+"you may not join"."""
+NOT_ADMITTED, NAME_TAKEN = 1, 2
+"""Reasons of REFUSED; with `NAME_TAKEN` the number is the incarnation that has the name."""
+_COOKIE = struct.Struct(">Q")
 
 PREFIX = struct.Struct(">2sBBIIIQQH")
 _HEAD = struct.Struct(">2sBB")  # what stands before the checksum
@@ -62,6 +67,12 @@ class Frame(NamedTuple):
     datagram: bytes
     body: int
     """The offset of the body in the datagram."""
+
+
+def cookie_of(here: Frame) -> int:
+    """Return the cookie that a HERE gives; 0 if no frame can bring it back."""
+    (cookie,) = _COOKIE.unpack_from(here.datagram, here.body)
+    return int(cookie) if cookie <= _MAX_MASK else 0
 
 
 class Frames:
@@ -100,6 +111,10 @@ class Frames:
         crc = crc32(body, crc32(rest, crc32(head)))
         return b"".join((head, crc.to_bytes(4, "big"), rest, body))
 
+    def here(self, source: Address, epoch: int, question: int, cookie: int) -> bytes:
+        """Return the answer to a HELLO."""
+        return self.make(HERE, source, None, epoch, question, _COOKIE.pack(cookie))
+
     def read(self, datagram: bytes) -> Frame:
         """Read a frame; raises WireError if that cannot be done."""
         size = len(datagram)
@@ -124,13 +139,13 @@ class Frames:
         if stop > size:
             raise WireError("malformed", f"an envelope of {envelope} bytes in {size}")
         source, to = self._envelope(datagram[PREFIX.size : stop])
-        if not MESSAGE <= kind <= HERE:
+        if not MESSAGE <= kind <= REFUSED:
             raise WireError("malformed", f"kind {kind}")
-        if (to is None) != (kind >= HELLO):
+        if (to is None) != (kind in (HELLO, HERE)):
             raise WireError("malformed", f"kind {kind} to {to}")
         if not (kind == MESSAGE) <= number <= _MAX_NUMBER:
             raise WireError("malformed", f"number {number}")
-        if kind != MESSAGE and stop != size:
+        if kind != MESSAGE and size - stop != (_COOKIE.size if kind == HERE else 0):
             raise WireError("malformed", f"{size - stop} bytes follow the envelope")
         return Frame(kind, source, to, number, mask, datagram, stop)
 
