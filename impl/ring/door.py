@@ -12,7 +12,7 @@ nothing. A question and a cookie are good for one process; a proof, for the life
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from ipaddress import ip_address, ip_network
 from random import Random
@@ -74,7 +74,7 @@ def _number(key: bytes, purpose: str, endpoint: Endpoint) -> int:
     return int.from_bytes(blake2b(text, key=key, digest_size=8).digest()) >> 1 or 1
 
 
-def admission(admit: Admit | Iterable[str] | None) -> Admit | None:
+def admission(admit: Admit | Sequence[str] | None) -> Admit | None:
     """Return who decides: a function as it is, or one that takes endpoints in these networks.
 
     Raises ConfigError for what is no network.

@@ -13,11 +13,12 @@ from raincheck.impl.errors import ConfigError, NotEnabled
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
 from raincheck.impl.raincore.core import Raincore, Repairs
-from raincheck.impl.raincore.events import Call911, Event, Message, Token, arrival
+from raincheck.impl.raincore.events import Call911, Effect, Event, Message, Nodelist, Token, arrival
 from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.timers import NEVER
 
 from .bodies import Body, Named, asks_to_join
+from .bounds import beyond
 from .config import HEADROOM, RingConfig
 from .door import Admit, Door
 from .kept import Keeper
@@ -92,6 +93,7 @@ class RingEngine:
         self._looped: deque[Message] = deque()
         self._reports: list[RingReport] = []
         self._roster: tuple[Named, ...] = ()  # the last one learnt
+        self._nodelist: Nodelist = ()  # the last one of which no member is a guest
         self._timer = ""  # the running timer
         self._due = NEVER
         self._hello_due = NEVER
@@ -116,9 +118,10 @@ class RingEngine:
     def _arrived(self, body: Body, now: float, *, guest: bool) -> None:
         message = body.message
         if message.current not in message.nodelist and self._foreign(message):
-            place = self.manager.peers.endpoint_of(message.current) or ("", 0)
-            what = type(message).__name__
-            self.manager.drop("foreign", place, f"{what} of {message.current}", now)
+            self._drop("foreign", message, type(message).__name__, now)
+            return
+        if far := beyond(message, self.core):
+            self._drop("out_of_bounds", message, far, now)
             return
         if body.roster is not self._roster and not guest:
             self._roster = body.roster
@@ -129,14 +132,31 @@ class RingEngine:
             if body.letters:
                 self._mailbox.take(body.letters)
             before, self._mailbox.reserve = self._mailbox.reserve, body.reserve
-            self._handle(arrival(message), now)
+            self._take(message, now)
             if self.core.last_token.number != message.number:
                 self._mailbox.reserve = before
             elif body.secret:
                 self.manager.door.secret = self._codec.secret = body.secret
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
-            self._handle(arrival(message), now)
+            self._take(message, now)
+
+    def _take(self, message: Message, now: float) -> None:
+        """Give the core what has arrived; a guard that it makes false is no defect here."""
+        if self._stopped:
+            return
+        try:
+            effects = self.core.handle(arrival(message))
+        except NotEnabled as refusal:
+            self._drop("refused", message, str(refusal), now)
+        else:
+            self._carry_out(effects, now)
+
+    def _drop(self, reason: str, message: Message, detail: str, now: float) -> None:
+        """Count a message that is not taken, and report who sent it."""
+        sender = message.current
+        place = self.manager.peers.endpoint_of(sender) or ("", 0)
+        self.manager.drop(reason, place, f"{detail} of {sender}", now)
 
     def _foreign(self, message: Message) -> bool:
         """Whether the sender is neither in the ring nor a joiner."""
@@ -177,14 +197,17 @@ class RingEngine:
 
     def _handle(self, event: Event, now: float) -> None:
         """Give the core an event, and carry out the effects."""
-        core = self.core
         if self._stopped:
             return
         try:
-            effects = core.handle(event)
+            effects = self.core.handle(event)
         except NotEnabled as refusal:
             self.counters[f"not_enabled: {refusal.action}"] += 1
             return
+        self._carry_out(effects, now)
+
+    def _carry_out(self, effects: list[Effect], now: float) -> None:
+        core = self.core
         self._changed = True
         for effect in effects:
             match effect:
@@ -206,6 +229,9 @@ class RingEngine:
                 case ev.Committed(at, nodelist):
                     self._view = max(self._view, at)
                     self._reports.append(Committed(at, nodelist))
+        if core.last_token.nodelist is not self._nodelist:
+            self._nodelist = core.last_token.nodelist
+            self.manager.peers.admit(self._nodelist)
         if core.token_state != "eating":
             self._passed_on()
         self.manager.epoch = core.last_token.epoch.n
@@ -289,7 +315,7 @@ class RingEngine:
         elif self._timer == "hungry":
             self._handle(ev.HungryTimeout(), now)
         else:
-            if self.contacts and not core.last_token.nodelist:
+            if not core.last_token.nodelist:
                 self._say_hello()
             self._handle(ev.StarvingTimeout(), now)
 
@@ -297,8 +323,10 @@ class RingEngine:
         return self.manager.peers.has_failed(member)
 
     def _say_hello(self) -> None:
-        for endpoint in self.contacts:
-            self.manager.hello(endpoint)
+        known = map(self.manager.peers.endpoint_of, self.core.contacts)
+        for endpoint in dict.fromkeys((*self.contacts, *known)):
+            if endpoint is not None:
+                self.manager.hello(endpoint)
 
     def _stop(self, reason: str) -> None:
         self._stopped = True

@@ -27,6 +27,8 @@ GUEST_IDLE = 60.0
 """Seconds after which a silent guest makes room for another one."""
 _STALE = 5  # `give_up`s after which an unanswered question is asked anew
 
+_PAUSES = 15  # `starving`s within which a process that still wants to join asks again
+
 M = TypeVar("M")
 
 
@@ -74,8 +76,8 @@ class Guests(Generic[M]):
         """Return why a later life from elsewhere does not replace this one, None if it does."""
         detail = f"{known.address} has the name"
         if known.guest or known.endpoint is None:
-            silent = now - known.heard > GUEST_IDLE
-            return None if silent else Verdict("name_taken", detail)
+            idle = now - known.heard > _PAUSES * self._config.starving
+            return None if idle else Verdict("name_taken", detail)
         if known.heard >= known.asked > float("-inf"):
             known.asked = float("-inf")
             return Verdict("name_taken", detail, NAME_TAKEN)

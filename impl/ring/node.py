@@ -36,6 +36,8 @@ class RingNode(RingEngine):
     def start(self, now: float) -> None:
         """Found the ring, look for it, or come back to it."""
         if self.core.up == "down":
+            if not self.core.last_token.nodelist:
+                self._say_hello()  # for the cookies that its requests need
             self._handle(ev.Recover(), now)
         elif self._founders:
             self._handle(ev.Initialise("founder", self._founders, ()), now)

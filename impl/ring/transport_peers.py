@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from raincheck.impl.messages import Address, Count, Endpoint
@@ -206,6 +206,12 @@ class Peers(Generic[M]):
     def guests(self) -> list[Peer[M]]:
         """Return the peers that have asked to join."""
         return [peer for peer in self.by_name.values() if peer.guest]
+
+    def admit(self, members: Iterable[Address]) -> None:
+        """Take these for guests no more."""
+        for member in members:
+            if (peer := self.get(member)) is not None:
+                peer.guest = False
 
     def only(self, members: Collection[Address]) -> None:
         """Take all peers but these for guests."""

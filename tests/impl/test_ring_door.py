@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.raincore.core import Raincore
 from raincheck.impl.raincore.events import (
     LIMIT,
     NO_TOKEN,
@@ -13,7 +14,9 @@ from raincheck.impl.raincore.events import (
     Epoch,
     Message,
     Settled,
+    Token,
 )
+from raincheck.impl.ring.bounds import EPOCH_JUMP, FIRST_INDEX, INDEX_JUMP, beyond
 from raincheck.impl.ring.frames import GONE, HERE, MESSAGE, Frames
 from raincheck.impl.ring.wire import RaincoreCodec
 from raincheck.impl.simulation.ring import RingSimulator
@@ -65,7 +68,7 @@ def is_well(ring: RingSimulator) -> bool:
     )
 
 
-def token_of(ring: RingSimulator) -> Message:
+def token_of(ring: RingSimulator) -> Token:
     """The newest copy of the token."""
     return max((ring[name].core.last_token for name in "abc"), key=lambda token: token.number)
 
@@ -76,7 +79,7 @@ def attacks(ring: RingSimulator, to: Address) -> Iterator[tuple[str, bytes]]:
     other = B if to != B else A
     for source in (Z, other):
         yield "it says that a later life has the name", frames.make(GONE, source, to, 99)
-        copy = max((ring[name].core.last_token for name in "abc"), key=lambda token: token.number)
+        copy = token_of(ring)
         forged = copy._replace(to=to, current=source, seq=copy.seq + 1000)
         yield "a token that was never passed", frame(ring, source, to, forged)
         yield (
@@ -138,6 +141,68 @@ def test_a_911_that_goes_round_its_receiver_only_is_refused() -> None:
     ring.inject("b", frame(ring, A, B, call, 1 << 40), ring["a"].endpoint)  # of a member
     assert ring["b"].node.counters["malformed"] == 1
     assert is_well(ring)
+
+
+def says(ring: RingSimulator, message: Message) -> None:
+    """A member sends this, though its core has not made it."""
+    node = ring[message.current.node].node
+    node.manager.send(message.to, message, node._codec.encode(message), ring.now)
+    ring._settle(ring[message.current.node])
+
+
+def numbers(ring: RingSimulator) -> Iterator[tuple[str, Message]]:
+    """What a member can say with one number too large, and which it is."""
+    token = token_of(ring)._replace(to=B, current=A, mail=())
+    call = Call911(B, A, A, (A, B, C), ZERO, token.seq, attempt=1)
+    yield "index 65538 after 1", token._replace(global_view_number=1 + INDEX_JUMP + 1)
+    yield "epoch 1048577 after 0", token._replace(epoch=Epoch(EPOCH_JUMP + 1, A))
+    yield f"number {LIMIT} after", token._replace(seq=LIMIT)
+    yield f"multicast {LIMIT} after", token._replace(top=LIMIT)
+    yield f"number {LIMIT} after", call._replace(seq=LIMIT)
+    far = Epoch(EPOCH_JUMP + 1, A)
+    yield "epoch 1048577 after 0", call._replace(epoch=far)
+    yield "epoch 1048577 after 0", call._replace(phase="claim", claim=far)
+    yield "epoch 1048577 after 0", call._replace(orig=B, status="no", promised=far)
+
+
+@pytest.mark.parametrize("case", range(8))
+def test_a_number_that_no_member_can_have_reached_is_not_taken(case: int) -> None:
+    """Of the others, who are not asked to keep two to the power of forty views either."""
+    ring = formed()
+    ring.run_until(lambda: ring["b"].core.token_state == "hungry")
+    what, message = list(numbers(ring))[case]
+    says(ring, message)
+    ring.run(0.01)
+
+    assert ring["b"].node.counters["out_of_bounds"] == 1
+    [dropped] = ring["b"].dropped
+    assert dropped.detail.startswith(what)
+    assert dropped.detail.endswith("of a.0")
+    assert dropped.sender == ring["a"].endpoint
+    assert is_well(ring)
+
+
+def test_the_first_view_of_a_joiner_has_a_bound_too() -> None:
+    ring = formed()
+    token = token_of(ring)._replace(to=Z, current=A)
+    assert beyond(token._replace(global_view_number=FIRST_INDEX), Raincore(Z)) == ""
+    far = token._replace(global_view_number=FIRST_INDEX + 1)
+    assert beyond(far, Raincore(Z)) == "index 1048577 of a first view"
+    assert beyond(Call911(A, Z, Z, (), Epoch(LIMIT, A), LIMIT), Raincore(Z)) == ""
+
+
+def test_a_guard_that_a_message_makes_false_is_counted_with_its_sender() -> None:
+    """The core takes nothing before it is up, which is no defect of this member."""
+    ring = formed()
+    ring["b"].core.up = "down"
+    says(ring, Call911(B, A, A, (A, B, C), ZERO, 0, attempt=1))
+    ring.run(0.01)
+    ring["b"].core.up = "up"
+
+    assert {(d.reason, d.sender) for d in ring["b"].dropped} == {("refused", ring["a"].endpoint)}
+    assert ring["b"].left is None
+    ring.run(5.0)
+    assert ring.in_one_view("a", "b", "c")
 
 
 def test_each_stranger_is_counted_and_named() -> None:
