@@ -2,7 +2,7 @@
 
 block() and unblock() are called one after the other, never at the same time, and never nested in
 a call of the application. What goes wrong in them is logged and ends there: an application's error
-must not stop the group.
+must not stop the group. How long block() may take is the stack's business (`application_timeout`).
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class Callbacks:
                 result = callback() if callback is not None else None
                 if inspect.isawaitable(result):
                     await result
-            except Exception:  # noqa: BLE001 (whatever the application raises)
+            except (Exception, asyncio.CancelledError):  # whatever the application raises
+                if self._caller is None:  # cancelled by `close`, and not by the application
+                    raise
                 _log.exception("block() or unblock() failed; the member goes on")
             then()
 

@@ -50,7 +50,8 @@ class Channel(Connected[Driver]):
     ) -> None:
         """Use `Channel.connect` instead."""
         driver = Driver(stack, transport, self._reported, writer)
-        inbox = Inbox(config.inbox, hold=stack.hold, release=driver.release)
+        inbox = Inbox(config.inbox, hold=driver.hold, release=driver.release)
+        stack.tells_idle(inbox.idle)
         super().__init__(driver, inbox, of="group")
         self._config = config
         self._stack = stack

@@ -54,6 +54,10 @@ class Driver(Shell[Report]):
 
         self._run(stepped)
 
+    def hold(self) -> None:
+        """Hold the stack's deliveries; called by what takes its reports."""
+        self.stack.hold(self._loop.time())
+
     def release(self) -> None:
         """Resume the stack's deliveries."""
         self._run(self.stack.release)

@@ -46,6 +46,10 @@ class Inbox:
         """Bytes waiting, and messages dropped while leaving."""
         return {"inbox.bytes": self.size, "inbox.dropped_at_leave": self.dropped}
 
+    def idle(self) -> float:
+        """Return for how many seconds, within a turn, the application has asked for nothing."""
+        return monotonic() - self._turn_ends
+
     def put(self, batch: Batch) -> None:
         """Add what was delivered."""
         if not self._may_hold and (self.dropped or self.size >= self._limit):

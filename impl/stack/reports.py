@@ -29,9 +29,13 @@ class ViewInstalled(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The member is out of the group for good; `reason` is empty after its own leave()."""
+    """The member is out of the group for good; `reason` is empty after its own leave().
+
+    `final`: its application is at fault, so another incarnation would fare no better.
+    """
 
     reason: str = ""
+    final: bool = False
 
 
 class Dropped(NamedTuple):

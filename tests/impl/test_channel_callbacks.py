@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -113,6 +114,44 @@ def test_an_error_in_block_stops_nobody(caplog: pytest.LogCaptureFixture) -> Non
 
     run(body())
     assert "block() or unblock() failed; the member goes on" in caplog.text
+
+
+def test_a_block_that_is_cancelled_stops_nobody_and_later_ones_are_called(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        calls: list[str] = []
+
+        async def block() -> None:
+            calls.append("block")
+            raise asyncio.CancelledError
+
+        async with group({"block": block}, {}) as (a, b):
+            async with join("c", [a.endpoint]):
+                await b.wait_for_members(3)
+            await a.wait_for_members(2)
+            while len(a.view.members) > 2:
+                await asyncio.sleep(0.01)
+            assert calls == ["block"] * 3
+
+    run(body())
+    assert "block() or unblock() failed; the member goes on" in caplog.text
+
+
+def test_a_coordinator_whose_block_hangs_leaves_and_says_why() -> None:
+    async def body() -> None:
+        stack = replace(FAST, application_timeout=0.5)
+        a = await join("a", [], stack=stack, block=asyncio.Event().wait)
+        joining = asyncio.create_task(open_channel(join("b", [a.endpoint])))
+        with pytest.raises(NotMember, match=r"has not returned from block\(\) for 0\.5 s"):
+            await anext(a)
+        with pytest.raises(NotMember, match="has not returned from block"):
+            await a.send(b"too late")
+        await a.leave()
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+
+    run(body())
 
 
 def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_end(
