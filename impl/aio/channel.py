@@ -59,7 +59,11 @@ class Channel(Connected[Driver]):
         self._view: View | None = None
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
-        """Called with each view when it is installed; must not block."""
+        """Called with each view, behind the last message delivered before it; must not block.
+
+        If it raises, the member leaves the group, and whatever it is used for afterwards raises
+        NotMember with that error as its cause.
+        """
         self.view_history: deque[View] = deque(maxlen=100)
         """The last views installed, oldest first."""
 
@@ -108,6 +112,7 @@ class Channel(Connected[Driver]):
 
         Raises StateNotTransferred when no member could give it.
         """
+        self._alive()
         if self._stack.state.core.phase in ("asking", "fetching", "setting"):
             raise RaincheckError(f"{self.address} is being given the group's state already")
         self._callbacks.desk.ask()
@@ -140,8 +145,11 @@ class Channel(Connected[Driver]):
     async def send(self, payload: bytes, *, timeout: float | None = None) -> None:
         """Multicast one message; wait while the group takes no more.
 
-        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. Raises
+        NotMember with the reason once this member is out of the group.
         """
+        if self._left is not None:
+            self._alive()
         if self._driver.kept_waiting:
             await asyncio.sleep(0)
         if not self._stack.writable:
@@ -154,6 +162,7 @@ class Channel(Connected[Driver]):
 
         Other messages may come between them. Cancelled, the first few of them were sent.
         """
+        self._alive()
         if self._driver.kept_waiting:
             await asyncio.sleep(0)
         taken = self._driver.send(payloads)
@@ -200,6 +209,14 @@ class Channel(Connected[Driver]):
 
     # inside
 
+    def _show(self, view: View) -> None:
+        if self.on_view is None or (self._left is not None and self._left.cause is not None):
+            return
+        try:
+            self.on_view(view)
+        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+            self._fail(f"on_view raised {problem!r}", problem)
+
     def _reported(self, report: Report) -> None:
         if isinstance(report, Batch):
             self._inbox.put(report)
@@ -207,8 +224,7 @@ class Channel(Connected[Driver]):
             self._view = report.view
             self.view_history.append(report.view)
             self._readers.add(report.view)
-            if self.on_view is not None:
-                self.on_view(report.view)
+            self._inbox.tell(lambda: self._show(report.view))
         elif isinstance(report, Left):
             self._end(report)
         else:

@@ -58,10 +58,10 @@ class RingDriver(Shell[RingReport]):
                 self._steps.popleft()(self._loop.time())
                 self._settle()
         except StateNotKept as problem:
-            self._stop(f"{self.address} has stopped: {problem}")
+            self.stop(f"{self.address} has stopped: {problem}", problem)
         except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
             _log.error("member %s stops: a defect", self.address, exc_info=problem)
-            self._stop(f"{self.address} has stopped: a defect in the ring: {problem!r}")
+            self.stop(f"{self.address} has stopped: a defect in the ring: {problem!r}", problem)
         finally:
             self._running = False
             self._steps.clear()

@@ -97,11 +97,7 @@ class Shell(ABC, Generic[R]):
 
     async def close(self) -> None:
         """Release timer and sockets; the core is not run again."""
-        self._closed = True
-        for handle in (self._timer, self._soon):
-            if handle is not None:
-                handle.cancel()
-        self._timer = self._soon = None
+        self._halt()
         try:
             await self.transport.close()
         finally:
@@ -143,9 +139,17 @@ class Shell(ABC, Generic[R]):
             dropped.times, host, port, dropped.reason, dropped.detail,
         )  # fmt: skip
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str, cause: BaseException | None = None) -> None:
         """Stop for good and say so: nothing is received or sent any more."""
-        self._closed = True
+        self._halt()
         self.transport.start(lambda _: None)
-        self._report(Left(reason))
+        self._report(Left(reason, True, cause))
         self._settled()
+
+    def _halt(self) -> None:
+        """Run the core no more."""
+        self._closed = True
+        for handle in (self._timer, self._soon):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._soon = None
