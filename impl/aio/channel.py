@@ -23,10 +23,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Any
 
-from raincheck.impl.errors import RaincheckError
+from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import Left, Report, ViewInstalled
@@ -40,6 +40,9 @@ from .connecting import Connecting
 from .driver import Driver
 from .inbox import Inbox
 from .readers import Readers
+from .waiting import Turns
+
+_ALL = 1 << 62  # more bytes than there is ever room for
 
 
 class Channel(Connected[Driver]):
@@ -56,6 +59,8 @@ class Channel(Connected[Driver]):
         self._config = config
         self._stack = stack
         self._callbacks = Callbacks(config, stack, driver, inbox)
+        self._turns = Turns()
+        driver.on_settled = self._let_go
         self._view: View | None = None
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
@@ -124,6 +129,7 @@ class Channel(Connected[Driver]):
             await self._callbacks.close()
         finally:
             await self._driver.close()
+            self._let_go()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was sent is delivered first, then the others are told.
@@ -150,10 +156,10 @@ class Channel(Connected[Driver]):
         """
         if self._left is not None:
             self._alive()
-        if self._driver.kept_waiting:
+        if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
-        if not self._stack.writable:
-            await self._until(self._may_send, "sending", timeout)
+        if self._turns.taken or not self._stack.writable:
+            await self._room(len(payload) + 4, timeout)
         self._stack.send(payload)
         self._driver.run_soon()
 
@@ -163,19 +169,74 @@ class Channel(Connected[Driver]):
         Other messages may come between them. Cancelled, the first few of them were sent.
         """
         self._alive()
-        if self._driver.kept_waiting:
+        if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
-        taken = self._driver.send(payloads)
+        taken = 0 if self._turns.taken else self._driver.send(payloads)
         while taken < len(payloads):
-            await self._until(self._may_send, "sending", timeout)
+            await self._room(_ALL, timeout)
             taken += self._driver.send(payloads[taken:])
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was sent here has been delivered here."""
-        await self._until(lambda: self._stack.pending == 0, "delivering what was sent", timeout)
+        what = "delivering what was sent"
 
-    def _may_send(self) -> bool:
-        return self._stack.writable
+        async def wait(limit: float | None) -> None:
+            await self._until(lambda: self._stack.pending == 0, what, limit)
+
+        await self._unless_starved(wait, what, timeout)
+
+    async def _room(self, size: int, timeout: float | None) -> None:
+        """Wait until there is room for so many bytes, behind those who waited before."""
+
+        async def wait(limit: float | None) -> None:
+            try:
+                async with asyncio.timeout(limit):
+                    self._alive()
+                    await self._turns.wait(size)
+                    while not self._stack.writable:
+                        self._alive()
+                        await self._turns.wait(size)
+                    self._alive()
+            except TimeoutError:
+                assert limit is not None
+                raise WaitTimeout(f"{self.address}: sending", limit, self.missing) from None
+
+        try:
+            await self._unless_starved(wait, "sending", timeout)
+        except BaseException:
+            self._let_go()  # the room that it might have had is another one's
+            raise
+
+    def _let_go(self) -> None:
+        """Let senders go on for which there is room; all of them once the member has ended."""
+        self._turns.let_go(self._stack.room if self._left is None else float("inf"))
+
+    async def _unless_starved(
+        self, wait: Callable[[float | None], Awaitable[None]], what: str, timeout: float | None
+    ) -> None:
+        """Wait, but not for ever for what itself waits until the waiting task takes messages."""
+        task = asyncio.current_task()
+        if not self._inbox.taken_by(task):
+            await wait(timeout)
+            return
+        left, patience = timeout, self._config.stack.application_timeout / 2
+        while True:
+            try:
+                await wait(patience if left is None else min(left, patience))
+            except WaitTimeout as late:
+                if timeout is not None and left is not None:
+                    left -= patience
+                    if left <= 0:
+                        what = f"{self.address}: {what}"
+                        raise WaitTimeout(what, timeout, late.missing) from None
+                if self._inbox.starved_by(task):
+                    raise WouldBlock(
+                        f"{self.address}: {what} waits for the group, which waits until this task "
+                        f"takes the messages that fill its inbox; take them in a task of their "
+                        f"own, or send less"
+                    ) from None
+            else:
+                return
 
     # receiving
 

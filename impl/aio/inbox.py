@@ -51,6 +51,14 @@ class Inbox:
         """Bytes waiting, and messages dropped while leaving."""
         return {"inbox.bytes": self.size, "inbox.dropped_at_leave": self.dropped}
 
+    def starved_by(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether deliveries are held until that task, which has taken messages, takes more."""
+        return self._held and self._taker is task
+
+    def taken_by(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether that task takes the messages."""
+        return task is not None and self._taker is task
+
     def idle(self) -> float:
         """Return for how many seconds, within a turn, the application has asked for nothing."""
         return monotonic() - self._turn_ends

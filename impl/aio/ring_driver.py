@@ -34,8 +34,6 @@ class RingDriver(Shell[RingReport]):
         """`keep` saves the node's state, or raises StateNotKept; None: it is not saved."""
         super().__init__(node, transport, report, soon=node.handle_timer)
         self.node = node
-        self.on_settled: Callable[[], None] = lambda: None
-        """Called whenever the node may have changed, before waiting tasks are woken."""
         self._keep = keep
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
@@ -78,7 +76,3 @@ class RingDriver(Shell[RingReport]):
             self._report(report)
         self._arm(node.deadline())
         self._settled()
-
-    def _settled(self) -> None:
-        self.on_settled()
-        self.settled.fire()

@@ -56,6 +56,8 @@ class Shell(ABC, Generic[R]):
         self.transport = transport
         self.settled = Signal()
         """Fires whenever the core may have changed."""
+        self.on_settled: Callable[[], None] = lambda: None
+        """Called whenever the core may have changed, before waiting tasks are woken."""
         self._core = core
         self._report = report
         self._loop = asyncio.get_running_loop()
@@ -130,6 +132,7 @@ class Shell(ABC, Generic[R]):
 
     def _settled(self) -> None:
         """Wake tasks that wait for a change."""
+        self.on_settled()
         self.settled.fire()
 
     def _warn_of(self, dropped: Dropped) -> None:

@@ -246,6 +246,11 @@ class Stack:
         return self._buffer.writable and open_to_all
 
     @property
+    def room(self) -> int:
+        """Bytes of messages for which `send` has room, with 4 for the length of each."""
+        return self._buffer.room if self.writable else 0
+
+    @property
     def blocked(self) -> bool:
         """Whether a view change or a state transfer keeps this member from sending now."""
         return not self._group.flush.quiet
