@@ -151,7 +151,7 @@ def test_settings_that_cannot_work_are_refused(wrong):
 
 def test_a_member_that_holds_delivers_nothing_and_nobody_suspects_it():
     group = group_of("a", "b", "c")
-    group["c"].stack.hold()
+    group["c"].stack.hold(group.now)
 
     group.send("b", [b"x"] * 10)
     group.run(5.0)
@@ -168,7 +168,7 @@ def test_a_member_that_holds_makes_the_senders_wait_and_no_buffer_grows():
         max_bundle=2048, multicast_window=8, unicast_window=8, credit=4096, send_buffer=4096
     )
     group = group_of("a", "b", "c", config=config)
-    group["c"].stack.hold()
+    group["c"].stack.hold(group.now)
 
     for name in "abc":
         group.send(name, [bytes(100)] * 2000)
