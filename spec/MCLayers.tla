@@ -140,18 +140,6 @@ F == INSTANCE Flush WITH
         view <- InViews, suspects <- suspected, asked <- requested, participants <- flushing,
         channels <- flushChannel, stream <- Multicasts, position <- AllArrived
 
-\* The same, without suspicions, for Resume: by F's guard, nobody in the view is suspected, but G
-\* resumes with such a member, too, and flushes again to take it out.
-Careless == INSTANCE Flush WITH
-        Founders <- Nodes, Design <- "first", MayOpenLatch <- FALSE,
-        FifoUnicast <- TRUE, FifoMulticast <- TRUE, AccurateSuspicions <- TRUE,
-        AcksBeforeResume <- FALSE,
-        LatchAtBlock <- TRUE, NumberAtLatch <- TRUE, FlushIds <- TRUE, OneQueue <- TRUE,
-        NextUnsuspected <- TRUE, BlockOnce <- TRUE, Restart <- TRUE, FromMembers <- TRUE,
-        party <- Each({}), oks <- Each({}), passed <- Each(0),
-        view <- InViews, suspects <- Each({}), asked <- requested, participants <- flushing,
-        channels <- flushChannel, stream <- Multicasts, position <- AllArrived
-
 N == INSTANCE Nakack WITH
         Founders <- Nodes, Window <- 2 * MaxSent, Retain <- 2 * MaxSent, Number <- 1 .. MaxSent,
         SafePurge <- "any", VirtualSynchrony <- FALSE, Prompt <- FALSE,
@@ -224,10 +212,7 @@ MayInstall(n) ==
 
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
-\* A leader for which F has suspended all decides before it suspects another member: in between, G
-\* would flush again and F would not. One that is to flush again does so first.
 Suspect(n, p) ==
-    /\ ~(phase[n] = "flushing" /\ (suspended[n] \/ asked[n] \cap goneMembers[n] # {}))
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
     /\ G!Suspect(n, p)
     /\ IF p \in suspected[n] THEN NoFlush ELSE F!Suspect(n, p)
@@ -249,9 +234,11 @@ BeginChange(n) ==
     /\ G!BeginChange(n)
     /\ F!Suspend(n)
 
+\* F has begun again, which it does only where it had not suspended all.
 FlushAgain ==
     /\ UNCHANGED shared /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!FlushAgain
+    /\ \A n \in Node : asked'[n] # asked[n] => ~suspended[n]
 
 \* F's and T's ViewChange wait until all that can have installed the last view.
 FollowsOn == \A p \in NodesOf(F!LastView) : Running(p) => InView(p) = Len(views)
@@ -259,7 +246,7 @@ FollowsOn == \A p \in NodesOf(F!LastView) : Running(p) => InView(p) = Len(views)
 \* N's ViewChange waits for this.
 CutIsFlushed(stay, gone) ==
     \A p \in stay :
-        /\ \A s \in gone : stream[p][s].frozen
+        /\ \A s \in gone : stream[p][s].frozen \/ Arrived(p, s) >= sent[s]
         /\ \A s \in stay : Arrived(p, s) >= sent[s]
 
 \* Suspend has returned: G decides the next view, if one is wanted, or completes one.
@@ -275,7 +262,7 @@ Decide(n) ==
            found == Successor(F!LastView, {<<m, 0>> : m \in suspected[n]}, {}).members
        IN  /\ views' = IF isNew THEN Append(views, next) ELSE views
            /\ unkept' = unkept
-                \cup (IF G!Flushed(asked[n]) THEN {} ELSE {"gms.VirtualSynchrony"})
+                \cup (IF G!Flushed(asked[n] \ goneMembers[n]) THEN {} ELSE {"gms.VirtualSynchrony"})
                 \cup (IF isNew => FollowsOn /\ F!Leads(n) /\ next.members = found THEN {}
                       ELSE {"flush.SingleSequenceOfViews", "stable.SingleSequenceOfViews"})
                 \cup (IF isNew => FollowsOn /\ CutIsFlushed(stay, gone) THEN {}
@@ -294,9 +281,9 @@ InstallView(n) == PassedUp(n) /\ MayInstall(n) /\ G!InstallView(n)
 ReceiveInstall(n, s) == MayInstall(n) /\ G!ReceiveInstall(n, s)
 
 Finish(n) ==
-    /\ UNCHANGED <<shared, view, suspected>> /\ NoNakack /\ NoStable
+    /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable
     /\ G!Finish(n)
-    /\ Careless!Resume(n)
+    /\ F!Resume(n)
     /\ Keeps("flush.AcksBeforeResume", FollowsOn)
 
 -----------------------------------------------------------------------------
