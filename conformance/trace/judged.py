@@ -18,6 +18,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.invariants.judged import Evaluated, evaluated
 from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
+from raincheck.conformance.trace.layers.views import other_beginnings
 
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
@@ -132,6 +133,7 @@ def judge(
     found += _records(run, by_who, crashed)
     found += _other_system(by_who)
     found += _unknown(run, by_who, crashed)
+    found += _other_beginning(by_who)
     found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
@@ -336,6 +338,13 @@ def _unknown(
     for node, life in sorted(crashed) if reports else ():
         if node not in nodes and life != NEVER_CAME:
             yield _lacking(run, node, life, "a crash of a node that no header names")
+
+
+def _other_beginning(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
+    """Files that begin in views of one number begin in views of the same members."""
+    for report, other in other_beginnings(reports.values()):
+        reason = f"it begins in another view than {Path(other.path).name}"
+        yield _finding(report, reason, INCONCLUSIVE)
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:
