@@ -13,7 +13,8 @@ CONSTANTS
     MaxCrashes,       \* how many nodes may be down by crashing at one time
     Leavers,          \* the nodes that may leave
     Returners,        \* the nodes that may come back, once
-    LastDemotion      \* a live coordinator may lose its role up to this view; 0 or 1: never
+    LastDemotion,     \* a live coordinator may lose its role up to this view; 0 or 1: never
+    MaxForged         \* how many FORWARDs each stranger makes up
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 
@@ -30,6 +31,8 @@ MCLeave(n) == n \in Leavers /\ Leave(n)
 
 MCRestart(n) == n \in Returners /\ incarnation[n] = 0 /\ Restart(n)
 
+MCForge(s, n) == said[s] < MaxForged /\ Forge(s, n)
+
 MCDemote == Len(views) < LastDemotion /\ Demote
 
 MCNext ==
@@ -37,6 +40,7 @@ MCNext ==
           \/ MCSend(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ MCLeave(n) \/ Stop(n) \/ MCCrash(n) \/ MCRestart(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+          \/ \E s \in Node : MCForge(s, n) \/ Corrupt(s, n)
     \/ ViewChange
     \/ MCDemote
 
@@ -50,6 +54,8 @@ MaxSaidExercise == Senders = {} \/ \E n \in Node : said[n] = MaxSaid
 CrashersExercise == \E n \in Crashers : status[n] = "crashed"
 LeaversExercise == \E n \in Leavers : status[n] = "left"
 ReturnersExercise == \E n \in Returners : Running(n) /\ incarnation[n] > 0
+StrangersExercise == \A s \in Strangers : said[s] > 0
+MaxForgedExercise == \E s \in Strangers : said[s] = MaxForged
 LastDemotionExercise ==
     \/ LastDemotion < 2
     \/ \E v \in DOMAIN views : \E w \in 1 .. v - 1 :

@@ -48,9 +48,10 @@ MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
 S == INSTANCE Sequencer WITH
         Founders <- Nodes, Payload <- 1 .. MaxSaid,
         FifoForward <- TRUE, VirtualSynchrony <- FALSE,
+        Strangers <- {}, TrueSources <- TRUE, TrueContents <- TRUE,
         ViewTag <- TRUE, HoldSends <- TRUE, ResendAlways <- TRUE, OwnTable <- TRUE,
         KeepUntil <- "delivered", ExactNext <- TRUE, JoinPolicy <- "table", Incarnations <- TRUE, PruneTable <- TRUE,
-        DrainOnLeave <- TRUE
+        DrainOnLeave <- TRUE, FromMembers <- TRUE
 
 \* In F multicasts have no contents, and a sender's own have arrived at once.
 F == INSTANCE Flush WITH

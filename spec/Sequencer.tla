@@ -34,10 +34,13 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 CONSTANTS
     Founders,         \* the nodes of the first view
     Payload,          \* the seqnos in temporal properties: 1 .. some bound
+    Strangers,        \* processes that no view takes in, and that send FORWARDs all the same
 
     \* Assumptions on the layers below.
     FifoForward,      \* UNICAST: FORWARDs arrive in the order in which they were sent
     VirtualSynchrony, \* FLUSH: survivors of a view have received the same multicasts of it
+    TrueSources,      \* UNICAST: a FORWARD comes from the process that it names as its source
+    TrueContents,     \* UNICAST: a FORWARD arrives as it was sent
 
     \* Repairs of the text's holes.
     ViewTag,          \* FORWARD and DATA of a newer view wait for it, older FORWARDs are rejected
@@ -49,7 +52,10 @@ CONSTANTS
     JoinPolicy,       \* a sender unknown to receivedTable: "any" seqno, "one", or the "table" travels
     Incarnations,     \* a process that comes back has a new address
     PruneTable,       \* R8 (no repair: FALSE shows what R8 is for)
-    DrainOnLeave      \* leave() returns when nothing of the leaver is under way any more
+    DrainOnLeave,     \* leave() returns when nothing of the leaver is under way any more
+    FromMembers       \* only members' own messages are sequenced: those of members of the view
+
+ASSUME Strangers \cap Founders = {}
 
 VARIABLES
     status,           \* "joining", "member", "leaving", "left" or "crashed"
@@ -120,6 +126,9 @@ IsNext(n, m) ==
     THEN TRUE
     ELSE m.seqno <= Highest(n, m.from) + 1
 
+\* A FORWARD is heeded in a view if its sender is a member of it.
+MayForward(f, v) == FromMembers => f.message.from \in Members(v)
+
 RECURSIVE InOrder(_)
 InOrder(messages) ==
     IF messages = {} THEN <<>>
@@ -151,18 +160,23 @@ Send(n) ==
     /\ UNCHANGED <<status, incarnation, view, resend, receivedTable, early, delivered,
                    position, joinRsp, views>>
 
-\* A FORWARD of s arrives at n (R4).
+\* A FORWARD of s arrives at n (R4). A message of another process than s is dropped at once; whether
+\* s is a member can only be said of a view that n has installed.
 ReceiveForward(n, s) ==
     /\ Running(n)
     /\ \E i \in Receivable(forwards[s][n], FifoForward) :
          LET f == forwards[s][n][i]
          IN  /\ forwards' = [forwards EXCEPT ![s][n] = Without(@, i)]
-             /\ CASE ViewTag /\ f.view > view[n] ->
+             /\ CASE FromMembers /\ f.message.from[1] # s ->
+                       UNCHANGED <<early, stream>>
+                  [] ViewTag /\ f.view > view[n] ->
                        /\ early' = [early EXCEPT ![n] = Append(@, f)]
                        /\ UNCHANGED stream
                   [] ViewTag /\ f.view < view[n] ->
                        UNCHANGED <<early, stream>>
                   [] (ViewTag => f.view = view[n]) /\ ~IsCoordinator(n) ->
+                       UNCHANGED <<early, stream>>
+                  [] (ViewTag => f.view = view[n]) /\ ~MayForward(f, CurrentView(n)) ->
                        UNCHANGED <<early, stream>>
                   [] OTHER ->
                        /\ LatchOpen(n)
@@ -218,7 +232,7 @@ InstallView(n) ==
                                    ELSE receivedTable[n]
            rsp    == [view |-> v, digest |-> position[n],
                       table |-> IF JoinPolicy = "table" THEN table ELSE <<>>]
-           IsOfIt(f)  == f.view = v
+           IsOfIt(f)  == f.view = v /\ MayForward(f, new)
            IsLater(f) == f.view > v
            waiting == SelectSeq(early[n], IsOfIt)
        IN  /\ Address(n) \in Members(new)
@@ -348,12 +362,12 @@ Decide(next) ==
            ELSE UNCHANGED stream
         /\ UNCHANGED <<localVars, forwards, position, joinRsp>>
 
-\* Members that are gone leave the view, and processes that ask to join enter it. Suspicions are
-\* accurate.
+\* Members that are gone leave the view, and processes that ask to join enter it, strangers never.
+\* Suspicions are accurate.
 ViewChange ==
     /\ Settled
     /\ LET gone == {a \in Members(LastView) : ~Alive(a)}
-           asking == {Address(n) : n \in {j \in Node : status[j] = "joining"}}
+           asking == {Address(n) : n \in {j \in Node \ Strangers : status[j] = "joining"}}
        IN  /\ Members(LastView) \ gone # {}
            /\ \E joiners \in SUBSET asking :
                 /\ gone \cup joiners # {}
@@ -365,6 +379,34 @@ Demote ==
     /\ \A a \in Members(LastView) : Alive(a)
     /\ Cardinality(Members(LastView)) > 1
     /\ Decide(Demoted(LastView))
+
+-----------------------------------------------------------------------------
+(* The adversary *)
+
+\* The FORWARDs that nobody has sent: the next message of any process, or the one after it, in the
+\* last view, the one before or the next.
+Unsent ==
+    [message : {[from |-> Address(p), seqno |-> seqno[p] + k, payload |-> said[p] + k] :
+                    p \in Node, k \in 1 .. 2},
+     view : {v \in Len(views) - 1 .. Len(views) + 1 : v > 0}]
+
+\* A stranger s sends n any FORWARD, from its own address unless it can have another's. `said`
+\* counts what it makes up.
+Forge(s, n) ==
+    /\ s \in Strangers
+    /\ Running(n)
+    /\ \E source \in IF TrueSources THEN {s} ELSE Node : \E f \in Unsent :
+         forwards' = [forwards EXCEPT ![source][n] = Append(@, f)]
+    /\ said' = [said EXCEPT ![s] = @ + 1]
+    /\ UNCHANGED <<status, incarnation, view, seqno, forwardTable, resend, receivedTable, early,
+                   delivered, stream, position, joinRsp, views>>
+
+\* A FORWARD of s under way to n becomes another one.
+Corrupt(s, n) ==
+    /\ ~TrueContents
+    /\ \E i \in DOMAIN forwards[s][n] : \E f \in Unsent :
+         forwards' = [forwards EXCEPT ![s][n][i] = f]
+    /\ UNCHANGED <<localVars, stream, position, joinRsp, views>>
 
 -----------------------------------------------------------------------------
 FirstView ==
@@ -392,6 +434,7 @@ Next ==
           \/ Send(n) \/ Stabilise(n) \/ InstallView(n) \/ Join(n) \/ Resend(n)
           \/ Leave(n) \/ Stop(n) \/ Crash(n) \/ Restart(n)
           \/ \E s \in Node : ReceiveForward(n, s) \/ ReceiveData(n, s)
+          \/ \E s \in Node : Forge(s, n) \/ Corrupt(s, n)
     \/ ViewChange
     \/ Demote
 

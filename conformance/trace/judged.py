@@ -6,9 +6,11 @@ have no circle. What rests on a file that is not there or not whole is inconclus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -34,6 +36,9 @@ from .findings import (
 from .promised import Promised, Run
 from .records import Address
 
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where a new word begins in a specification's name."""
+
 
 class RunVerdict(msgspec.Struct, kw_only=True):
     """The verdict on one protocol of one run."""
@@ -52,6 +57,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     not_compared: list[str] = []
     """The invariants that had nothing to say, and of the layers of a run the agreements of which
     nothing was compared: with the reason."""
+    other_design: dict[str, Any] = {}
+    """The headers' constants that differ from the implemented protocol's: it was judged as that."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -67,6 +74,25 @@ def promised_of(protocol: str, find: Callable[[str], Binding] = binding_of) -> P
         return find(protocol).promised or Promised()
     except (UsageError, Inconclusive):
         return Promised()
+
+
+def other_design(
+    protocol: str, reports: Iterable[FileReport], find: Callable[[str], Binding] = binding_of
+) -> dict[str, Any]:
+    """Return the constants by which headers say that repairs or assumptions are lacking."""
+    try:
+        binding = find(protocol)
+    except (UsageError, Inconclusive):
+        return {}
+    repairs = {name for name, undone in binding.switches.items() if type(undone) is not int}
+    usual = {name: value for name, value in asdict(binding.rules()).items() if name in repairs}
+    usual |= dict.fromkeys(("fifo_forward", "virtual_synchrony"), True)
+    return {
+        name: value
+        for report in reports
+        for name, value in sorted(report.constants.items())
+        if usual.get(_WORD.sub("_", name).lower(), value) != value
+    }
 
 
 def invariants_of(
@@ -133,6 +159,7 @@ def judge(
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
         not_compared=invariants.unasked,
+        other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )
 

@@ -276,7 +276,7 @@ class Nakack:
         stream = self._other("Freeze", event.source)
         self._guard("Freeze", "~stream[n][s].frozen", not stream.frozen, True)
         stream.frozen = True
-        if self._ends(stream):
+        if self.repairs.freezing == "gap":
             stream.freeze()
         return []
 

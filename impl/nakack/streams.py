@@ -102,6 +102,9 @@ class Stream:
         if undelivered:
             for seqno in [seqno for seqno in self.buffer if seqno <= stable]:
                 del self.buffer[seqno]
+            self.arrived = self.delivered
+            while self.arrived + 1 in self.buffer:
+                self.arrived += 1
         stable = min(stable, self.delivered)
         while self.purged < stable:
             self.purged += 1

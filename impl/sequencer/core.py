@@ -58,6 +58,7 @@ class Repairs:
     incarnations: bool = True
     prune_table: bool = True
     drain_on_leave: bool = True
+    from_members: bool = True
 
 
 class Sequencer:
@@ -143,14 +144,16 @@ class Sequencer:
     def _receive_forward(self, event: ReceiveForward) -> list[Effect]:
         """A FORWARD arrives (R4)."""
         self._guard("ReceiveForward", "status", self.running, self.status)
-        forward = event.forward
+        sender, forward = event
         self.clock = max(self.clock, forward.clock) + 1
+        if self.repairs.from_members and forward.messages.sender != sender:
+            return []  # somebody sends it in another's name
         if self.repairs.view_tag and forward.view > self.view:
             self.early.append(forward)
             return []
         if self.repairs.view_tag and forward.view < self.view:
             return []  # its sender resends it in this view
-        if not self.is_coordinator:
+        if not self.is_coordinator or not self._may_forward(forward):
             return []
         return [self._multicast(forward.messages, forward.payloads)]
 
@@ -215,7 +218,9 @@ class Sequencer:
         if not self.is_coordinator:
             return []
         rsp = JoinRsp(view, self._join_table(), self._digest(), self.clock)
-        effects: list[Effect] = [self._multicast(f.messages, f.payloads) for f in waiting]
+        effects: list[Effect] = [
+            self._multicast(f.messages, f.payloads) for f in waiting if self._may_forward(f)
+        ]
         effects += [SendJoinRsp(joiner, rsp) for joiner in view.joiners if joiner != self.me]
         return effects
 
@@ -288,6 +293,10 @@ class Sequencer:
         before = self.multicasts
         self.multicasts += run.size
         return Multicast(Data(run, self.view, payloads, before + 1, self.clock))
+
+    def _may_forward(self, forward: Forward) -> bool:
+        """A FORWARD is heeded in the present view if its sender is a member of it."""
+        return not self.repairs.from_members or forward.messages.sender in self.members
 
     def _is_next(self, run: Run, known: int) -> bool:
         """R6: "needs to be 1 higher"; for an unknown sender the join policy decides."""

@@ -55,6 +55,10 @@ class StackConfig:
     flush_timeout: float = 10.0
     """A member that delays a view change or a state transfer for so long, because its block()
     does not return or it cannot fetch what it lacks, is reported and excluded."""
+    application_timeout: float = 8.0
+    """A member whose application keeps the group waiting for so long, because its block() does not
+    return or it takes none of the messages that fill its inbox, leaves the group by itself. Below
+    `flush_timeout`, so that it knows why before the others exclude it."""
     open_latch_after: float | None = None
     """A member that has been blocked for so long opens its latch by itself, and this is
     reported. None: never. It trades virtual synchrony for progress
@@ -128,6 +132,7 @@ class StackConfig:
             "state_timeout",
             "verify_after",
             "flush_timeout",
+            "application_timeout",
         ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")

@@ -220,9 +220,11 @@ class GmsLayer(Layer):
     # ------------------------------------------------------------------ views
 
     def _install(self, placed: PlacedView) -> None:
-        """Learn the members' endpoints, and forget those of former members."""
+        """Learn the members' endpoints, and forget those of all but members and joiners."""
         membership, view = self.membership, placed.view
-        self._places.forget(set(membership.members) - set(view.members) - {self.me})
+        staying = {self.me, *view.members, *self.core.joining}
+        staying.update(member for held in self.core.held for member in held.members)
+        self._places.keep(staying)
         self._places.learn([placed])
         membership.view = view
         if membership.status == "joining":

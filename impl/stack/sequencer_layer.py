@@ -125,7 +125,9 @@ class SequencerLayer(Layer):
                 break
             header, payloads = forwarded
             body = header.body
-            if isinstance(body, ForwardBody) and payloads is not None:
+            if not self.membership.knows(header.source):
+                self.ground.strangers.append((header.source, type(body).__name__))
+            elif isinstance(body, ForwardBody) and payloads is not None:
                 run = Run(header.source, body.first, body.size)
                 forward = Forward(run, body.view, payloads, body.position, body.clock)
                 self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)

@@ -36,6 +36,7 @@ class Rules:
     incarnations: bool = True
     prune_table: bool = True
     drain_on_leave: bool = True
+    from_members: bool = True
 
 
 class Forward(NamedTuple):
@@ -151,18 +152,25 @@ def send(rules: Rules, me: Local, count: int = 1) -> Answer:
     return _new(Accepted, (_new(Local, fields), (output,)))
 
 
-def receive_forward(rules: Rules, me: Local, forward: Forward) -> Answer:
-    """A FORWARD arrives (R4)."""
+def receive_forward(rules: Rules, me: Local, sender: Address, forward: Forward) -> Answer:
+    """A FORWARD of `sender` arrives (R4)."""
     if not running(me):
         return Refused((_running_conjunct(me),))
     view = me.view
+    if rules.from_members and forward.messages.sender != sender:
+        return Accepted(me)
     if rules.view_tag and forward.view != view:
         if forward.view < view:
             return Accepted(me)
         return Accepted(me._replace(early=(*me.early, forward)))
-    if not is_coordinator(rules, me):
+    if not is_coordinator(rules, me) or not may_forward(rules, forward, me.members):
         return Accepted(me)
     return _new(Accepted, (me, (_new(Data, (forward.messages, view)),)))
+
+
+def may_forward(rules: Rules, forward: Forward, members: tuple[Address, ...]) -> bool:
+    """Tell whether the FORWARD is heeded in a view of these members."""
+    return not rules.from_members or forward.messages.sender in members
 
 
 def receive_data(rules: Rules, me: Local, coordinator: str, data: Data) -> Answer:
@@ -261,7 +269,11 @@ def install_view(rules: Rules, me: Local, number: int, members: tuple[Address, .
         pending = me.forward_table
     outputs: tuple[Output, ...] = ()
     if members[0] == mine:
-        waiting = tuple(Data(f.messages, number) for f in me.early if f.view == number)
+        waiting = tuple(
+            Data(f.messages, number)
+            for f in me.early
+            if f.view == number and may_forward(rules, f, members)
+        )
         answer = JoinRsp(number, table if rules.join_policy == "table" else ())
         outputs = (answer, *waiting)
     me = me._replace(

@@ -74,7 +74,8 @@ def send(rules: Rules, me: Member, event: Send) -> Answer:
 def receive_forward(rules: Rules, me: Member, event: ReceiveForward) -> Answer:
     """See `handlers.receive_forward`; messages that wait for their view wait one by one."""
     mine, early = node.address(rules, me.local), me.early
-    answer = node.receive_forward(rules, me.local, Forward(event.messages, event.view, mine))
+    forward = Forward(event.messages, event.view, mine)
+    answer = node.receive_forward(rules, me.local, event.sender, forward)
     found = _answered(me, answer)
     if isinstance(found, Accepted) and len(found.local.early) > len(early):
         waiting = (Forward(each, event.view, mine) for each in event.messages.singles())

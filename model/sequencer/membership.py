@@ -58,7 +58,11 @@ class MembershipService(Composed[State, Member]):
             return
         last = state.views[-1]
         staying = tuple(a for a in last.members if self.alive(state, a))
-        asking = [self.address(them) for them in state.locals if them.status == "joining"]
+        asking = [
+            self.address(them)
+            for them in state.locals
+            if them.status == "joining" and them.node not in self.constants.strangers
+        ]
         if not staying:
             return
         for size in range(len(asking) + 1):

@@ -38,6 +38,10 @@ class Constants:
     fifo_forward: bool
     virtual_synchrony: bool
     rules: Rules
+    strangers: frozenset[str] = frozenset()
+    max_forged: int = 0
+    true_sources: bool = True
+    true_contents: bool = True
 
 
 class View(NamedTuple):

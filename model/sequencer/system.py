@@ -18,9 +18,9 @@ from raincheck.model.machine.runs import Address
 
 from . import events as ev
 from . import handlers as node
+from .adversary import Adversary
 from .handlers import Data, Forward, Local, Table
 from .member import HANDLERS, Member
-from .membership import MembershipService
 from .promises import INVARIANTS
 from .state import Rsp, State, View, constants_of, variables
 
@@ -30,7 +30,7 @@ def machine(values: Mapping[str, Value]) -> SequencerSystem:
     return SequencerSystem(constants_of(values))
 
 
-class SequencerSystem(MembershipService):
+class SequencerSystem(Adversary):
     """The bounded instance as a machine for the explorer."""
 
     name = "sequencer"
@@ -82,6 +82,9 @@ class SequencerSystem(MembershipService):
         for j in range(len(self.nodes)):
             yield from self._receive_forward(state, i, j)
             yield from self._receive_data(state, i, j)
+        for j in range(len(self.nodes)):
+            yield from self.forge(state, i, j)
+            yield from self.corrupt(state, i, j)
 
     def _member_moves(self, state: State, i: int) -> Iterator[Move[State]]:
         c, me = self.constants, state.locals[i]
@@ -131,11 +134,13 @@ class SequencerSystem(MembershipService):
         me = state.locals[i]
         for place in receivable(channel, self.constants.fifo_forward):
             (messages, view), left = take(channel, place)
-            answer = node.receive_forward(
-                self.rules, me, Forward(messages, view, node.address(self.rules, me))
-            )
+            sender = messages.sender
+            if sender.node != self.nodes[j]:
+                sender = self.address(state.locals[j])
+            forward = Forward(messages, view, node.address(self.rules, me))
+            answer = node.receive_forward(self.rules, me, sender, forward)
             taken = state._replace(forwards=placed(state.forwards, j, i, left))
-            event = ev.ReceiveForward(messages.sender, messages, view)
+            event = ev.ReceiveForward(sender, messages, view)
             yield from self._made(taken, i, event, answer, (me.node, self.nodes[j]))
 
     def _receive_data(self, state: State, i: int, j: int) -> Iterator[Move[State]]:
@@ -223,6 +228,8 @@ class SequencerSystem(MembershipService):
             places = range(1, len(channel) + 1)
             place = next(p for p in places if channel[: p - 1] + channel[p - 1 + size :] == left)
             return {"place": place} if place > 1 else {}
+        if move.action in ("Forge", "Corrupt"):
+            return self.made_up(state, move)
         if move.action in ("ViewChange", "Demote"):
             view, c = move.target.views[-1], self.index[state.views[-1].members[0].node]
             found: dict[str, Any] = {

@@ -188,6 +188,8 @@ def test_an_assumption_that_nothing_discharges_is_open_and_one_that_lost_its_evi
         "ReliableFifoMulticast": HOLDS,
         "SingleSequenceOfViews": HOLDS,
         "VirtualSynchrony": OPEN,
+        "TrueSources": HOLDS,
+        "TrueContents": HOLDS,
     }
 
     steps = good_steps()

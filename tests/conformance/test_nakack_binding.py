@@ -22,7 +22,14 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize(
     "name",
-    ["nakack-crash", "nakack-window", "nakack-f1-seed", "nakack-f5-undone", "nakack-f13-undone"],
+    [
+        "nakack-crash",
+        "nakack-window",
+        "nakack-f1-seed",
+        "nakack-f5-undone",
+        "nakack-f13-undone",
+        "nakack-f7-undone",
+    ],
 )
 def test_every_edge_is_made_by_the_real_class(name):
     [case] = prepared(name)

@@ -94,7 +94,7 @@ def _undecided(obligation, seed, timeout):
         (["--seeds", "one"], "give numbers with commas between"),
         (["--seeds", "-1"], "not negative"),
         ([*SEQUENCER, "--property", "Beauty"], "TotalOrder, Agreement"),
-        ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, ViewTag"),
+        ([*SEQUENCER, "--without", "Luck"], "VirtualSynchrony, TrueSources"),
         (["total"], "sequencer"),
     ],
 )

@@ -14,6 +14,9 @@ ROOT = Path(__file__).parents[2]
 NOT_HANDLED = {"Crash", "Forget", "Restart"}
 """They happen to a node, so that no implementation has a handler for them."""
 
+ADVERSARY = {"Forge", "Corrupt"}
+"""The adversary's steps: they name nodes, and none of these handles or records them."""
+
 NOT_RECORDED = {"Restart", "Stabilise"}
 """The trace of a life that begins is a new file, whose header says so. Stabilise is an action of a
 design that no stack has.
@@ -95,7 +98,7 @@ def name_problems(root: Path) -> list[str]:
         if bound:
             problems += binding_problems(root, protocol, of_node, of_nobody)
         if not bound or protocol in OWN_TRACES:
-            for action in sorted(of_node):
+            for action in sorted(of_node - ADVERSARY):
                 if snake(action) not in model:
                     problems.append(
                         f"{protocol}!{action} has no {snake(action)} in model/{name}/handlers.py"
@@ -108,7 +111,7 @@ def name_problems(root: Path) -> list[str]:
                     problems.append(f"{protocol}!{action} is not mapped from traces")
                 if f"`{action}`" not in described and action not in NOT_RECORDED:
                     problems.append(f"{protocol}!{action} is not in docs/trace-format.md")
-            for action in sorted(of_nobody):
+            for action in sorted(of_nobody | (of_node & ADVERSARY)):
                 if snake(action) not in around:
                     problems.append(f"{protocol}!{action} has no {snake(action)} in model/{name}/")
         problems += [
@@ -190,7 +193,7 @@ def test_the_actions_of_sequencer_are_found() -> None:
     of_node, of_nobody = actions_of((ROOT / "spec" / "Sequencer.tla").read_text())
 
     handlers = {"Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"}
-    assert of_node == handlers | {"Stabilise", "Leave", "Stop", "Crash", "Restart"}
+    assert of_node == handlers | ADVERSARY | {"Stabilise", "Leave", "Stop", "Crash", "Restart"}
     assert of_nobody == {"ViewChange", "Demote"}
     assert "Sequencer" in protocols_of(ROOT)
     assert not {"Network", "Views"} & set(protocols_of(ROOT))

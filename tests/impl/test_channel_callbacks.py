@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -115,6 +116,44 @@ def test_an_error_in_block_stops_nobody(caplog: pytest.LogCaptureFixture) -> Non
     assert "block() or unblock() failed; the member goes on" in caplog.text
 
 
+def test_a_block_that_is_cancelled_stops_nobody_and_later_ones_are_called(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        calls: list[str] = []
+
+        async def block() -> None:
+            calls.append("block")
+            raise asyncio.CancelledError
+
+        async with group({"block": block}, {}) as (a, b):
+            async with join("c", [a.endpoint]):
+                await b.wait_for_members(3)
+            await a.wait_for_members(2)
+            while len(a.view.members) > 2:
+                await asyncio.sleep(0.01)
+            assert calls == ["block"] * 3
+
+    run(body())
+    assert "block() or unblock() failed; the member goes on" in caplog.text
+
+
+def test_a_coordinator_whose_block_hangs_leaves_and_says_why() -> None:
+    async def body() -> None:
+        stack = replace(FAST, application_timeout=0.5)
+        a = await join("a", [], stack=stack, block=asyncio.Event().wait)
+        joining = asyncio.create_task(open_channel(join("b", [a.endpoint])))
+        with pytest.raises(NotMember, match=r"has not returned from block\(\) for 0\.5 s"):
+            await anext(a)
+        with pytest.raises(NotMember, match="has not returned from block"):
+            await a.send(b"too late")
+        await a.leave()
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+
+    run(body())
+
+
 def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -143,6 +182,87 @@ def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_en
         "a.0 suspects b.0: it failed to answer START_FLUSH: its block() may not have returned"
         in caplog.text
     )
+
+
+def test_a_slow_reader_sees_messages_views_and_unblock_in_the_order_of_the_stack() -> None:
+    async def body() -> None:
+        seen: list[str] = []
+        settings = {"unblock": lambda: seen.append("unblock")}
+        async with group({}, settings) as (a, b):
+            b.on_view = lambda view: seen.append(f"view {view.id.counter}")
+            for number in range(5):
+                await a.send(b"%d" % number)
+            await b._until(lambda: b._inbox.size >= 5, "five messages", 5)
+            async with join("c", [a.endpoint]) as c:
+                await b.wait_for_members(3)
+                await c.send(b"new")
+                for _ in range(6):
+                    message = await anext(b)
+                    seen.append(f"{message.payload.decode()} of view {message.view}")
+                asking = asyncio.create_task(take(b, 1))  # calls behind it wait for that
+                while "unblock" not in seen:
+                    await asyncio.sleep(0.01)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+        old = [f"{number} of view 2" for number in range(5)]
+        assert seen[:6] == [*old, "view 3"]
+        assert sorted(seen[6:8]) == ["new of view 3", "unblock"]
+
+    run(body())
+
+
+def test_a_reader_that_has_not_come_to_unblock_is_not_blocked_again() -> None:
+    async def body() -> None:
+        calls: list[str] = []
+        settings = {
+            "block": lambda: calls.append("block"),
+            "unblock": lambda: calls.append("unblock"),
+        }
+        async with group({}, settings) as (a, b):
+            await a.send(b"x")
+            await b._until(lambda: b._inbox.size > 0, "a message", 5)
+            async with join("c", [a.endpoint]):
+                await b.wait_for_members(3)
+            while len(b.view.members) > 2:
+                await asyncio.sleep(0.01)
+            assert calls == ["block"]
+            await anext(b)
+            asking = asyncio.create_task(take(b, 1))
+            while calls != ["block", "unblock"]:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    run(body())
+
+
+def test_an_on_view_that_raises_ends_its_member_with_that_error_as_the_cause() -> None:
+    async def body() -> None:
+        def on_view(view: object) -> None:
+            raise ZeroDivisionError(str(view))
+
+        async with group({}) as (a,):
+            b = await join("b", [a.endpoint])
+            b.on_view = on_view
+            async with join("c", [a.endpoint]) as c:
+                ends: list[Any] = [
+                    lambda: b.send(b"x"),
+                    lambda: b.send_many([b"x"]),
+                    lambda: anext(b),
+                    lambda: b.fetch_state(),
+                ]
+                await b._until(lambda: b._left is not None, "its end", 5)
+                for use in ends:
+                    with pytest.raises(
+                        NotMember, match="has left the group: on_view raised Zero"
+                    ) as end:
+                        await use()
+                    assert isinstance(end.value.__cause__, ZeroDivisionError)
+                while len(c.view.members) > 2:
+                    await asyncio.sleep(0.01)
+                await b.leave()
+
+    run(body())
 
 
 # ------------------------------------------------------------------ get_state and set_state

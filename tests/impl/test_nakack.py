@@ -6,6 +6,9 @@ from itertools import product
 import pytest
 
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
+from raincheck.impl.nakack.core import Nakack
+from raincheck.impl.nakack.events import Freeze
+from raincheck.impl.nakack.streams import Held, Repairs, Stream
 from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.layer import Ground
@@ -476,3 +479,27 @@ def test_a_sign_of_life_is_answered_only_when_an_acknowledgement_is_wanted():
     end.receive_alive(Alive(A, 2, 0, True, Digest()), 0.0)
     end.acknowledge(0.0)
     assert len(net.outboxes[B].drain()) == 1
+
+
+# ------------------------------------------------------------------ repairs that a case undoes
+
+
+def test_a_multicast_that_is_forgotten_undelivered_is_missing_again():
+    stream = Stream()
+    stream.accept(1, Held(1, None, b""))
+
+    stream.purge(1, undelivered=True)
+
+    assert stream.arrived == 0
+    assert stream.gaps() == ((1, 1),)
+
+
+@pytest.mark.parametrize(("freezing", "kept"), [("gap", []), ("heard", [2]), ("all", [2])])
+def test_a_frozen_stream_ends_at_its_first_gap_unless_that_is_undone(freezing, kept):
+    core = Nakack(A, window=8, retain=8, repairs=Repairs(freezing=freezing))
+    core.status, core.members, core.stream = "member", (A, B), {B: Stream()}
+    core.stream[B].accept(2, Held(1, None, b""))
+
+    core.handle(Freeze(B))
+
+    assert list(core.stream[B].buffer) == kept

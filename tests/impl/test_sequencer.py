@@ -300,3 +300,26 @@ def test_the_clock_passes_that_of_every_message_received():
     [sent] = b.handle(Send(contents(1)))
 
     assert sent.forward.clock == 43
+
+
+# ------------------------------------------------------------------ strangers
+
+
+def test_a_coordinator_sequences_nobodys_message_but_a_members_own():
+    a = member(A, A, B)
+    in_anothers_name = ReceiveForward(C, forward(B, 1).forward)
+
+    assert a.handle(forward(C, 1)) == []
+    assert a.handle(in_anothers_name) == []
+    assert [type(effect) for effect in a.handle(forward(B, 1))] == [Multicast]
+
+
+def test_a_message_that_waited_for_its_view_is_sequenced_only_if_its_sender_is_in_it():
+    b = member(B, A, B)
+    for sender in (C, D, B):
+        b.handle(forward(sender, 1, tag=2))
+
+    effects = b.handle(InstallView(view(2, B, C)))
+
+    assert [each.data.messages.sender for each in effects] == [C, B]
+    assert b.early == []

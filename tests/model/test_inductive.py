@@ -48,7 +48,7 @@ def test_there_is_something_to_prove_for_every_conjunct_action_and_property():
     }
     assert {t.action for t in WHOLE.transitions} == {
         *("Send", "ReceiveForward", "ReceiveData", "InstallView", "Join", "Resend"),
-        *("Leave", "Stop", "Crash", "Restart", "ViewChange", "Demote"),
+        *("Leave", "Stop", "Crash", "Restart", "ViewChange", "Demote", "Forge"),
     }
 
 
@@ -107,10 +107,12 @@ def test_a_time_out_proves_nothing():
     ("undone", "transition"),
     [
         ("VirtualSynchrony", "InstallView"),
-        ("ViewTag", "ReceiveForward: sequenced"),
         ("ExactNext", "ReceiveData: delivered"),
         ("JoinPolicy", "InstallView"),
         ("Incarnations", "Restart"),
+        ("FromMembers", "ReceiveForward: sequenced"),
+        ("TrueSources", "Forge"),
+        ("TrueContents", "Corrupt"),
     ],
 )
 def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(undone, transition):
@@ -130,7 +132,9 @@ def test_without_what_safety_rests_on_a_step_fails_and_the_state_is_shown(undone
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("undone", ["HoldSends", "ResendAlways", "OwnTable", "DrainOnLeave"])
+@pytest.mark.parametrize(
+    "undone", ["ViewTag", "HoldSends", "ResendAlways", "OwnTable", "DrainOnLeave"]
+)
 def test_repairs_that_only_progress_needs_are_not_needed_for_safety(undone):
     assert list(unproved(theory(basis_without([undone])))) == []
 
@@ -144,6 +148,7 @@ def test_repairs_that_only_progress_needs_are_not_needed_for_safety(undone):
         ("AnswerIsTheTable", "Join"),
         ("UnansweredMissNothing", "ViewChange"),
         ("ForwardsWereSent", "ReceiveForward: sequenced"),
+        ("StrangersStayOutside", "ReceiveForward: sequenced"),
         ("TableStep", "ReceiveData: delivered"),
         ("OneLifeAtATime", "ViewChange"),
     ],
@@ -189,8 +194,13 @@ def test_the_explorer_says_whether_the_state_before_can_be_reached(more, verdict
         "member": {(1, 0): True, (1, 1): True},
         **more,
     }
-    rigid = {"node": lambda p: p, "incarnation": lambda _: 0, "founder": lambda _: True}
-    domain = {kind: [0, 1, 2] for kind in ("view", "place", "index", "seqno", "number")}
+    rigid = {
+        "node": lambda p: p,
+        "incarnation": lambda _: 0,
+        "founder": lambda _: True,
+        "stranger": lambda _: False,
+    }
+    domain = {kind: [0, 1, 2] for kind in ("node", "view", "place", "index", "seqno", "number")}
     frame = Frame(WHOLE, {**domain, "process": [0, 1]}, rigid, lambda *_: True, nobody=0)
     failure = Failure(WHOLE.invariant[0], leave, (0,), (0,), before, before, frame)
 

@@ -11,7 +11,7 @@ from raincheck.model.sequencer.proof.model import SPEC_NAMES, Tie
 from raincheck.model.sequencer.state import Constants
 from raincheck.model.sequencer.system import SequencerSystem
 
-BOUNDED = {"Send", "Leave", "Crash", "Restart", "Demote"}
+BOUNDED = {"Send", "Leave", "Crash", "Restart", "Demote", "Forge"}
 """Actions that the instance allows less often than the spec."""
 
 LOOSE = {"forwards", "early", "coordinator"}
@@ -50,8 +50,18 @@ INSTANCES = {
         nodes=("a", "b"), senders=frozenset("ab"), last_demotion=2, virtual_synchrony=False
     ),
     "seed's rules": instance(
-        rules=Rules(False, False, False, False, False, "any", True, True, False)
+        rules=Rules(
+            view_tag=False,
+            hold_sends=False,
+            resend_always=False,
+            own_table=False,
+            exact_next=False,
+            join_policy="any",
+            drain_on_leave=False,
+            from_members=False,
+        )
     ),
+    "stranger": instance(strangers=frozenset("c"), max_forged=1),
 }
 STATES = 400
 

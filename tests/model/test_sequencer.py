@@ -68,7 +68,7 @@ def test_the_graph_is_as_large_and_as_deep_as_the_catalog_says(name: str) -> Non
 def test_a_wrong_handler_shows_in_the_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     case, handled = CASES["sequencer-f5-repaired"], node.receive_forward
     tagless = Rules(view_tag=False)
-    monkeypatch.setattr(node, "receive_forward", lambda _, me, f: handled(tagless, me, f))
+    monkeypatch.setattr(node, "receive_forward", lambda _, *args: handled(tagless, *args))
     system = machine(case.constants)
     assert len(explore(system, invariants={}, limit=5000).graph) != case.distinct
 
@@ -195,9 +195,14 @@ runs = st.builds(
 views = st.integers(0, 4)
 
 
-@given(rules_(), locals_(), runs, views)
-def test_a_run_of_forwards_is_its_messages(rules: Rules, me: Local, run: Run, view: int) -> None:
-    assert same(me, run, lambda m, r: node.receive_forward(rules, m, Forward(r, view, LIVES[0])))
+@given(rules_(), locals_(), runs, views, st.sampled_from(LIVES))
+def test_a_run_of_forwards_is_its_messages(
+    rules: Rules, me: Local, run: Run, view: int, sender: Address
+) -> None:
+    def take(m: Local, r: Run) -> node.Answer:
+        return node.receive_forward(rules, m, sender, Forward(r, view, LIVES[0]))
+
+    assert same(me, run, take)
 
 
 @given(rules_(), locals_(), runs, views, st.sampled_from("abc"))

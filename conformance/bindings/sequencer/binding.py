@@ -75,6 +75,10 @@ def offered(rules: Rules, local: Member) -> Iterator[Any]:
     yield ev.Stop(drained=True)
     yield ev.Stop(drained=False)
     yield ev.ReceiveForward(mine, Run(mine, 1, 1, 1), 1)
+    stranger = Address("stranger", 0)
+    for sender in (stranger, mine):
+        for number in (local.view, local.view + 1):
+            yield ev.ReceiveForward(stranger, Run(sender, 1, 1, 1), max(number, 1))
     members = local.members or (mine,)
     yield ev.Join(members[0], max(local.view, 1), members, (), ())
     others = tuple(who for who in members if who != mine)
@@ -106,7 +110,7 @@ BINDING = Binding(
     offered=offered,
     worlds=WORLDS,
     world=world,
-    seldom=frozenset({"Crash", "Leave", "Demote", "Restart"}),
+    seldom=frozenset({"Crash", "Leave", "Demote", "Restart", "Forge"}),
     assumes=assumes,
     promised=PROMISED,
     recorded=RecordedSequencers,

@@ -33,7 +33,7 @@ class Sender:
 class Reader(Stream):
     """One channel as its receiver sees it: `count` is the position of the last read."""
 
-    __slots__ = ("channel", "events", "life", "node", "plain")
+    __slots__ = ("address", "channel", "events", "life", "node", "plain")
 
     def __init__(self, channel: MessageId, mine: PlainAddress) -> None:
         name = _text(channel)
@@ -42,6 +42,7 @@ class Reader(Stream):
         self.channel = channel
         self.node, self.life = str(channel[1]), int(channel[2])
         self.plain: PlainAddress = (self.node, self.life)
+        self.address = Address(*self.plain)
         self.events = 0
         """The number of events that have read of it."""
 

@@ -133,7 +133,12 @@ class RecordedSequencers(RecordedCores):
         """The specification's names; assumptions about the layers below are constants, too."""
         assert isinstance(system, SequencerSystem)
         c = system.constants
-        assumed = {"FifoForward": c.fifo_forward, "VirtualSynchrony": c.virtual_synchrony}
+        assumed = {
+            "FifoForward": c.fifo_forward,
+            "VirtualSynchrony": c.virtual_synchrony,
+            "TrueSources": c.true_sources,
+            "TrueContents": c.true_contents,
+        }
         return constants_of(c.rules) | {name: on for name, on in assumed.items() if not on}
 
     def second(self, system: Composed[Any, Any]) -> Second:  # noqa: ARG002
@@ -148,7 +153,9 @@ class RecordedSequencers(RecordedCores):
             if move is None:
                 return None
             if move.node is None:
-                if self._recordable(system, state, move.target):
+                # A trace has no message that nobody sent.
+                made_up = move.action in ("Forge", "Corrupt")
+                if not made_up and self._recordable(system, state, move.target):
                     return move
                 continue
             me = _me(system, system.local(state, move.node).local)

@@ -25,10 +25,11 @@ RULES = {
     "Incarnations": "incarnations",
     "PruneTable": "prune_table",
     "DrainOnLeave": "drain_on_leave",
+    "FromMembers": "from_members",
 }
 """The specification's constants that are rules of a member, and their names in the model."""
 
-ASSUMED: Final = frozenset({"FifoForward", "VirtualSynchrony"})
+ASSUMED: Final = frozenset({"FifoForward", "VirtualSynchrony", "TrueSources", "TrueContents"})
 """Its constants that are assumptions about the layers below."""
 
 RunPlace = tuple[str, int, int, int]

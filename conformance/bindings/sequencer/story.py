@@ -76,10 +76,11 @@ class _Teller:
             "ReceiveData": "position",
             "InstallView": "view",
             "Resend": "resend",
+            "Forge": "said",
         }.get(action, "status")
         if action == "ReceiveForward":
             return next((n for _, n in self.shrunk(before, after)), "")
-        if action in ("ViewChange", "Demote"):
+        if action in ("ViewChange", "Demote", "Corrupt"):
             return ""
         return next(iter(_changed(telling, before, after)), "")
 
@@ -169,8 +170,12 @@ class _Teller:
             return f"{n} sequences {message} of {s}: it multicasts it"
         if len(after["early"][n]) > len(before["early"][n]):
             return f"{n} keeps {message} of {s} for the view that it has not installed yet"
+        if old[place]["message"]["from"][0] != s:
+            return f"{n} drops {message}, which {s} sends in another's name"
         if before["view"][n] and old[place]["view"] < before["view"][n]:
             return f"{n} drops {message} of {s}, which is of an older view"
+        if before["views"][before["view"][n] - 1]["members"][0][0] == n:
+            return f"{n} drops {message} of {s}, which is no member"
         return f"{n} drops {message} of {s}, since it is not the coordinator"
 
     def on_ReceiveData(self, n: str, before: State, after: State) -> str:
@@ -216,6 +221,26 @@ class _Teller:
     def on_Restart(self, n: str, _before: State, after: State) -> str:
         """The process is back."""
         return f"{n} comes back, in life {after['incarnation'][n] + 1}, and asks to join"
+
+    def on_Forge(self, n: str, before: State, after: State) -> str:
+        """Names the FORWARD that nobody sent, and the address from which it comes."""
+        for source, channels in after["forwards"].items():
+            for to, channel in channels.items():
+                if len(channel) > len(before["forwards"][source][to]):
+                    message = message_name(channel[-1]["message"])
+                    where = "" if source == n else f" from {source}'s address"
+                    return f"{n}, a stranger, forwards {message} to {to}{where}"
+        return ""
+
+    def on_Corrupt(self, _n: str, before: State, after: State) -> str:
+        """Names the FORWARD before and after."""
+        for s, channels in after["forwards"].items():
+            for n, channel in channels.items():
+                for old, new in zip(before["forwards"][s][n], channel, strict=True):
+                    if old != new:
+                        was, now = message_name(old["message"]), message_name(new["message"])
+                        return f"the FORWARD of {was} from {s} to {n} becomes one of {now}"
+        return ""
 
     def on_ViewChange(self, _n: str, before: State, after: State) -> str:
         """Names the view, and what was lost with the old coordinator."""

@@ -219,7 +219,7 @@ class SequencerTrace(ViewFollower):
         first, count = place[2:]
         sender = self.channels.senders.get(place[:2]) or self.channels.sender(place[:2])
         forward = _new(Forward, (_new(Run, (sender.address, first, count, 0)), view, self.mine))
-        answer = handlers.receive_forward(self.rules, self.me, forward)
+        answer = handlers.receive_forward(self.rules, self.me, reader.address, forward)
         if (
             answer.__class__ is Refused
             or answer[0] is not self.me  # type: ignore[index]

@@ -31,7 +31,7 @@ class ViewFollower(Follower):
         crcs = [
             self.early_crcs.get(run_row(early.messages))
             for early in old.early
-            if early.view == args.view
+            if early.view == args.view and handlers.may_forward(self.rules, early, members)
         ]
         answer = handlers.install_view(self.rules, old, args.view, members)
         cut, bundles = self._cut(event.index, event.clock), self.channels.bundles()

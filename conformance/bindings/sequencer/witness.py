@@ -70,6 +70,17 @@ def _integrity(state: State) -> Iterator[str]:
                 yield f"{n} delivered {x} {heard.count(x)} times."
 
 
+def _no_creation(state: State) -> Iterator[str]:
+    for n, stream in state["stream"].items():
+        for d in stream:
+            message, views = d["message"], state["views"][: d["view"]]
+            sender = message["from"]
+            if all(sender not in view["members"] for view in views):
+                yield f"{n} multicast {message_name(message)} of {sender[0]}, which is no member."
+            elif message["payload"] > state["said"][sender[0]]:
+                yield f"{n} multicast {message_name(message)}, which {sender[0]} never sent."
+
+
 def _fifo(state: State) -> Iterator[str]:
     for n in state["status"]:
         for first, second in combinations((d["message"] for d in state["delivered"][n]), 2):
@@ -131,6 +142,7 @@ _WITNESSES: Final[dict[str, Callable[[State], Iterator[str]]]] = {
     "Agreement": _agreement(False),
     "UniformAgreement": _agreement(True),
     "Integrity": _integrity,
+    "NoCreation": _no_creation,
     "Fifo": _fifo,
     "GapFree": _gap_free,
     "EventualAgreement": _eventual_agreement,

@@ -22,7 +22,7 @@ WEAK: Final = ("Integrity", "Fifo", "GapFree")
 def promised(synchronous: bool) -> dict[str, Callable[[State], bool]]:
     """Return the invariants of the repaired protocol."""
     if synchronous:
-        names = ("TotalOrder", "Agreement", *WEAK, "Fresh", "InView")
+        names = ("TotalOrder", "Agreement", *WEAK, "NoCreation", "Fresh", "InView")
         return {name: INVARIANTS[name] for name in names}
     return {"InView": INVARIANTS["InView"], **{name: _of_members(name) for name in WEAK}}
 
@@ -48,7 +48,7 @@ WORLDS: Final = {
         for founders in ("ab", "abc", "abcd")
     )
     for name, synchronous in (("synchronous", True), ("weak", False))
-}
+} | {"stranger": ({"nodes": "abcd", "founders": "abc", "strangers": "d"},)}
 
 
 def world(
@@ -56,6 +56,7 @@ def world(
     founders: str = "abc",
     virtual_synchrony: bool = True,
     rules: Rules | None = None,
+    strangers: str = "",
 ) -> World:
     """Return an instance in which every node may do everything, as often as it likes."""
     everybody = frozenset(nodes)
@@ -72,6 +73,8 @@ def world(
         fifo_forward=True,
         virtual_synchrony=virtual_synchrony,
         rules=rules or Rules(),
+        strangers=frozenset(strangers),
+        max_forged=PLENTY,
     )
     kept = promised(virtual_synchrony) if constants.rules == Rules() else {}
     return World(SequencerSystem(constants), kept)

@@ -137,7 +137,7 @@ class World:
             case "ReceiveForward":
                 packet = self._head(choice, who)
                 forward = Forward(packet.messages, packet.view, who)
-                answer = handlers.receive_forward(self.rules, old, forward)
+                answer = handlers.receive_forward(self.rules, old, choice, forward)
                 args, received, heard = _arguments(packet), packet.id, packet.clock
                 args.from_ = choice
                 crcs = [packet.crc]
@@ -156,7 +156,11 @@ class World:
                 number, members = choice
                 answer = handlers.install_view(self.rules, old, number, members)
                 args.view, args.members = number, members
-                crcs = [here.early_crcs.get(f.messages) for f in old.early if f.view == number]
+                crcs = [
+                    here.early_crcs.get(f.messages)
+                    for f in old.early
+                    if f.view == number and handlers.may_forward(self.rules, f, members)
+                ]
             case "Join":
                 admit = self.answers.get(who)
                 if admit is None:

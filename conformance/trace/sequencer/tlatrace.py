@@ -53,6 +53,9 @@ CONSTANTS
   Founders = {{{founders}}}
   FifoForward = TRUE
   VirtualSynchrony = FALSE
+  Strangers = {{}}
+  TrueSources = TRUE
+  TrueContents = TRUE
   ViewTag = TRUE
   HoldSends = TRUE
   ResendAlways = TRUE
@@ -63,6 +66,7 @@ CONSTANTS
   Incarnations = TRUE
   PruneTable = TRUE
   DrainOnLeave = TRUE
+  FromMembers = TRUE
 """
 
 

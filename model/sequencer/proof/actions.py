@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from raincheck.model.proof.induction import Transition
 
+from .adversary import adversary
 from .lives import lives
 from .receiving import receiving
 from .sending import sending
@@ -17,4 +18,4 @@ from .vocabulary import Basis
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return every action of the spec, under the given assumptions and repairs."""
-    return (*sending(basis), *receiving(basis), *lives(basis), *views(basis))
+    return (*sending(basis), *receiving(basis), *lives(basis), *views(basis), *adversary(basis))

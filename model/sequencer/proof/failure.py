@@ -62,6 +62,8 @@ def _name(failure: Failure, p: int) -> str:
 def _value(failure: Failure, kind: str, value: Any) -> str:
     if kind == "process":
         return _name(failure, value)
+    if kind == "node":
+        return "abcdefgh"[value]
     if kind == "set":
         chosen = [_name(failure, p) for p in failure.frame.domain["process"] if value(p)]
         return f"{{{', '.join(chosen)}}}"
@@ -124,8 +126,9 @@ def _lines(failure: Failure, tables: Tables) -> Iterator[str]:
                 f"  JOIN_RSP under way to {name(p)} for view {s.answer_view(p)}:"
                 f" table {{{', '.join(table)}}}, read {', '.join(digest)}"
             )
-    for a, k, v, d in sorted(tables["forwards"]):
-        yield f"FORWARD {name(a)}{k} of view {v} under way to {name(d)}"
+    for c, a, k, v, d in sorted(tables["forwards"]):
+        source = "" if c == s.node(a) else f" from {'abcdefgh'[c]}"
+        yield f"FORWARD {name(a)}{k} of view {v} under way{source} to {name(d)}"
 
 
 # ---------------------------------------------------------------------- reachability
@@ -209,6 +212,10 @@ def _instances(
                 fifo_forward=True,
                 virtual_synchrony=basis.virtual_synchrony,
                 rules=basis.rules,
+                strangers=frozenset(called[n] for n in nodes if rigid["stranger"](n)),
+                max_forged=2,
+                true_sources=basis.true_sources,
+                true_contents=basis.true_contents,
             ),
             _seen(failure.before, (failure, address, s)),
         )
@@ -224,6 +231,8 @@ def _seen(
             found += [(name, values, value) for values, value in tables[name].items()]
         return frozenset(found)
     failure, address, s = renamed
+    called = {failure.frame.rigid["node"](p): who.node for p, who in address.items()}
+    renamed_by: dict[str, dict[Any, Any]] = {"process": address, "node": called}
     for name in SPEC_NAMES:
         kinds, result = failure.frame.theory.symbols[name]
         values = dict(tables[name])
@@ -234,7 +243,7 @@ def _seen(
             if not matters(name, arguments, s):
                 continue
             told = tuple(
-                address.get(x, x) if kind == "process" else x
+                renamed_by[kind].get(x, x) if kind in renamed_by else x
                 for kind, x in zip(kinds, arguments, strict=True)
             )
             found.append((name, told, address.get(value, value) if result == "process" else value))

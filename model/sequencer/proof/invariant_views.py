@@ -134,6 +134,13 @@ def views_conjuncts() -> tuple[Conjunct, ...]:
             lambda s, v, p: [s.member(v, p)],
         ),
         Conjunct(
+            "StrangersStayOutside",
+            "No view contains a stranger.",
+            ("view", "process"),
+            lambda s, v, p: Implies(And(known(s, v), s.member(v, p)), Not(s.stranger(s.node(p)))),
+            lambda s, v, p: [s.member(v, p)],
+        ),
+        Conjunct(
             "CoordinatorIsMember",
             "A view's coordinator is a member of it, and not one that joins with it.",
             ("view",),
@@ -192,16 +199,23 @@ def messages_conjuncts() -> tuple[Conjunct, ...]:
     return (
         Conjunct(
             "ForwardsWereSent",
-            "A FORWARD under way was sent, by a member of the view that it is tagged with.",
-            ("process", "seqno", "view", "process"),
-            lambda s, a, k, v, d: Implies(s.forwards(a, k, v, d), sent(s, a, k, v)),
-            lambda s, a, k, v, d: [s.forwards(a, k, v, d)],
+            "A FORWARD under way from its sender, who is no stranger, was sent by a member of the"
+            " view that it is tagged with.",
+            ("node", "process", "seqno", "view", "process"),
+            lambda s, c, a, k, v, d: Implies(
+                And(s.forwards(c, a, k, v, d), c == s.node(a), Not(s.stranger(c))),
+                sent(s, a, k, v),
+            ),
+            lambda s, c, a, k, v, d: [s.forwards(c, a, k, v, d)],
         ),
         Conjunct(
             "EarlyWereSent",
-            "A FORWARD that waits for its view was sent by a member of that view.",
+            "A FORWARD that waits for its view, and is no stranger's, was sent by a member of that"
+            " view.",
             ("process", "process", "seqno", "view"),
-            lambda s, p, a, k, v: Implies(s.early(p, a, k, v), sent(s, a, k, v)),
+            lambda s, p, a, k, v: Implies(
+                And(s.early(p, a, k, v), Not(s.stranger(s.node(a)))), sent(s, a, k, v)
+            ),
             lambda s, p, a, k, v: [s.early(p, a, k, v)],
         ),
         Conjunct(

@@ -29,7 +29,7 @@ def lives(basis: Basis) -> tuple[Transition, ...]:
             "resend": lambda p, k: And(p != n, s.resend(p, k)),
             "received": lambda p, a: If(p == n, 0, s.received(p, a)),
             "early": lambda p, a, k, v: And(p != n, s.early(p, a, k, v)),
-            "forwards": lambda a, k, v, d: And(d != n, s.forwards(a, k, v, d)),
+            "forwards": lambda c, a, k, v, d: And(d != n, s.forwards(c, a, k, v, d)),
             "position": lambda p, c: If(p == n, 0, s.position(p, c)),
             "answered": lambda p: And(p != n, s.answered(p)),
         }

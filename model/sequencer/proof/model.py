@@ -27,11 +27,13 @@ GHOST_NAMES = tuple(GHOST)
 
 def basis_of(constants: Constants) -> Basis:
     """Return the basis of a proof about this instance."""
-    return Basis(constants.virtual_synchrony, constants.rules)
+    c = constants
+    return Basis(c.virtual_synchrony, c.rules, c.true_sources, c.true_contents)
 
 
 def frame(constants: Constants, states: Sequence[State], subject: Theory | None = None) -> Frame:
     """Return the frame for these states of an instance."""
+    ahead = 2 if constants.strangers or not constants.true_contents else 0
     lives = 2 if constants.returners and constants.rules.incarnations else 1
     processes = [Address(n, life) for n in constants.nodes for life in range(lives)]
 
@@ -45,12 +47,13 @@ def frame(constants: Constants, states: Sequence[State], subject: Theory | None 
         "view": upto(len(s.views) for s in states),
         "place": upto(len(stream) for s in states for stream in s.stream),
         "index": upto(len(heard) for s in states for heard in s.delivered),
-        "seqno": upto(me.said for s in states for me in s.locals),
+        "seqno": upto(me.said + ahead for s in states for me in s.locals),
     }
     rigid = {
         "node": lambda p: p and p.node,
         "incarnation": lambda p: p.incarnation if p else 0,
         "founder": lambda p: p is not None and p.incarnation == 0 and p.node in constants.founders,
+        "stranger": lambda n: n in constants.strangers,
     }
     return Frame(subject or theory(basis_of(constants)), domain, rigid, matters)
 
@@ -121,9 +124,8 @@ def tables_of(constants: Constants, state: State) -> Tables:
             put("position", at, p, present_life[c])
         for d, channel in enumerate(state.forwards[i]):
             for message, view in channel:
-                if message.sender.node != me.node:
-                    raise Misshapen(f"{me.node} forwards a message of {message.sender.node}")
-                put("forwards", True, message.sender, message.first, view, present_life[d])
+                tagged = (message.sender, message.first, view)
+                put("forwards", True, me.node, *tagged, present_life[d])
         rsp = state.join_rsp[i]
         if rsp is not None:
             put("answered", True, p)
@@ -224,13 +226,20 @@ class Beside:
         known: dict[str, Sequence[Any]] = {"x": here}
         if label.args:
             known["n"] = [life[label.args[0]]]
+        if label.action in ("Forge", "Corrupt"):
+            known["n"] = [life[label.args[1]]]
+            known["x"] = [life[label.args[0]]]
+        if label.action == "Corrupt":
+            known["c"] = [label.args[0]]
         if label.action == "ReceiveData":
             known["c"] = [life[label.args[1]]]
         if label.action == "ReceiveForward":
-            under_way = [m for m in before["forwards"] if m[3] == known["n"][0]]
-            known["a"] = [p for p in processes if p.node == label.args[1]]
-            known["k"] = sorted({k for _, k, _, _ in under_way})
-            known["v"] = sorted({v for _, _, v, _ in under_way})
+            source, n = label.args[1], known["n"][0]
+            under_way = [m for m in before["forwards"] if (m[0], m[-1]) == (source, n)]
+            known["c"] = [source]
+            known["a"] = sorted({a for _, a, _, _, _ in under_way})
+            known["k"] = sorted({k for _, _, k, _, _ in under_way})
+            known["v"] = sorted({v for _, _, _, v, _ in under_way})
         if label.action == "ViewChange":
             joining = [p for p in processes if s.status(p) == JOINING]
             known["joins"] = [

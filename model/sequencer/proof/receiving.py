@@ -5,7 +5,7 @@ from __future__ import annotations
 from raincheck.model.proof.induction import Transition
 from raincheck.model.proof.logic import And, Expr, If, Implies, Not, Or, Updates, World, merged
 
-from .sending import multicast
+from .sending import may_forward, multicast
 from .vocabulary import JOINING, MEMBER, Basis, is_coordinator, present, running
 
 
@@ -143,7 +143,11 @@ def receiving(basis: Basis) -> tuple[Transition, ...]:
         "early sequenced",
         (("n", "process"), ("a", "process"), ("k", "seqno")),
         lambda s, n, a, k: And(
-            running(s, n), is_coordinator(s, n), latch_open(s, n), s.early(n, a, k, s.view(n))
+            running(s, n),
+            is_coordinator(s, n),
+            latch_open(s, n),
+            s.early(n, a, k, s.view(n)),
+            may_forward(basis, s, a, s.view(n)),
         ),
         multicast,
     )

@@ -12,9 +12,9 @@ def forward(s: World, n: Expr, k: Expr) -> Updates:
     """FORWARD of n's message k to the coordinator of its view, if that still runs."""
     to, view = s.coordinator(s.view(n)), s.view(n)
     return {
-        "forwards": lambda a, q, v, d: Or(
-            s.forwards(a, q, v, d),
-            And(a == n, q == k, v == view, d == to, running(s, to)),
+        "forwards": lambda c, a, q, v, d: Or(
+            s.forwards(c, a, q, v, d),
+            And(c == s.node(n), a == n, q == k, v == view, d == to, running(s, to)),
         )
     }
 
@@ -45,6 +45,11 @@ def multicast(s: World, n: Expr, a: Expr, k: Expr) -> Updates:
         "fresh": lambda w, x: If(there(w, x), k > s.top(v, last, a), s.fresh(w, x)),
         "top": top,
     }
+
+
+def may_forward(basis: Basis, s: World, a: Expr, v: Expr) -> Expr:
+    """MayForward of the spec: a is a member of view v."""
+    return Implies(basis.rules.from_members, s.member(v, a))
 
 
 def sending(basis: Basis) -> tuple[Transition, ...]:
@@ -91,35 +96,47 @@ def sending(basis: Basis) -> tuple[Transition, ...]:
     # `again`: another copy is still under way. The spec has none; see theory.py.
     forward_parameters = (
         ("n", "process"),
+        ("c", "node"),
         ("a", "process"),
         ("k", "seqno"),
         ("v", "view"),
         ("again", "bool"),
     )
 
-    def arrives(s: World, n: Expr, a: Expr, k: Expr, v: Expr) -> Expr:
-        return And(running(s, n), s.forwards(a, k, v, n))
+    def arrives(s: World, n: Expr, c: Expr, a: Expr, k: Expr, v: Expr) -> Expr:
+        return And(running(s, n), s.forwards(c, a, k, v, n))
 
-    def taken(s: World, n: Expr, a: Expr, k: Expr, v: Expr, again: Expr) -> Updates:
+    def taken(s: World, n: Expr, c: Expr, a: Expr, k: Expr, v: Expr, again: Expr) -> Updates:
+        def other(x: Expr, b: Expr, q: Expr, w: Expr, d: Expr) -> Expr:
+            return Not(And(x == c, b == a, q == k, w == v, d == n))
+
         return {
-            "forwards": lambda b, q, w, d: And(
-                s.forwards(b, q, w, d), Or(again, Not(And(b == a, q == k, w == v, d == n)))
+            "forwards": lambda x, b, q, w, d: And(
+                s.forwards(x, b, q, w, d), Or(again, other(x, b, q, w, d))
             )
         }
 
-    def sequenced(s: World, n: Expr, v: Expr) -> Expr:
-        return And(Implies(rules.view_tag, v == s.view(n)), is_coordinator(s, n))
+    def own(s: World, c: Expr, a: Expr) -> Expr:
+        return Implies(rules.from_members, c == s.node(a))
 
-    def set_aside(s: World, n: Expr, v: Expr) -> Expr:
-        return And(rules.view_tag, v > s.view(n))
+    def sequenced(s: World, n: Expr, c: Expr, a: Expr, v: Expr) -> Expr:
+        return And(
+            own(s, c, a),
+            Implies(rules.view_tag, v == s.view(n)),
+            is_coordinator(s, n),
+            may_forward(basis, s, a, s.view(n)),
+        )
+
+    def set_aside(s: World, n: Expr, c: Expr, a: Expr, v: Expr) -> Expr:
+        return And(own(s, c, a), rules.view_tag, v > s.view(n))
 
     receive_early = Transition(
         "ReceiveForward",
         "of a later view",
         forward_parameters,
-        lambda s, n, a, k, v, _again: And(arrives(s, n, a, k, v), set_aside(s, n, v)),
-        lambda s, n, a, k, v, again: merged(
-            taken(s, n, a, k, v, again),
+        lambda s, n, c, a, k, v, _again: And(arrives(s, n, c, a, k, v), set_aside(s, n, c, a, v)),
+        lambda s, n, c, a, k, v, again: merged(
+            taken(s, n, c, a, k, v, again),
             {
                 "early": lambda p, b, q, w: Or(
                     s.early(p, b, q, w), And(p == n, b == a, q == k, w == v)
@@ -131,8 +148,10 @@ def sending(basis: Basis) -> tuple[Transition, ...]:
         "ReceiveForward",
         "dropped",
         forward_parameters,
-        lambda s, n, a, k, v, _again: And(
-            arrives(s, n, a, k, v), Not(set_aside(s, n, v)), Not(sequenced(s, n, v))
+        lambda s, n, c, a, k, v, _again: And(
+            arrives(s, n, c, a, k, v),
+            Not(set_aside(s, n, c, a, v)),
+            Not(sequenced(s, n, c, a, v)),
         ),
         taken,
     )
@@ -140,10 +159,12 @@ def sending(basis: Basis) -> tuple[Transition, ...]:
         "ReceiveForward",
         "sequenced",
         forward_parameters,
-        lambda s, n, a, k, v, _again: And(
-            arrives(s, n, a, k, v), sequenced(s, n, v), latch_open(s, n)
+        lambda s, n, c, a, k, v, _again: And(
+            arrives(s, n, c, a, k, v), sequenced(s, n, c, a, v), latch_open(s, n)
         ),
-        lambda s, n, a, k, v, again: merged(taken(s, n, a, k, v, again), multicast(s, n, a, k)),
+        lambda s, n, c, a, k, v, again: merged(
+            taken(s, n, c, a, k, v, again), multicast(s, n, a, k)
+        ),
     )
 
     def head(s: World, n: Expr, k: Expr) -> Expr:

@@ -14,6 +14,8 @@ The theory differs from the spec in these points, none of which excludes a run o
 - forwardTable and resend are sets of seqnos. resend is kept in order of seqnos by the spec's
   actions, so its head is the least one.
 - KeepUntil is "delivered", as implemented: Stabilise, which is then never enabled, is not here.
+- A stranger's FORWARD has any sender, seqno and view, where the spec's has the next number of a
+  process and a view near the last.
 - Over-approximated: FORWARD channels and `early` are sets. A FORWARD may overtake another and may
   be received twice, and one that waited may be sequenced again while its view lasts. So UNICAST is
   not assumed to be FIFO: safety does not rest on FifoForward (validity does).
@@ -72,6 +74,13 @@ AXIOMS = (
         lambda s, p: And(s.incarnation(p) >= 0, Implies(s.founder(p), s.incarnation(p) == 0)),
         lambda s, p: [s.incarnation(p)],
     ),
+    Conjunct(
+        "FoundersAreNoStrangers",
+        "A founder is no stranger.",
+        ("process",),
+        lambda s, p: Implies(s.founder(p), Not(s.stranger(s.node(p)))),
+        lambda s, p: [s.node(p)],
+    ),
 )
 """Facts about nodes and lives that no action changes."""
 
@@ -107,8 +116,8 @@ PLAUSIBLE = (
     Conjunct(
         "OnlyMembersHaveTables",
         "A process that is not running has no view, no tables and no FORWARDs.",
-        ("process", "process", "seqno", "view"),
-        lambda s, p, a, k, v: Implies(
+        ("node", "process", "process", "seqno", "view"),
+        lambda s, c, p, a, k, v: Implies(
             Not(running(s, p)),
             And(
                 s.view(p) == 0,
@@ -116,7 +125,7 @@ PLAUSIBLE = (
                 s.received(p, a) == 0,
                 s.position(p, a) == 0,
                 Not(Or(s.forward_table(p, k), s.resend(p, k))),
-                Not(Or(s.early(p, a, k, v), s.forwards(a, k, v, p))),
+                Not(Or(s.early(p, a, k, v), s.forwards(c, a, k, v, p))),
                 Implies(s.status(p) == REPLACED, And(s.heard(p) == 0, s.length(p) == 0)),
             ),
         ),

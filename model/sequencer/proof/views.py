@@ -80,7 +80,7 @@ def views(basis: Basis) -> tuple[Transition, ...]:
         gone = s.exists(["process"], lambda p: And(s.member(last, p), Not(running(s, p))))
         asking = s.forall(
             ["process"],
-            lambda p: Implies(joins(p), s.status(p) == JOINING),
+            lambda p: Implies(joins(p), And(s.status(p) == JOINING, Not(s.stranger(s.node(p))))),
             lambda p: [joins(p), s.status(p)],
         )
         return And(

@@ -17,6 +17,7 @@ RIGID: Final = symbols("""
     node:        process -> node
     incarnation: process -> number
     founder:     process -> bool
+    stranger:    node -> bool
 """)
 """Symbols that never change. A process is an address of the spec: a node and one of its lives."""
 
@@ -33,7 +34,7 @@ SPEC: Final = symbols("""
     heard_from:    process index -> process           # delivered[index].message.from
     heard_seqno:   process index -> number
     heard_view:    process index -> number
-    forwards:      process seqno view process -> bool # sender, seqno, view, to whom
+    forwards:      node process seqno view process -> bool # source; sender, seqno, view; to whom
     length:        process -> number                  # Len(stream)
     data_from:     process place -> process           # stream[place].message.from
     data_seqno:    process place -> number
@@ -51,7 +52,7 @@ SPEC: Final = symbols("""
 """The variables of the spec."""
 
 GHOST: Final = symbols("""
-    base:       process -> number              # what its node had said in its former lives
+    base:       process -> number              # what its node had said before, or made up
     sent:       process -> number              # how many messages the process ever sent
     at:         process -> number              # how far it has read the stream of its view
     first:      view -> number                 # where the view's part of its stream begins
@@ -76,10 +77,12 @@ STATUS: Final = ("unborn", "joining", "member", "leaving", "left", "crashed", "r
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The basis of a proof: the assumption about the layers below, and the repairs."""
+    """The basis of a proof: the assumptions about the layers below, and the repairs."""
 
     virtual_synchrony: bool = True
     rules: Rules = field(default_factory=Rules)
+    true_sources: bool = True
+    true_contents: bool = True
 
 
 REPAIRS: Final[Mapping[str, tuple[str, bool | str]]] = {
@@ -92,20 +95,27 @@ REPAIRS: Final[Mapping[str, tuple[str, bool | str]]] = {
     "Incarnations": ("incarnations", False),
     "PruneTable": ("prune_table", False),
     "DrainOnLeave": ("drain_on_leave", False),
+    "FromMembers": ("from_members", False),
 }
 """The spec's constants, each with its name in the model and its value when it is undone."""
 
-ASSUMPTION: Final = "VirtualSynchrony"
+ASSUMPTIONS: Final[Mapping[str, str]] = {
+    "VirtualSynchrony": "virtual_synchrony",
+    "TrueSources": "true_sources",
+    "TrueContents": "true_contents",
+}
+"""The spec's assumptions, each with its name in a basis."""
 
-WITHOUT: Final = (ASSUMPTION, *REPAIRS)
+WITHOUT: Final = (*ASSUMPTIONS, *REPAIRS)
 """The parts that a basis can do without, by the spec's names."""
 
 
 def basis_without(names: Iterable[str]) -> Basis:
     """Return the basis without an assumption or repairs, by the spec's names; KeyError if none."""
     names = list(names)
-    undone = dict(REPAIRS[name] for name in names if name != ASSUMPTION)
-    return Basis(ASSUMPTION not in names, replace(Rules(), **undone))  # type: ignore[arg-type]
+    weakened = {ASSUMPTIONS[name]: False for name in names if name in ASSUMPTIONS}
+    undone = dict(REPAIRS[name] for name in names if name not in ASSUMPTIONS)
+    return Basis(rules=replace(Rules(), **undone), **weakened)  # type: ignore[arg-type]
 
 
 def running(s: World, p: Expr) -> Expr:

@@ -39,6 +39,7 @@ INSTANCES: Final = (
     (_instance(founders=frozenset("ab"), leavers=frozenset(), returners=frozenset()), 12),
     (_instance(founders=frozenset("ab"), last_demotion=2, crashers=frozenset()), 12),
     (_instance(crashers=frozenset(), returners=frozenset(), last_demotion=3), 30),
+    (_instance(founders=frozenset("ab"), strangers=frozenset("c"), max_forged=3), 12),
 )
 """Small instances, and how many random runs of each are followed."""
 

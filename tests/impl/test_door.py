@@ -1,0 +1,109 @@
+"""A stranger sends one socket's worth of well-formed datagrams; nothing of it enters the group."""
+
+from raincheck.conformance.campaigns.promises import check, check_quiet, logs
+from raincheck.impl.messages import Address, Digest, Payloads
+from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import (
+    CONTROL,
+    FORWARDS,
+    Alive,
+    Body,
+    DataHeader,
+    Fid,
+    ForwardBody,
+    Leaving,
+    StopFlush,
+    UnicastHeader,
+)
+
+CODEC = Codec("raincheck", 60_000)
+STRANGER = ("6.6.6.6", 666)
+A, B, Z = (Address(name, 0) for name in "abz")
+
+
+def group_of(*names: str) -> Simulator:
+    """A group that has delivered something."""
+    group = Simulator(1)
+    group.start(*names, founders=True)
+    group.send("b", [b"x"] * 3)
+    group.run(0.2)
+    return group
+
+
+def forward(to: Address, view: int, first: int = 1, seqno: int = 1) -> bytes:
+    """A FORWARD of z."""
+    body = ForwardBody(first, 1, view, 1, 1)
+    header = UnicastHeader(Z, to, FORWARDS, 1 << 40, seqno, body)
+    return CODEC.encode(header, Payloads.pack([b"evil"]))
+
+
+def goes_on(group: Simulator, *names: str) -> None:
+    """The group delivers what its members send, and nothing else."""
+    group.send("c", [b"after"])
+    group.run(2.0)
+    assert group.in_one_view(*names)
+    assert [group[name].messages for name in names] == [4] * len(names)
+    check(logs(group))
+    check_quiet(group)
+
+
+def test_a_forward_of_a_stranger_is_sequenced_by_nobody() -> None:
+    for first in (1, 2):
+        group = group_of("a", "b", "c")
+
+        group.inject("a", forward(A, 1, first), STRANGER)
+
+        goes_on(group, "a", "b", "c")
+        assert group["a"].stack.counters["not_a_member"] == 1
+
+
+def test_a_datagram_does_not_make_its_sender_known() -> None:
+    group = group_of("a", "b", "c")
+    body: Body = StopFlush(Fid(1, Z, 1))
+    group.inject("b", CODEC.encode(UnicastHeader(Z, B, CONTROL, 1 << 40, 1, body)), STRANGER)
+
+    data = DataHeader(A, 2, Address("c", 0), 1, 1, 1, 4, 9)
+    group.inject("b", CODEC.encode(data, Payloads.pack([b"evil"])), STRANGER)
+
+    assert group["b"].stack.counters["forged"] == 1
+    assert Z not in group["b"].stack._outbox.endpoints
+    goes_on(group, "a", "b", "c")
+
+
+def test_a_sign_of_life_of_a_stranger_is_not_answered() -> None:
+    group = group_of("a", "b", "c")
+    stack = group["b"].stack
+
+    for header in (
+        Alive(Z, 1, 1, False, Digest(())),
+        Leaving(Z),
+        Alive(B, 1, 1, False, Digest(())),
+    ):
+        stack.receive([(CODEC.encode(header), STRANGER)], group.now)
+        assert [out for out in stack.poll_datagrams() if STRANGER in out.to] == []
+
+
+def test_a_former_member_is_answered_at_its_own_place_only() -> None:
+    group = group_of("a", "b", "c")
+    group.crash("c")
+    group.run_until(lambda: group.in_one_view("a", "b"))
+    stack, sign = group["b"].stack, CODEC.encode(Alive(Address("c", 0), 1, 0, False, Digest(())))
+
+    for place, answers in ((STRANGER, 0), (group["c"].endpoint, 1)):
+        stack.receive([(sign, place)], group.now)
+        assert len([out for out in stack.poll_datagrams() if place in out.to]) == answers
+
+
+def test_places_are_kept_for_members_and_joiners_only() -> None:
+    group = group_of("a", "b", "c")
+    for name in "de":
+        group.start(name)
+        group.run_until(lambda: group.in_one_view(*(n.name for n in group.up)))
+    group.leave("c")
+    group.run_until(lambda: group.in_one_view("a", "b", "d", "e"))
+
+    for node in (group[name] for name in "abde"):
+        places = node.stack._outbox.endpoints
+        assert set(places) <= {group[name].address for name in "abde"}
+        assert all(places[who] == group[who.node].endpoint for who in places)
