@@ -3,6 +3,8 @@
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
 from raincheck.impl.messages import Address, Digest, Payloads
 from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.sequencer_layer import SequencerLayer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
@@ -107,3 +109,49 @@ def test_places_are_kept_for_members_and_joiners_only() -> None:
         places = node.stack._outbox.endpoints
         assert set(places) <= {group[name].address for name in "abde"}
         assert all(places[who] == group[who.node].endpoint for who in places)
+
+
+# ------------------------------------------------------------------ what a member cannot have sent
+
+
+def forwards(group: Simulator, *bodies: ForwardBody) -> int:
+    """Let b's FORWARDs come to a, past UNICAST; return how many were taken from it."""
+    layer = group["a"].stack._group.find(SequencerLayer)
+    payloads = Payloads.pack([b"evil" * 1000])
+    waiting = [(UnicastHeader(B, A, FORWARDS, 1, 1, body), payloads) for body in bodies]
+    layer._forwards = True
+    pull = layer.pull
+    layer.pull = lambda *_: waiting.pop(0) if waiting else None  # type: ignore[method-assign]
+    while layer._forwards and layer.take_forwards(group.now):
+        layer._relayed = 0
+    layer.pull = pull  # type: ignore[method-assign]
+    return len(bodies) - len(waiting)
+
+
+def test_a_forward_that_leaves_messages_out_is_refused_and_ends_nobody() -> None:
+    group = group_of("a", "b", "c")
+
+    assert forwards(group, ForwardBody(9, 1, 1, 9, 9)) == 1
+
+    assert group["a"].stack.counters["refused"] == 1
+    goes_on(group, "a", "b", "c")
+
+
+def test_a_forward_of_a_far_view_is_not_kept() -> None:
+    group = group_of("a", "b", "c")
+
+    forwards(group, *(ForwardBody(n, 1, 3 + n, n, n) for n in range(1, 100)))
+
+    assert group["a"].stack.counters["refused"] == 99
+    assert group["a"].stack.sequencer.early == []
+    goes_on(group, "a", "b", "c")
+
+
+def test_forwards_of_the_next_view_are_kept_up_to_a_bound_and_then_left_where_they_are() -> None:
+    group = group_of("a", "b", "c")
+    config = StackConfig()
+    most = config.unicast_window * 3
+
+    taken = forwards(group, *(ForwardBody(3 + n, 1, 2, n, n) for n in range(1, 2 * most)))
+
+    assert taken == len(group["a"].stack.sequencer.early) == most
