@@ -207,8 +207,13 @@ class Arrivals:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
-            if request.cookie == cookie:
-                group.gms.request(request.source, endpoint, request.state)
+            admission, source = group.gms.admission, request.source
+            if request.cookie != cookie:
+                pass  # the joiner's address is not proved yet
+            elif admission.too_often(source, endpoint, now):
+                self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
+            else:
+                group.gms.request(source, endpoint, request.state)
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:

@@ -87,7 +87,7 @@ class GmsLayer(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self.core = Gms(ground.me, repairs=ground.repairs.gms)
-        self.admission = Admission(self.core, self.outbox.endpoints)
+        self.admission = Admission(self.core, self.outbox.endpoints, self.config)
         self.wants_state = False
         """Whether this process asks for the group's state as it joins."""
         self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION, for the next step

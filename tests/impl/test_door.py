@@ -1,9 +1,12 @@
 """A stranger sends one socket's worth of well-formed datagrams; nothing of it enters the group."""
 
+import pytest
+
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
+from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Digest, Payloads
 from raincheck.impl.simulation.group import Simulator
-from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
@@ -155,3 +158,47 @@ def test_forwards_of_the_next_view_are_kept_up_to_a_bound_and_then_left_where_th
     taken = forwards(group, *(ForwardBody(3 + n, 1, 2, n, n) for n in range(1, 2 * most)))
 
     assert taken == len(group["a"].stack.sequencer.early) == most
+
+
+# ------------------------------------------------------------------ who may join, and how often
+
+
+def refusals(admit: Admit) -> list[str]:
+    """What a joiner from 10.0.0.2 is answered by a group that admits only some."""
+    group = Simulator(1, config=StackConfig(admit=admit))
+    group.start("a", founders=True)
+    group.start("z")
+    group.run(3.0)
+    return [str(node.left) for node in group.nodes.values() if node.left is not None]
+
+
+def test_who_may_join_is_decided_by_networks_or_a_function() -> None:
+    refused = ["not admitted: 10.0.0.2 is not among those that this group admits"]
+
+    assert refusals(["10.0.0.0/24"]) == refusals(lambda _, place: place[1] == 7000) == []
+    assert refusals(["10.0.1.0/24", "127.0.0.1"]) == refused
+    assert refusals(lambda who, _: who.node != "z") == refused
+    assert refusals(lambda _, place: bool(1 // (place[1] - 7000))) == refused
+
+
+def test_networks_that_are_none_are_refused() -> None:
+    for admit in ("10.0.0.0/8", ["10.0.0.1/8"], ["example.org"]):
+        with pytest.raises(ConfigError, match="admit"):
+            StackConfig(admit=admit)
+
+
+def test_one_endpoint_makes_only_so_many_views_a_minute() -> None:
+    group = Simulator(1, config=StackConfig(joins_per_minute=5))
+    group.start("a", "b", founders=True)
+    group.start("z")
+    for _ in range(20):
+        group.run(1.0)
+        group.crash("z")
+        group.restart("z")
+    asked = group.now
+
+    delayed = [report for report in group["a"].dropped if report.reason == "join_delayed"]
+    assert len({view.id for view in group["a"].views if view.joiners}) == 5
+    assert delayed[-1].sender == group["z"].endpoint
+    group.run_until(lambda: group.in_one_view("a", "b", "z"), 60)
+    assert group.now > asked + 30
