@@ -168,7 +168,7 @@ class Arrivals:
         if header.to != self._me or self._membership.status == "left":
             self._outbox.counters["not_for_me"] += 1
             return
-        if header.source not in self._outbox.endpoints:  # this process is joining
+        if self._membership.status == "joining":  # whoever admits it may be unknown
             if group.unicast.connections() >= _STRANGERS:
                 self.drop("stranger", endpoint, f"{header.source} is not known here", now)
                 return

@@ -114,6 +114,20 @@ def test_places_are_kept_for_members_and_joiners_only() -> None:
         assert all(places[who] == group[who.node].endpoint for who in places)
 
 
+def test_a_joiner_has_its_members_places_from_the_view_that_admits_it() -> None:
+    group = group_of("a", "b", "c")
+    group.start("z")
+    for who in (A, B):
+        body = UnicastHeader(who, Z, CONTROL, 1, 9, StopFlush(Fid(1, A, 1)))
+        group.inject("z", CODEC.encode(body), STRANGER)
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "z"))
+    group.run(1.0)
+
+    places = group["z"].stack._outbox.endpoints
+    assert all(places[who] == group[who.node].endpoint for who in places)
+    assert not group["z"].stack.counters["forged"]
+
+
 # ------------------------------------------------------------------ what a member cannot have sent
 
 
