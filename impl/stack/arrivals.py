@@ -168,7 +168,7 @@ class Arrivals:
         if header.to != self._me or self._membership.status == "left":
             self._outbox.counters["not_for_me"] += 1
             return
-        if header.source not in self._outbox.endpoints:  # this process is joining
+        if self._membership.status == "joining":  # whoever admits it may be unknown
             if group.unicast.connections() >= _STRANGERS:
                 self.drop("stranger", endpoint, f"{header.source} is not known here", now)
                 return
@@ -207,8 +207,13 @@ class Arrivals:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
-            if request.cookie == cookie:
-                group.gms.request(request.source, endpoint, request.state)
+            admission, source = group.gms.admission, request.source
+            if request.cookie != cookie:
+                pass  # the joiner's address is not proved yet
+            elif admission.too_often(source, endpoint, now):
+                self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
+            else:
+                group.gms.request(source, endpoint, request.state)
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:

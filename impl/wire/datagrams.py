@@ -12,6 +12,7 @@ or raises WireError with the reason to count.
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 import zlib
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Payloads, View
+from raincheck.impl.messages import Endpoint, Payloads, View
 
 from .headers import (
     DataHeader,
@@ -27,6 +28,7 @@ from .headers import (
     FlushCompleted,
     ForwardBody,
     Header,
+    JoinHint,
     JoinRspBody,
     NewViewBody,
     PlacedView,
@@ -147,6 +149,8 @@ def _check(header: Header) -> None:
     """Reject views that no member can have sent, beyond what types check."""
     if isinstance(header, Excluded):
         _check_view(header.view)
+    elif isinstance(header, JoinHint):
+        _check_place((header.host, header.port))
     elif isinstance(header, UnicastHeader):
         body = header.body
         views: tuple[PlacedView, ...] = ()
@@ -158,6 +162,14 @@ def _check(header: Header) -> None:
             _check_view(view)
             if len(endpoints) != len(view.members):
                 raise ValueError(f"{len(endpoints)} endpoints for {len(view.members)} members")
+            for endpoint in endpoints:
+                _check_place(endpoint)
+
+
+def _check_place(endpoint: Endpoint) -> None:
+    """Reject host names: to look one up would block the loop. Port 0 stands for no place."""
+    if endpoint[1]:
+        ipaddress.ip_address(endpoint[0])
 
 
 def _check_view(view: View) -> None:

@@ -1,8 +1,13 @@
 """A stranger sends one socket's worth of well-formed datagrams; nothing of it enters the group."""
 
+import pytest
+
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
+from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Digest, Payloads
 from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.stack.config import Admit, StackConfig
+from raincheck.impl.stack.sequencer_layer import SequencerLayer
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
     CONTROL,
@@ -107,3 +112,107 @@ def test_places_are_kept_for_members_and_joiners_only() -> None:
         places = node.stack._outbox.endpoints
         assert set(places) <= {group[name].address for name in "abde"}
         assert all(places[who] == group[who.node].endpoint for who in places)
+
+
+def test_a_joiner_has_its_members_places_from_the_view_that_admits_it() -> None:
+    group = group_of("a", "b", "c")
+    group.start("z")
+    for who in (A, B):
+        body = UnicastHeader(who, Z, CONTROL, 1, 9, StopFlush(Fid(1, A, 1)))
+        group.inject("z", CODEC.encode(body), STRANGER)
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "z"))
+    group.run(1.0)
+
+    places = group["z"].stack._outbox.endpoints
+    assert all(places[who] == group[who.node].endpoint for who in places)
+    assert not group["z"].stack.counters["forged"]
+
+
+# ------------------------------------------------------------------ what a member cannot have sent
+
+
+def forwards(group: Simulator, *bodies: ForwardBody) -> int:
+    """Let b's FORWARDs come to a, past UNICAST; return how many were taken from it."""
+    layer = group["a"].stack._group.find(SequencerLayer)
+    payloads = Payloads.pack([b"evil" * 1000])
+    waiting = [(UnicastHeader(B, A, FORWARDS, 1, 1, body), payloads) for body in bodies]
+    layer._forwards = True
+    pull = layer.pull
+    layer.pull = lambda *_: waiting.pop(0) if waiting else None  # type: ignore[method-assign]
+    while layer._forwards and layer.take_forwards(group.now):
+        layer._relayed = 0
+    layer.pull = pull  # type: ignore[method-assign]
+    return len(bodies) - len(waiting)
+
+
+def test_a_forward_that_leaves_messages_out_is_refused_and_ends_nobody() -> None:
+    group = group_of("a", "b", "c")
+
+    assert forwards(group, ForwardBody(9, 1, 1, 9, 9)) == 1
+
+    assert group["a"].stack.counters["refused"] == 1
+    goes_on(group, "a", "b", "c")
+
+
+def test_a_forward_of_a_far_view_is_not_kept() -> None:
+    group = group_of("a", "b", "c")
+
+    forwards(group, *(ForwardBody(n, 1, 3 + n, n, n) for n in range(1, 100)))
+
+    assert group["a"].stack.counters["refused"] == 99
+    assert group["a"].stack.sequencer.early == []
+    goes_on(group, "a", "b", "c")
+
+
+def test_forwards_of_the_next_view_are_kept_up_to_a_bound_and_then_left_where_they_are() -> None:
+    group = group_of("a", "b", "c")
+    config = StackConfig()
+    most = config.unicast_window * 3
+
+    taken = forwards(group, *(ForwardBody(3 + n, 1, 2, n, n) for n in range(1, 2 * most)))
+
+    assert taken == len(group["a"].stack.sequencer.early) == most
+
+
+# ------------------------------------------------------------------ who may join, and how often
+
+
+def refusals(admit: Admit) -> list[str]:
+    """What a joiner from 10.0.0.2 is answered by a group that admits only some."""
+    group = Simulator(1, config=StackConfig(admit=admit))
+    group.start("a", founders=True)
+    group.start("z")
+    group.run(3.0)
+    return [str(node.left) for node in group.nodes.values() if node.left is not None]
+
+
+def test_who_may_join_is_decided_by_networks_or_a_function() -> None:
+    refused = ["not admitted: 10.0.0.2 is not among those that this group admits"]
+
+    assert refusals(["10.0.0.0/24"]) == refusals(lambda _, place: place[1] == 7000) == []
+    assert refusals(["10.0.1.0/24", "127.0.0.1"]) == refused
+    assert refusals(lambda who, _: who.node != "z") == refused
+    assert refusals(lambda _, place: bool(1 // (place[1] - 7000))) == refused
+
+
+def test_networks_that_are_none_are_refused() -> None:
+    for admit in ("10.0.0.0/8", ["10.0.0.1/8"], ["example.org"]):
+        with pytest.raises(ConfigError, match="admit"):
+            StackConfig(admit=admit)
+
+
+def test_one_endpoint_makes_only_so_many_views_a_minute() -> None:
+    group = Simulator(1, config=StackConfig(joins_per_minute=5))
+    group.start("a", "b", founders=True)
+    group.start("z")
+    for _ in range(20):
+        group.run(1.0)
+        group.crash("z")
+        group.restart("z")
+    asked = group.now
+
+    delayed = [report for report in group["a"].dropped if report.reason == "join_delayed"]
+    assert len({view.id for view in group["a"].views if view.joiners}) == 5
+    assert delayed[-1].sender == group["z"].endpoint
+    group.run_until(lambda: group.in_one_view("a", "b", "z"), 60)
+    assert group.now > asked + 30

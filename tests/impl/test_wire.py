@@ -151,6 +151,10 @@ def test_the_reason_says_what_is_wrong():
         Excluded(A, B, View(ViewId(5, A), (A,), (B,))),
         in_unicast(NewViewBody(PlacedView(VIEW, ()))),
         in_unicast(FlushCompleted(FID, DIGEST, (PlacedView(VIEW, ()),))),
+        in_unicast(NewViewBody(PlacedView(VIEW, (("10.0.0.1", 7), ("example.org", 8))))),
+        JoinHint(A, "\0", 7, 0),
+        JoinHint(A, "example.org", 7, 0),
+        JoinHint(A, "10.0.0.1\0", 7, 0),
         DataHeader(A, 3, B, 10, 4, 4, 100, 55),
     ],
 )
