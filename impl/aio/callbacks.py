@@ -99,6 +99,7 @@ class _Side:
         self._inbox = inbox
         self.max_chunk = stack.state.max_chunk
         self.patience = stack.config.state_timeout
+        self.application_timeout = stack.config.application_timeout
 
     def room(self, requester: Address) -> bool:
         return self._state.room(requester)
