@@ -66,6 +66,7 @@ class Callbacks:
     async def close(self) -> None:
         """Cancel the running calls; start no more."""
         caller, self._caller = self._caller, None
+        self._unblocking = None
         if caller is not None and caller is not asyncio.current_task():
             caller.cancel()
             await asyncio.gather(caller, return_exceptions=True)
