@@ -66,6 +66,7 @@ class Callbacks:
     async def close(self) -> None:
         """Cancel the running calls; start no more."""
         caller, self._caller = self._caller, None
+        self._unblocking = None
         if caller is not None and caller is not asyncio.current_task():
             caller.cancel()
             await asyncio.gather(caller, return_exceptions=True)
@@ -99,6 +100,7 @@ class _Side:
         self._inbox = inbox
         self.max_chunk = stack.state.max_chunk
         self.patience = stack.config.state_timeout
+        self.application_timeout = stack.config.application_timeout
 
     def room(self, requester: Address) -> bool:
         return self._state.room(requester)

@@ -22,8 +22,10 @@ Do not block the loop longer than `suspect_after` (1 s): the others would take t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
@@ -40,8 +42,11 @@ from .connecting import Connecting
 from .driver import Driver
 from .inbox import Inbox
 from .readers import Readers
+from .rejoining import Backoff, next_life
+from .state_callbacks import StateNotTransferred
 from .waiting import Turns
 
+_log = logging.getLogger("raincheck")
 _ALL = 1 << 62  # more bytes than there is ever room for
 
 
@@ -53,14 +58,24 @@ class Channel(Connected[Driver]):
     ) -> None:
         """Use `Channel.connect` instead."""
         driver = Driver(stack, transport, self._reported, writer)
-        inbox = Inbox(config.inbox, hold=driver.hold, release=driver.release)
-        stack.tells_idle(inbox.idle)
+        inbox = Inbox(
+            config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
+        )
         super().__init__(driver, inbox, of="group")
         self._config = config
-        self._stack = stack
-        self._callbacks = Callbacks(config, stack, driver, inbox)
         self._turns = Turns()
-        driver.on_settled = self._let_go
+        self._live(config, stack, driver)
+        self._backoff = Backoff()
+        self._returning: asyncio.Task[None] | None = None
+        self._away = False  # between two lives
+        self.on_excluded: Callable[[str], None] | None = None
+        """Called with the reason when the group excludes a member that was connected with
+        `rejoin=True`, behind the last message of that life; must not block.
+
+        Messages of its own that it has not delivered by then may be lost, and it is not unblocked.
+        It then has another address, `send` waits until it asks to join again, and it sees its new
+        view and, with set_state, the group's state before any message.
+        """
         self._view: View | None = None
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
@@ -102,6 +117,60 @@ class Channel(Connected[Driver]):
         await channel._join()
         return channel
 
+    def _live(self, config: ChannelConfig, stack: Stack, driver: Driver) -> None:
+        """Begin a life with that stack."""
+        self._stack, self._driver = stack, driver
+        stack.tells_idle(self._inbox.idle)
+        driver.on_settled = self._let_go
+        self._callbacks = Callbacks(config, stack, driver, self._inbox)
+
+    def _excluded(self, reason: str) -> None:
+        """Come back as another incarnation."""
+        _log.warning("%s is excluded and joins again: %s", self.address, reason)
+        self._away = True
+        self._inbox.tell(lambda: self._call_excluded(reason))
+        before = self._returning
+        if before is not None and before is not asyncio.current_task():
+            before.cancel()
+        self._returning = asyncio.create_task(self._come_back())
+
+    def _call_excluded(self, reason: str) -> None:
+        if self.on_excluded is not None:
+            self._guarded(partial(self.on_excluded, reason), "on_excluded")
+
+    async def _come_back(self) -> None:
+        """Begin the next life, after a pause."""
+        old = self._driver
+        await self._callbacks.close()
+        old.end_trace()
+        await asyncio.sleep(self._backoff.next(asyncio.get_running_loop().time()))
+        config = next_life(self._config, self._stack)
+        try:
+            stack, writer = await config.make_stack(old.transport)
+        except (RaincheckError, OSError) as problem:
+            self._fail(f"it cannot join again: {problem}", problem)
+            return
+        driver = Driver(stack, old.transport, self._reported, writer)
+        driver.settled = old.settled  # all who wait for a change wait for this one's
+        self._live(config, stack, driver)
+        if self._inbox.held:
+            driver.hold()
+        self._away = False
+        driver.start()
+        if config.set_state is not None:
+            await self._get_state_again(driver)
+
+    async def _get_state_again(self, driver: Driver) -> None:
+        """Wait for the state of the group that this life has joined; without it, try again."""
+        while self.address not in self.view.members:
+            await driver.settled.wait()
+        try:
+            if self.address in self.view.joiners:
+                await self._callbacks.desk.arrived()
+        except StateNotTransferred as problem:
+            driver.halt()
+            self._excluded(f"{self.address} is in the group without its state: {problem}")
+
     async def _joined(self) -> None:
         await self._until(lambda: self._view is not None, "joining", self._config.timeout)
         if self._config.set_state is not None and self.address in self.view.joiners:
@@ -125,6 +194,9 @@ class Channel(Connected[Driver]):
         await self._state_arrived(timeout)
 
     async def _close(self) -> None:
+        if self._returning is not None:
+            self._returning.cancel()
+            await asyncio.gather(self._returning, return_exceptions=True)
         try:
             await self._callbacks.close()
         finally:
@@ -140,8 +212,11 @@ class Channel(Connected[Driver]):
         await self._leave_once(self._config.leave_timeout if timeout is None else timeout)
 
     def _begin_to_leave(self) -> None:
-        self._driver.leave()
         self._inbox.stop_holding()
+        if self._away:
+            self._end(Left())
+        else:
+            self._driver.leave()
 
     def _gone(self) -> Left:
         return Left()
@@ -171,7 +246,8 @@ class Channel(Connected[Driver]):
         self._alive()
         if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
-        taken = 0 if self._turns.taken else self._driver.send(payloads)
+        wait = self._turns.taken or not self._stack.writable
+        taken = 0 if wait else self._driver.send(payloads)
         while taken < len(payloads):
             await self._room(_ALL, timeout)
             taken += self._driver.send(payloads[taken:])
@@ -271,12 +347,17 @@ class Channel(Connected[Driver]):
     # inside
 
     def _show(self, view: View) -> None:
-        if self.on_view is None or (self._left is not None and self._left.cause is not None):
+        if self.on_view is not None:
+            self._guarded(partial(self.on_view, view), "on_view")
+
+    def _guarded(self, call: Callable[[], object], name: str) -> None:
+        """Make a call of the application, which ends the member if it raises."""
+        if self._left is not None and self._left.cause is not None:
             return
         try:
-            self.on_view(view)
+            call()
         except Exception as problem:  # noqa: BLE001 (whatever the application raises)
-            self._fail(f"on_view raised {problem!r}", problem)
+            self._fail(f"{name} raised {problem!r}", problem)
 
     def _reported(self, report: Report) -> None:
         if isinstance(report, Batch):
@@ -287,6 +368,10 @@ class Channel(Connected[Driver]):
             self._readers.add(report.view)
             self._inbox.tell(lambda: self._show(report.view))
         elif isinstance(report, Left):
-            self._end(report)
+            again = self._config.rejoin and self._view is not None and self._leaving is None
+            if again and report.reason and not report.final:
+                self._excluded(report.reason)
+            else:
+                self._end(report)
         else:
             self._callbacks.reported(report)

@@ -79,6 +79,9 @@ class ChannelConfig:
     """Gives the application's state to a member that joins; see `state_desk`."""
     set_state: SetStateCall | None = None
     """Takes the group's state as this member joins, before any message; connecting waits for it."""
+    rejoin: bool = False
+    """Whether a member that the group excludes comes back by itself, as its next incarnation; see
+    `Channel.on_excluded`."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 

@@ -71,8 +71,12 @@ class Driver(Shell[Report]):
         try:
             await super().close()
         finally:
-            if self._writer is not None:
-                self._writer.close()
+            self.end_trace()
+
+    def end_trace(self) -> None:
+        """Close the trace."""
+        if self._writer is not None:
+            self._writer.close()
 
     def _run(self, step: Callable[[float], None]) -> None:
         if self._closed:
@@ -107,8 +111,7 @@ class Driver(Shell[Report]):
                     ", ".join(f"{member} {what}" for member, what in report.waiting),
                 )
             elif isinstance(report, Left):  # it neither listens nor talks any more
-                self._halt()
-                transport.start(lambda _: None)
+                self.halt()
             self._report(report)
         if not self._closed:
             self._arm(stack.deadline())

@@ -51,6 +51,11 @@ class Inbox:
         """Bytes waiting, and messages dropped while leaving."""
         return {"inbox.bytes": self.size, "inbox.dropped_at_leave": self.dropped}
 
+    @property
+    def held(self) -> bool:
+        """Whether deliveries are held until the application has taken more."""
+        return self._held
+
     def starved_by(self, task: asyncio.Task[object] | None) -> bool:
         """Whether deliveries are held until that task, which has taken messages, takes more."""
         return self._held and self._taker is task

@@ -99,7 +99,7 @@ class Shell(ABC, Generic[R]):
 
     async def close(self) -> None:
         """Release timer and sockets; the core is not run again."""
-        self._halt()
+        self.halt()
         try:
             await self.transport.close()
         finally:
@@ -144,14 +144,14 @@ class Shell(ABC, Generic[R]):
 
     def stop(self, reason: str, cause: BaseException | None = None) -> None:
         """Stop for good and say so: nothing is received or sent any more."""
-        self._halt()
-        self.transport.start(lambda _: None)
+        self.halt()
         self._report(Left(reason, True, cause))
         self._settled()
 
-    def _halt(self) -> None:
-        """Run the core no more."""
+    def halt(self) -> None:
+        """Run the core no more: it neither listens nor talks."""
         self._closed = True
+        self.transport.start(lambda _: None)
         for handle in (self._timer, self._soon):
             if handle is not None:
                 handle.cancel()

@@ -235,6 +235,12 @@ class Stack:
         return self._membership.view
 
     @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints of the other members of the view installed last."""
+        known = self._outbox.endpoints
+        return [known[member] for member in self._membership.others if member in known]
+
+    @property
     def counters(self) -> Counter[str]:
         """Counts of datagrams dropped, retransmitted, asked for …, by reason."""
         return self._outbox.counters

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.rejoining import Backoff
 from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember, RaincheckError
 from raincheck.impl.stack.config import StackConfig
@@ -383,5 +384,92 @@ def test_a_member_may_fetch_the_state_again() -> None:
             for task in (work, reads):
                 task.cancel()
             await asyncio.gather(work, reads, return_exceptions=True)
+
+    run(body())
+
+
+# ------------------------------------------------------------------ rejoin
+
+
+def test_an_excluded_member_comes_back_by_itself_with_the_state(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        stack = replace(FAST, flush_timeout=0.5)
+        good, mine = Counter(), Counter()
+        hang = [asyncio.Event()]
+        seen: list[str] = []
+
+        async def block() -> None:
+            if hang:
+                await hang.pop().wait()
+
+        async with group({"stack": stack, "get_state": good.get_state}) as (a,):
+            work = asyncio.create_task(good.work(a))
+            settings = mine.settings() | {"block": block, "rejoin": True, "stack": stack}
+            async with join("b", [a.endpoint], **settings) as b:
+                b.on_view = lambda view: seen.append(f"view of {len(view.members)}")
+                b.on_excluded = seen.append
+                reads = asyncio.create_task(mine.work(b))
+                await a.send(b"20")
+                async with join("c", [a.endpoint], stack=stack) as c:
+                    await c.send(b"22")
+                    while [str(m) for m in c.view.members] != ["a.0", "c.0", "b.1"]:
+                        await asyncio.sleep(0.01)
+                    await b.send(b"100")
+                    while (good.total, mine.total) != (142, 142):
+                        await asyncio.sleep(0.01)
+                    assert str(b.address) == "b.1"
+                    assert "excluded from the group" in seen[0]
+                    assert seen[1] == "view of 3"
+                for task in (work, reads):
+                    task.cancel()
+                await asyncio.gather(work, reads, return_exceptions=True)
+
+    run(body())
+    assert "b.0 is excluded and joins again" in caplog.text
+
+
+def test_a_member_may_leave_while_it_is_about_to_come_back() -> None:
+    async def body() -> None:
+        stack = replace(FAST, flush_timeout=0.3)
+        async with group({"stack": stack}) as (a,):
+            hangs = {"block": asyncio.Event().wait, "stack": stack, "rejoin": True}
+            b = await join("b", [a.endpoint], **hangs)
+            async with join("c", [a.endpoint], stack=stack):
+                while not b._away:
+                    await asyncio.sleep(0.01)
+                await b.leave()
+                with pytest.raises(NotMember):
+                    await b.send(b"x")
+
+    run(body())
+
+
+def test_pauses_between_attempts_to_come_back_grow_up_to_a_bound_and_begin_anew() -> None:
+    backoff, now = Backoff(), 0.0
+    pauses = []
+    for _ in range(9):
+        pauses.append(backoff.next(now))
+        now += pauses[-1] + 1.0
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    assert backoff.next(now + 100.0) == 0.5
+
+
+def test_an_excluded_member_neither_listens_nor_talks() -> None:
+    async def body() -> None:
+        stack = replace(FAST, flush_timeout=0.3)
+        async with group({"stack": stack}) as (a,):
+            b = await join("b", [a.endpoint], block=asyncio.Event().wait, stack=stack)
+            async with join("c", [a.endpoint], stack=stack):
+                await b._until(lambda: b._left is not None, "its exclusion", 10)
+                before = dict(b._driver.stack.counters)
+                sent = b._driver.transport.counters["sent"]
+                async with join("0", [b.endpoint]) as alone:  # its address is smaller than b's
+                    assert alone.view.members == (alone.address,)
+                assert b._driver.transport.counters["sent"] == sent
+                assert (b._driver._timer, b._driver._soon) == (None, None)
+                assert dict(b._driver.stack.counters) == before
+                await b.leave()
 
     run(body())
