@@ -252,6 +252,8 @@ class TransportManager(Generic[M, B]):
         else:
             # Nothing is remembered of the sender of an unreadable message.
             body = self._decode(sender, self.me, frame.datagram, frame.body)
+            # A process that asks anew may have the secret: it is a guest all the same.
+            member = member and (at_home or not self._is_request(body))
             if not member and not self._asked(frame, body, endpoint, now, at_home=at_home):
                 return
             peer = self.peers.latest(sender)

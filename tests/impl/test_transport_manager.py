@@ -588,6 +588,13 @@ def test_a_guest_is_given_the_secret_of_the_ring_if_there_is_room_for_it():
             joiner.receive(ack, AT_B, 0.0)
         assert joiner.door.secret == (b.door.secret if room else b"")
         assert notices(joiner) == [Acknowledged(B, "join")]
+        notices(b)
+        if room:  # with it, it is one guest under any name
+            for name in "xy":
+                frame = FRAMES.make(MESSAGE, Address(name, 0), B, 1, joiner.door.proof, b"=join")
+                b.receive(frame, place, 0.0)
+            assert b.counters["too_many_guests"] == 2
+            assert notices(b) == []
 
 
 def test_who_knows_the_secret_of_the_ring_is_a_member_wherever_it_is():
