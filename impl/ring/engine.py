@@ -234,6 +234,8 @@ class RingEngine:
             self.manager.peers.admit(self._nodelist)
         if core.token_state != "eating":
             self._passed_on()
+        members = len(core.last_token.nodelist) + len(core.new_nodes)
+        self.manager.has_room = members < self.config.max_members
         self.manager.epoch = core.last_token.epoch.n
         self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
         if core.up == "left":

@@ -3,7 +3,8 @@
     prefix    "RN", version u8, kind u8, crc u32,
               ring u32, length u32, number u64, mask u64, envelope u16
     envelope  [source, to]: Addresses; HELLO and HERE are to nobody in particular
-    body      of a MESSAGE: see `wire.py`; of HERE: a cookie, u64
+    body      of a MESSAGE: see `wire.py`; of HERE: a cookie, u64;
+              of an ACK to a guest: the ring's secret
 
 The prefix is big endian; `crc` is the CRC-32 of all other bytes, `ring` that of the ring's name,
 and `number` counts the messages from `source` to `to`. An ACK has the highest number that arrived
@@ -23,6 +24,8 @@ from msgspec import Meta
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
+
+from .door import SECRET
 
 VERSION = 2
 MAGIC = b"RN"
@@ -47,6 +50,7 @@ MESSAGE, ACK, GONE, HELLO, HERE, REFUSED = range(1, 7)
 NOT_ADMITTED, NAME_TAKEN = 1, 2
 """Reasons of REFUSED; with `NAME_TAKEN` the number is the incarnation that has the name."""
 _COOKIE = struct.Struct(">Q")
+_BODIES = {HERE: (_COOKIE.size,), ACK: (0, SECRET)}  # bytes of the body of kinds that have one
 
 PREFIX = struct.Struct(">2sBBIIIQQH")
 _HEAD = struct.Struct(">2sBB")  # what stands before the checksum
@@ -145,7 +149,7 @@ class Frames:
             raise WireError("malformed", f"kind {kind} to {to}")
         if not (kind == MESSAGE) <= number <= _MAX_NUMBER:
             raise WireError("malformed", f"number {number}")
-        if kind != MESSAGE and size - stop != (_COOKIE.size if kind == HERE else 0):
+        if kind != MESSAGE and size - stop not in _BODIES.get(kind, (0,)):
             raise WireError("malformed", f"{size - stop} bytes follow the envelope")
         return Frame(kind, source, to, number, mask, datagram, stop)
 

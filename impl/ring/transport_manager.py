@@ -84,6 +84,8 @@ class TransportManager(Generic[M, B]):
         self.counters: Counter[str] = Counter()
         self.answers_hello = False
         """Whether this is a member that joiners may ask."""
+        self.has_room = True
+        """Whether a guest may become a member."""
         self.epoch = 0
         """The epoch of the last token that was here, which HERE carries."""
         self.closed = False
@@ -191,6 +193,8 @@ class TransportManager(Generic[M, B]):
         else:
             self.peers.heard(peer, endpoint, now)
             if kind == ACK:
+                if not self.door.secret and not peer.guest:
+                    self.door.secret = frame.datagram[frame.body :]
                 self._acked(peer, frame, now)
             elif kind == REFUSED:
                 taken = frame.mask == NAME_TAKEN
@@ -248,6 +252,8 @@ class TransportManager(Generic[M, B]):
         else:
             # Nothing is remembered of the sender of an unreadable message.
             body = self._decode(sender, self.me, frame.datagram, frame.body)
+            # A process that asks anew may have the secret: it is a guest all the same.
+            member = member and (at_home or not self._is_request(body))
             if not member and not self._asked(frame, body, endpoint, now, at_home=at_home):
                 return
             peer = self.peers.latest(sender)
@@ -260,7 +266,10 @@ class TransportManager(Generic[M, B]):
         if has and not member and not at_home:
             return  # it repeats what another process has sent
         self.peers.heard(peer, endpoint, now)
-        self._transmit(self._frames.make(ACK, self.me, sender, peer.highest, peer.mask), peer)
+        # A guest may be put on a list and asked for its promise before it has had a token.
+        secret = self.door.secret if peer.guest and self.has_room else b""
+        ack = self._frames.make(ACK, self.me, sender, peer.highest, peer.mask, secret)
+        self._transmit(ack, peer)
 
     def _may_ask(self, frame: Frame, endpoint: Endpoint, *, at_home: bool) -> bool:
         """Whether a datagram of no member may be a request to join."""

@@ -568,6 +568,35 @@ def test_a_guest_may_ask_and_nothing_else():
     assert asks(b, z, place, text=b"=token", number=3) == [z]
 
 
+def test_a_guest_is_given_the_secret_of_the_ring_if_there_is_room_for_it():
+    """It may be on a list, and be asked for its promise, before it has had a token."""
+    z, place = Address("z", 0), ("6.6.6.6", 666)
+    for room in (False, True):
+        b = asking(B)
+        b.door.make_secret()
+        b.has_room = room
+        joiner = TransportManager(z, CONFIG, read, door=Door(place))
+        joiner.peers.learn(B, AT_B)
+        joiner.peers.latest(B).cookie = b.door.cookie(place)
+        send(joiner, B, "join")
+        carry(joiner, b, place=place)
+        data = b.poll_datagrams()
+        for ack, _ in data:
+            joiner.receive(ack, ("6.6.6.7", 667), 0.0)  # of nobody that it knows
+        assert joiner.door.secret == b""
+        for ack, _ in data:
+            joiner.receive(ack, AT_B, 0.0)
+        assert joiner.door.secret == (b.door.secret if room else b"")
+        assert notices(joiner) == [Acknowledged(B, "join")]
+        notices(b)
+        if room:  # with it, it is one guest under any name
+            for name in "xy":
+                frame = FRAMES.make(MESSAGE, Address(name, 0), B, 1, joiner.door.proof, b"=join")
+                b.receive(frame, place, 0.0)
+            assert b.counters["too_many_guests"] == 2
+            assert notices(b) == []
+
+
 def test_who_knows_the_secret_of_the_ring_is_a_member_wherever_it_is():
     b, place = manager(B), ("10.0.0.9", 9)
     b.door.make_secret()
