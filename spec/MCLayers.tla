@@ -600,6 +600,7 @@ NothingStuck ==
     \/ /\ \A n \in Node : status[n] # "joining"
        /\ \A n \in Node : Running(n) =>
             /\ phase[n] = "idle" /\ ~transfer[n] /\ blocked[n] = "no" /\ ~latch[n]
+            /\ pending[n] = <<>>
             /\ \A p \in F!MembersAt(n) :
                  Running(p) /\ gmsChannel[p][n] = <<>> /\ flushChannel[p][n] = <<>>
        /\ \A d \in stableDigests \cup stabilities : ~Running(d.to)
