@@ -460,7 +460,7 @@ Vote(n, s) ==
 \* STABILITY: N forgets what is stable, and departed members if it is of n's own view.
 Purging(n, Action(_), ours) ==
     /\ NoGms /\ NoFlush /\ UNCHANGED <<rounds, began>>
-    /\ \E s \in Senders, at \in 0 .. MaxSent :
+    /\ \E s \in Senders \cup {n}, at \in 0 .. MaxSent :
           /\ at > 0 => at > purged[n][s]
           /\ IF at > 0 \/ (ours /\ departed[n] # <<>>) THEN N!Purge(n, s, at) ELSE NoNakack
           /\ Action(n)
@@ -600,6 +600,7 @@ NothingStuck ==
     \/ /\ \A n \in Node : status[n] # "joining"
        /\ \A n \in Node : Running(n) =>
             /\ phase[n] = "idle" /\ ~transfer[n] /\ blocked[n] = "no" /\ ~latch[n]
+            /\ pending[n] = <<>>
             /\ \A p \in F!MembersAt(n) :
                  Running(p) /\ gmsChannel[p][n] = <<>> /\ flushChannel[p][n] = <<>>
        /\ \A d \in stableDigests \cup stabilities : ~Running(d.to)
