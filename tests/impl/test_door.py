@@ -1,14 +1,17 @@
 """A stranger sends one socket's worth of well-formed datagrams; nothing of it enters the group."""
 
+from random import Random
+
 import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Digest, Payloads
-from raincheck.impl.simulation.group import Simulator
+from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import Admit, StackConfig
+from raincheck.impl.stack.reports import Outgoing
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
-from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.datagrams import Codec, sealed
 from raincheck.impl.wire.headers import (
     CONTROL,
     FORWARDS,
@@ -216,3 +219,35 @@ def test_one_endpoint_makes_only_so_many_views_a_minute() -> None:
     assert delayed[-1].sender == group["z"].endpoint
     group.run_until(lambda: group.in_one_view("a", "b", "z"), 60)
     assert group.now > asked + 30
+
+
+def test_captured_datagrams_that_a_stranger_changes_and_seals_anew_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    heard: list[bytes] = []
+    transmit = Simulator._transmit
+
+    def record(group: Simulator, node: Node, out: Outgoing) -> None:
+        heard.append(out.data)
+        transmit(group, node, out)
+
+    monkeypatch.setattr(Simulator, "_transmit", record)
+    group = group_of("a", "b", "c")
+    group.start("d")
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "d"))
+    captured, lots = heard.copy(), Random(5)
+    before = [len(node.views) for node in group.up]
+
+    for _ in range(2000):
+        damaged = bytearray(lots.choice(captured))
+        damaged[lots.randrange(20, len(damaged))] = lots.randrange(256)
+        group.inject(lots.choice("abcd"), sealed(bytes(damaged)), STRANGER)
+        group.inject(lots.choice("abcd"), lots.choice(captured), STRANGER)
+    group.send("c", [b"after"])
+    group.run(3.0)
+
+    assert [node.left for node in group.nodes.values()] == [None] * 4
+    assert [len(node.views) for node in group.up] == before
+    assert [group[name].messages for name in "abcd"] == [4, 4, 4, 1]
+    check(logs(group))
+    check_quiet(group)
