@@ -454,22 +454,3 @@ def test_pauses_between_attempts_to_come_back_grow_up_to_a_bound_and_begin_anew(
         now += pauses[-1] + 1.0
     assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
     assert backoff.next(now + 100.0) == 0.5
-
-
-def test_an_excluded_member_neither_listens_nor_talks() -> None:
-    async def body() -> None:
-        stack = replace(FAST, flush_timeout=0.3)
-        async with group({"stack": stack}) as (a,):
-            b = await join("b", [a.endpoint], block=asyncio.Event().wait, stack=stack)
-            async with join("c", [a.endpoint], stack=stack):
-                await b._until(lambda: b._left is not None, "its exclusion", 10)
-                before = dict(b._driver.stack.counters)
-                sent = b._driver.transport.counters["sent"]
-                async with join("0", [b.endpoint]) as alone:  # its address is smaller than b's
-                    assert alone.view.members == (alone.address,)
-                assert b._driver.transport.counters["sent"] == sent
-                assert (b._driver._timer, b._driver._soon) == (None, None)
-                assert dict(b._driver.stack.counters) == before
-                await b.leave()
-
-    run(body())
