@@ -616,7 +616,10 @@ def test_a_duplicate_from_elsewhere_is_not_answered_and_moves_nobody():
     frame = FRAMES.make(MESSAGE, A, B, 1, 0, b"=token")
     b.receive(frame, AT_A, 0.0)
     b.poll_datagrams()
-    b.receive(frame, ("6.6.6.6", 666), 0.0)
+    place = ("6.6.6.6", 666)
+    cookie = b.door.cookie(place)  # which makes it no member
+    for shown in (frame, FRAMES.make(MESSAGE, A, B, 1, cookie, b"=join")):
+        b.receive(shown, place, 0.0)
 
     assert b.poll_datagrams() == []
     assert b.peers.endpoint_of(A) == AT_A
