@@ -367,13 +367,14 @@ ReceiveReconciled(n, s) ==
     /\ UNCHANGED <<status, view, memberVars, asked, participants, completed, target, attempts,
                    calls, cuts, streamVars, views>>
 
-\* GMS: all that can have installed the view (R2), and nobody in it is suspected; or the state has
-\* been transferred. STOP_FLUSH goes to all.
+\* GMS: all that can have installed the view (R2), in which is nobody that the flush left out, unless
+\* the view was an earlier leader's; or the state has been transferred. STOP_FLUSH goes to all. A
+\* member that is suspected since Suspend returned is not waited for: the next flush takes it out.
 Resume(n) ==
     /\ Running(n)
     /\ suspended[n]
     /\ AcksBeforeResume => \A p \in NodesOf(LastView) : Running(p) => view[p] = Len(views)
-    /\ MembersAt(n) \cap suspects[n] = {}
+    /\ view[n] > asked[n][1] \/ MembersAt(n) \cap frozen[n] = {}
     /\ channels' = SentTo(n, participants[n] \cap MembersAt(n),
                           [kind |-> "stop", fid |-> asked[n]], channels)
     /\ asked' = [asked EXCEPT ![n] = NoFlush]

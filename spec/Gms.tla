@@ -329,7 +329,7 @@ BeginChange(n) ==
     /\ UNCHANGED <<status, incarnation, view, held, declined, joining, transfer, proposal,
                    waiting, joinReq, answers, stream, position, start, steps>>
 
-\* FLUSH begins again without a participant that is gone (R7).
+\* FLUSH begins again without a participant that is gone (R7), unless it had suspended all before.
 FlushAgain ==
     /\ \E n \in Node :
          /\ phase[n] = "flushing"
@@ -393,21 +393,22 @@ Propose(n, v, survivors) ==
                                                            news |-> Counter(v)])]
                      ELSE stream
 
-\* FLUSH has suspended all survivors (R6). A view of a dead leader that not all of them have
-\* installed comes first; otherwise the next view is decided.
+\* FLUSH has suspended all (R6). A view of a dead leader that not all survivors have installed comes
+\* first; otherwise the next view is decided. A participant that is gone since is not asked again:
+\* all have what it had multicast, and the next view leaves it out.
 Suspended(n) ==
     /\ Running(n)
     /\ phase[n] = "flushing"
-    /\ asked[n] \cap gone[n] = {}
     /\ Flush => {r.member : r \in answers[n]} = asked[n] \ {Address(n)}
-    /\ (Flush /\ VirtualSynchrony) => Flushed(asked[n])
-    /\ LET known  == Range(held[n]) \cup {r.view : r \in answers[n]}
-                        \cup UNION {Range(r.held) : r \in answers[n]}
+    /\ (Flush /\ VirtualSynchrony) => Flushed(asked[n] \ gone[n])
+    /\ LET stay   == asked[n] \ gone[n]
+           said   == {r \in answers[n] : r.member \in stay}
+           known  == Range(held[n]) \cup {r.view : r \in said} \cup UNION {Range(r.held) : r \in said}
            latest == CHOOSE w \in known \cup {view[n]} :
                         \A x \in known \cup {view[n]} : Later(view[n], w, x)
            again  == Flush /\ Takeover /\ \E w \in known : w.id # view[n].id
            new    == NextView(n)
-       IN  CASE again -> Propose(n, latest, asked[n] \cap Members(latest))
+       IN  CASE again -> Propose(n, latest, stay \cap Members(latest))
              [] ~again /\ new.members # Basis(n).members ->
                    Propose(n, new, Members(new) \ new.joiners)
              [] OTHER ->  \* a flush for the state transfer

@@ -31,10 +31,16 @@
 (* Environment that remains: applications multicast, one member crashes,   *)
 (* only crashed members are suspected, datagrams of NAKACK are lost or     *)
 (* arrive twice, the timers of STABLE, a state transfer asks for a flush.  *)
-(* UNICAST's channels are G's and F's, each in order. Nobody joins: F has  *)
-(* no joiners. NAKACK neither announces nor acknowledges. STABLE goes on   *)
-(* during a flush, although the implementation rests: what it then does    *)
-(* not take could have been lost.                                          *)
+(* UNICAST's channels are G's and F's, each in order. NAKACK neither       *)
+(* announces nor acknowledges. STABLE goes on during a flush, although the *)
+(* implementation rests: what it then does not take could have been lost.  *)
+(*                                                                         *)
+(* A process may join, once. G's JOIN_RSP is N's Join and T's joinRsp. F   *)
+(* has no joiners: to F, the joiner is a process that has crashed, until   *)
+(* its view is decided, and from then on a member that has installed that  *)
+(* view, with the leader's cuts behind it. It hears of no flush before     *)
+(* JOIN_RSP, which comes first in its leader's channel. The leader of a    *)
+(* join does not crash: a joiner whose leader dies is G's alone.           *)
 (*                                                                         *)
 (* The cases, with what must hold of each: cases/layers.toml.              *)
 (***************************************************************************)
@@ -42,6 +48,7 @@ EXTENDS Naturals, Sequences, FiniteSets, TLC, Network, Views
 
 CONSTANTS
     Nodes,            \* a set of nodes, of "a" to "d"; the earlier letter has the higher rank
+    Joiners,          \* those of them that ask to join; the others are the first view
     Senders,          \* the node whose application multicasts, if any
     MaxSent,          \* how often it does
     Crashers,         \* the nodes of which one may crash
@@ -54,6 +61,7 @@ CONSTANTS
 
     \* Repairs of the four that the cases undo.
     ViewAcks,         \* GMS: the leader waits for the survivors' VIEW_ACKs
+    PlusOne,          \* GMS, as in the text: the digest has one more of the leader's own
     Reconcile,        \* FLUSH: digests are compared, and a member fetches what it lacks
     Freeze,           \* FLUSH: of a member that is left out, only fetched multicasts are taken
     Freezing,         \* NAKACK: of a dead sender's stream take what lies before the first "gap"
@@ -66,26 +74,29 @@ VARIABLES
     unkept,                                                       \* of this module
     view, heldViews, promised, suspects, goneMembers, transfer,   \* of G alone
     phase, proposal, waiting, gmsChannel, asked, answers,
-    gmsLatch, steps,
+    gmsLatch, steps, askers, joinReqs, welcome,
     latch, blocked, flush, suspected, frozen, fetching,           \* of F alone
     requested, flushing, completed, target, reconciled,
     suspended, attempts, calls, cuts, flushChannel,
     sent, acked, owed, stream, departed, log, links, losses,      \* of N alone
+    began,                                                        \* ... and where a joiner began
     electorate, heardFrom, vector, latestVotes, inHand,           \* of T alone
     pending, purged, stableDigests, stabilities,
     rounds                                                        \* digests that it has sent
 
 shared     == <<status, views, sentIn>>
 ofGms      == <<view, heldViews, promised, suspects, goneMembers, transfer, phase, proposal,
-                waiting, gmsChannel, asked, answers, gmsLatch, steps>>
+                waiting, gmsChannel, asked, answers, gmsLatch, steps, askers, joinReqs, welcome>>
 ofFlush    == <<latch, blocked, flush, suspected, frozen, fetching, requested, flushing,
                 completed, target, reconciled, suspended, attempts, calls, cuts, flushChannel>>
-ofNakack   == <<sent, acked, owed, stream, departed, log, links, losses>>
+ofNakack   == <<sent, acked, owed, stream, departed, log, links, losses, began>>
 ofStable   == <<electorate, heardFrom, vector, latestVotes, inHand, pending, purged,
                 stableDigests, stabilities, rounds>>
 vars       == <<shared, unkept, ofGms, ofFlush, ofNakack, ofStable>>
 
 MCRanking == LET Is(n) == n \in Nodes IN SelectSeq(<<"a", "b", "c", "d">>, Is)
+
+MCFounders == Nodes \ Joiners
 
 MCSeqno(s) == IF s \in Senders THEN 1 .. MaxSent ELSE {}
 
@@ -99,7 +110,7 @@ InView(n) == view[n].id[1]
 InViews == TLCEval([n \in Node |-> InView(n)])
 
 \* How far n has delivered the stream of s, and how far it has arrived.
-Delivered(n, s) == Len(log[n][s])
+Delivered(n, s) == began[n][s] + Len(log[n][s])
 
 Arrived(n, s) ==
     IF s \notin DOMAIN stream[n] THEN Delivered(n, s)
@@ -115,45 +126,49 @@ Multicasts == TLCEval([n \in Node |-> [i \in DOMAIN sentIn[n] |-> [view |-> sent
 \* A view as NAKACK has it. `cut` is how far streams had arrived when it was decided.
 Decided ==
     TLCEval([i \in DOMAIN views |->
-        [members |-> NodesOf(views[i]), joiners |-> {}, cut |-> views[i].cut]])
+        [members |-> NodesOf(views[i]), joiners |-> {a[1] : a \in views[i].joiners},
+         cut |-> views[i].cut]])
+
+\* The views that n joins with, and that G has not handed to it yet.
+Awaits(n) ==
+    {i \in DOMAIN views : status[n] = "joining" /\ n \in {a[1] : a \in views[i].joiners}}
+
+\* As F has it, a joiner is in its view as soon as that is decided.
+OfF(n, other, mine) == IF Awaits(n) = {} THEN other ELSE mine
+
+FlushStatus ==
+    TLCEval([n \in Node |->
+        OfF(n, IF status[n] = "joining" THEN "crashed" ELSE status[n], "member")])
+
+FlushViews == TLCEval([n \in Node |-> OfF(n, InView(n), Largest(Awaits(n)))])
 
 G == INSTANCE Gms WITH
-        Founders <- Nodes,
+        Founders <- MCFounders,
         FifoUnicast <- TRUE, AccurateSuspicion <- TRUE, VirtualSynchrony <- FALSE,
         Flush <- TRUE, Pending <- "queue", InstallWhen <- "held", Takeover <- TRUE,
         Readmit <- TRUE, IdempotentJoin <- TRUE, RetryJoin <- TRUE, Incarnations <- TRUE,
-        DigestFirst <- FALSE, PlusOne <- FALSE, ViewInBand <- FALSE,
-        incarnation <- Each(0), declined <- Each(0), joining <- Each({}), joinReq <- {},
-        digest <- Each(<<>>), start <- Each(<<>>),
+        DigestFirst <- FALSE, ViewInBand <- FALSE,
+        incarnation <- Each(0), declined <- Each(0), joining <- askers, joinReq <- joinReqs,
+        digest <- Each(<<>>), start <- welcome,
         held <- heldViews, gone <- goneMembers, channel <- gmsChannel, latch <- gmsLatch,
         position <- AllArrived,
         stream <- TLCEval([n \in Node |->
                       [i \in DOMAIN sentIn[n] |-> [view |-> sentIn[n][i], news |-> 0]]])
 
 F == INSTANCE Flush WITH
-        Founders <- Nodes, Design <- "first", MayOpenLatch <- FALSE,
+        Founders <- MCFounders, Design <- "first", MayOpenLatch <- FALSE,
         FifoUnicast <- TRUE, FifoMulticast <- TRUE, AccurateSuspicions <- TRUE,
         AcksBeforeResume <- FALSE,
         LatchAtBlock <- TRUE, NumberAtLatch <- TRUE, FlushIds <- TRUE, OneQueue <- TRUE,
         NextUnsuspected <- TRUE, BlockOnce <- TRUE, Restart <- TRUE, FromMembers <- TRUE,
         party <- Each({}), oks <- Each({}), passed <- Each(0),
-        view <- InViews, suspects <- suspected, asked <- requested, participants <- flushing,
-        channels <- flushChannel, stream <- Multicasts, position <- AllArrived
-
-\* The same, without suspicions, for Resume: by F's guard, nobody in the view is suspected, but G
-\* resumes with such a member, too, and flushes again to take it out.
-Careless == INSTANCE Flush WITH
-        Founders <- Nodes, Design <- "first", MayOpenLatch <- FALSE,
-        FifoUnicast <- TRUE, FifoMulticast <- TRUE, AccurateSuspicions <- TRUE,
-        AcksBeforeResume <- FALSE,
-        LatchAtBlock <- TRUE, NumberAtLatch <- TRUE, FlushIds <- TRUE, OneQueue <- TRUE,
-        NextUnsuspected <- TRUE, BlockOnce <- TRUE, Restart <- TRUE, FromMembers <- TRUE,
-        party <- Each({}), oks <- Each({}), passed <- Each(0),
-        view <- InViews, suspects <- Each({}), asked <- requested, participants <- flushing,
-        channels <- flushChannel, stream <- Multicasts, position <- AllArrived
+        status <- FlushStatus, view <- FlushViews, suspects <- suspected, asked <- requested,
+        participants <- flushing, channels <- flushChannel,
+        stream <- Multicasts, position <- AllArrived
 
 N == INSTANCE Nakack WITH
-        Founders <- Nodes, Window <- 2 * MaxSent, Retain <- 2 * MaxSent, Number <- 1 .. MaxSent,
+        Founders <- MCFounders, Number <- 1 .. MaxSent,
+        Window <- 2 * MaxSent, Retain <- 2 * MaxSent,
         SafePurge <- "any", VirtualSynchrony <- FALSE, Prompt <- FALSE,
         Strangers <- {}, TrueSources <- TRUE, DatagramsUnaltered <- TRUE, FromMembers <- MembersOnly,
         Announcing <- TRUE, Vector <- TRUE, DigestMeans <- "delivered", CutBy <- "arrived",
@@ -162,21 +177,36 @@ N == INSTANCE Nakack WITH
 
 \* The same, with a next view that is not decided yet.
 Expecting(decided) == INSTANCE Nakack WITH
-        Founders <- Nodes, Window <- 2 * MaxSent, Retain <- 2 * MaxSent, Number <- 1 .. MaxSent,
+        Founders <- MCFounders, Number <- 1 .. MaxSent,
+        Window <- 2 * MaxSent, Retain <- 2 * MaxSent,
         SafePurge <- "any", VirtualSynchrony <- FALSE, Prompt <- FALSE,
         Strangers <- {}, TrueSources <- TRUE, DatagramsUnaltered <- TRUE, FromMembers <- MembersOnly,
         Announcing <- TRUE, Vector <- TRUE, DigestMeans <- "delivered", CutBy <- "arrived",
         KeepDeparted <- TRUE, KeepUndelivered <- TRUE, OwnCopy <- TRUE, ViewTag <- TRUE,
         view <- InViews, link <- links, lost <- losses, views <- decided
 
+\* What the leader of a join is going to promise, and what it has promised.
+Promises ==
+    TLCEval([n \in Node |->
+        IF phase[n] = "installing" /\ proposal[n][1].joiners # {}
+        THEN <<G!Digest(n, proposal[n][1])>> ELSE <<>>])
+
+Promised ==
+    TLCEval([n \in Node |->
+        LET IsRsp(m) == m.type = "JOIN_RSP"
+            there == UNION {Range(SelectSeq(gmsChannel[p][n], IsRsp)) : p \in Node}
+        IN  IF there = {} THEN <<>>
+            ELSE LET m == CHOOSE m \in there : TRUE
+                 IN  <<[view |-> m.view.id[1], digest |-> m.digest]>>])
+
 \* What T says of the highest numbers received is taken from N, and handed to it: Learns.
 T == INSTANCE Stable WITH
-        Founders <- Nodes, Seqno <- MCSeqno, MaxViews <- 2,
+        Founders <- MCFounders, Seqno <- MCSeqno, MaxViews <- 2,
         Overtaking <- FALSE, Duplication <- FALSE, Incarnations <- TRUE,
         VoteCheck <- "view", Foreign <- "ignore", ResetOnView <- TRUE, ClearVotes <- TRUE,
         DropLate <- TRUE, CancelCovered <- TRUE, SuspendOnJoin <- TRUE, LastMessage <- "none",
         incarnation <- Each(0), heard <- Each(<<>>), suspended <- Each(FALSE), lost <- 0,
-        cut <- Each(<<>>), joinRsp <- Each(<<>>), began <- Each([s \in Node |-> 0]),
+        cut <- Promises, joinRsp <- Promised,
         view <- InViews, sent <- TLCEval([n \in Node |-> Len(sentIn[n])]),
         passed <- AllDelivered, delivered <- AllDelivered, highest <- AllArrived,
         latest <- latestVotes, digests <- stableDigests
@@ -198,38 +228,40 @@ Granted  == UNCHANGED unkept
 \* TLC wants to know the view before it is compared.
 Crash(n) ==
     /\ n \in Crashers
-    /\ \A p \in Node : Running(p)
+    /\ \A p \in Node : status[p] # "crashed"
     /\ Granted
     /\ UNCHANGED <<views, sentIn, rounds>>
     /\ view' = [view EXCEPT ![n] = G!NoView]
+    /\ began' = [began EXCEPT ![n] = [s \in Node |-> 0]]
     /\ N!Crash(n)
     /\ G!Crash(n)
     /\ F!Crash(n)
     /\ T!Crash(n)
 
-\* G installs a view at n, or it does not. Where it does, all others do.
-MayInstall(n) ==
-    /\ UNCHANGED shared
-    /\ \/ UNCHANGED view /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
+\* With this step of its own, G installs a view at n, or it does not. Where it does, all others do.
+MayInstall(n, Step(_)) ==
+    /\ UNCHANGED <<shared, began>>
+    /\ \/ UNCHANGED view /\ NoFlush /\ NoNakack /\ NoStable /\ Granted /\ Step(n)
        \/ /\ \E v \in Range(heldViews[n] \o proposal[n]) \ {view[n]} :
                 view' = [view EXCEPT ![n] = v]
           /\ N!InstallView(n)
+          /\ Step(n)
           /\ F!InstallView(n)
           /\ T!InstallView(n)
           /\ rounds' = [rounds EXCEPT ![n] = 0]
-          /\ Keeps("nakack.FlushedCut",
-                   \A s \in DOMAIN views[InView(n) + 1].cut :
-                      stream[n][s].delivered >= views[InView(n) + 1].cut[s])
+          /\ LET cut == views[InView(n) + 1].cut
+             IN  unkept' = unkept
+                    \cup (IF \A s \in DOMAIN cut : stream[n][s].delivered >= cut[s] THEN {}
+                          ELSE {"nakack.FlushedCut"})
+                    \cup (IF Promises[n] \in {<<>>, <<AllDelivered[n]>>} THEN {}
+                          ELSE {"stable.CutOfAMember"})
 
 -----------------------------------------------------------------------------
 (* GMS *)
 
 OutNodes(n) == {a[1] : a \in G!Out(n)}
 
-\* A leader for which F has suspended all decides before it suspects another member: in between, G
-\* would flush again and F would not. One that is to flush again does so first.
 Suspect(n, p) ==
-    /\ ~(phase[n] = "flushing" /\ (suspended[n] \/ asked[n] \cap goneMembers[n] # {}))
     /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable /\ Granted
     /\ G!Suspect(n, p)
     /\ IF p \in suspected[n] THEN NoFlush ELSE F!Suspect(n, p)
@@ -239,6 +271,11 @@ Tell(n, p) ==
     /\ p \in OutNodes(n) \ suspected[n]
     /\ NoGms /\ NoNakack /\ NoStable /\ Granted
     /\ F!Suspect(n, p)
+
+\* JOIN arrives. A process asks once, because its leader does not crash.
+ReceiveJoin(n, j) ==
+    /\ UNCHANGED <<shared, view>> /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
+    /\ G!ReceiveJoin(n, j)
 
 RequestTransfer(n) ==
     /\ n \in Requesters /\ attempts[n] = 0 /\ ~transfer[n]
@@ -251,36 +288,48 @@ BeginChange(n) ==
     /\ G!BeginChange(n)
     /\ F!Suspend(n)
 
+\* F has begun again, which it does only where it had not suspended all.
 FlushAgain ==
     /\ UNCHANGED shared /\ NoFlush /\ NoNakack /\ NoStable /\ Granted
     /\ G!FlushAgain
+    /\ \A n \in Node : asked'[n] # asked[n] =>
+          ~suspended[n] \/ \E p \in frozen[n] : <<p, 0>> \in asked[n]
 
 \* F's and T's ViewChange wait until all that can have installed the last view.
 FollowsOn == \A p \in NodesOf(F!LastView) : Running(p) => InView(p) = Len(views)
 
+\* N's and T's wait for its joiners, too.
+AllIn == FollowsOn /\ \A p \in NodesOf(F!LastView) : status[p] # "joining"
+
 \* N's ViewChange waits for this.
 CutIsFlushed(stay, gone) ==
     \A p \in stay :
-        /\ \A s \in gone : stream[p][s].frozen
+        /\ \A s \in gone : stream[p][s].frozen \/ Arrived(p, s) >= sent[s]
         /\ \A s \in stay : Arrived(p, s) >= sent[s]
 
 \* Suspend has returned: G decides the next view, if one is wanted, or completes one.
 Decide(n) ==
     /\ suspended[n]
-    /\ UNCHANGED <<status, sentIn>> /\ NoFlush /\ NoNakack /\ NoStable
+    /\ UNCHANGED <<status, sentIn>> /\ NoNakack /\ NoStable
     /\ G!Suspended(n)
     /\ LET stay  == {p \in flushing[n] : Running(p)}
            gone  == F!MembersAt(n) \ flushing[n]
            isNew == proposal'[n] # <<>> /\ proposal'[n][1].id[1] > Len(views)
-           next  == [members |-> proposal'[n][1].members, joiners |-> {},
+           next  == [members |-> proposal'[n][1].members, joiners |-> proposal'[n][1].joiners,
                      cut |-> [s \in F!MembersAt(n) |-> Arrived(n, s)]]
-           found == Successor(F!LastView, {<<m, 0>> : m \in suspected[n]}, {}).members
+           found == Successor(F!LastView, {<<m, 0>> : m \in suspected[n]}, next.joiners).members
        IN  /\ views' = IF isNew THEN Append(views, next) ELSE views
+           /\ cuts' = [j \in Node |-> IF isNew /\ <<j, 0>> \in next.joiners
+                                      THEN Append(cuts[n], AllArrived[n]) ELSE cuts[j]]
+           /\ UNCHANGED <<latch, blocked, flush, suspected, frozen, fetching, requested, flushing,
+                          completed, target, reconciled, suspended, attempts, calls, flushChannel>>
            /\ unkept' = unkept
-                \cup (IF G!Flushed(asked[n]) THEN {} ELSE {"gms.VirtualSynchrony"})
+                \cup (IF G!Flushed(asked[n] \ goneMembers[n]) THEN {} ELSE {"gms.VirtualSynchrony"})
                 \cup (IF isNew => FollowsOn /\ F!Leads(n) /\ next.members = found THEN {}
-                      ELSE {"flush.SingleSequenceOfViews", "stable.SingleSequenceOfViews"})
-                \cup (IF isNew => FollowsOn /\ CutIsFlushed(stay, gone) THEN {}
+                      ELSE {"flush.SingleSequenceOfViews"})
+                \cup (IF isNew => AllIn /\ next.members = found THEN {}
+                      ELSE {"stable.SingleSequenceOfViews"})
+                \cup (IF isNew => AllIn /\ CutIsFlushed(stay, gone) THEN {}
                       ELSE {"nakack.FlushedCut"})
 
 \* G holds and installs a view once N has passed up all that has arrived.
@@ -291,14 +340,26 @@ OfGms(n, s) ==
     /\ \/ PassedUp(n) /\ G!ReceiveNewView(n, s)
        \/ G!ReceiveViewAck(n, s)
 
-InstallView(n) == PassedUp(n) /\ MayInstall(n) /\ G!InstallView(n)
+InstallView(n) == PassedUp(n) /\ MayInstall(n, G!InstallView)
 
-ReceiveInstall(n, s) == MayInstall(n) /\ G!ReceiveInstall(n, s)
+ReceiveInstall(n, s) == LET Step(m) == G!ReceiveInstall(m, s) IN MayInstall(n, Step)
+
+\* JOIN_RSP: N and T begin where the digest says.
+ReceiveJoinRsp(n, s) ==
+    \E m \in Range(gmsChannel[s][n]) :
+        LET last == [Decided[Len(views)] EXCEPT !.cut = m.digest]
+        IN  /\ m.type = "JOIN_RSP"
+            /\ UNCHANGED <<views, sentIn, rounds>> /\ NoFlush /\ Granted
+            /\ view' = [view EXCEPT ![n] = m.view]
+            /\ Expecting(Append(SubSeq(Decided, 1, Len(views) - 1), last))!Join(n)
+            /\ began' = [began EXCEPT ![n] = m.digest]
+            /\ G!ReceiveJoinRsp(n, s)
+            /\ T!InstallView(n)
 
 Finish(n) ==
-    /\ UNCHANGED <<shared, view, suspected>> /\ NoNakack /\ NoStable
+    /\ UNCHANGED <<shared, view>> /\ NoNakack /\ NoStable
     /\ G!Finish(n)
-    /\ Careless!Resume(n)
+    /\ F!Resume(n)
     /\ Keeps("flush.AcksBeforeResume", FollowsOn)
 
 -----------------------------------------------------------------------------
@@ -309,7 +370,7 @@ ReceiveStart(n, s) ==
     \E c \in Node \cup {"nobody"} :
         /\ F!Places(n, s, "start") # {}
         /\ UNCHANGED <<shared, view>> /\ NoStable /\ Granted
-        /\ IF c = "nobody" THEN NoNakack ELSE N!Freeze(n, c)
+        /\ IF c = "nobody" THEN NoNakack ELSE UNCHANGED began /\ N!Freeze(n, c)
         /\ F!ReceiveStart(n, s)
         /\ IF n = s THEN NoGms ELSE G!ReceivePrepare(n, s)
         /\ (frozen'[n] \ frozen[n]) \cap DOMAIN stream[n] = {c} \ {"nobody"}
@@ -328,7 +389,7 @@ Fetch(n, c) ==
            senders == {f.sender : f \in fetching[n]}
            next == [members |-> {}, joiners |-> {}, cut |-> [s \in senders |-> Of(s).at],
                     holder |-> [s \in senders |-> Of(s).holder]]
-       IN  Expecting(Append(SubSeq(Decided, 1, InView(n)), next))!Fetch(n, c)
+       IN  UNCHANGED began /\ Expecting(Append(SubSeq(Decided, 1, InView(n)), next))!Fetch(n, c)
 
 \* STOP_FLUSH, which is STOP.
 ReceiveStop(n, s) ==
@@ -343,7 +404,7 @@ ReceiveStop(n, s) ==
 Multicast(n) ==
     /\ n \in Senders /\ Len(sentIn[n]) < MaxSent
     /\ sentIn' = [sentIn EXCEPT ![n] = Append(@, InView(n))]
-    /\ UNCHANGED <<status, views>> /\ UNCHANGED ofGms /\ NoStable
+    /\ UNCHANGED <<status, views, began>> /\ UNCHANGED ofGms /\ NoStable
     /\ N!Multicast(n)
     /\ F!Multicast(n)
     /\ Keeps("nakack.FlushedCut", InView(n) = Len(views))
@@ -355,7 +416,7 @@ MayHave(n, c, at) ==
     /\ c \notin frozen[n] \/ \E f \in fetching[n] : f.sender = c /\ at <= f.at
 
 OfNakack(n) ==
-    /\ NoGms /\ NoFlush /\ NoStable
+    /\ NoGms /\ NoFlush /\ NoStable /\ UNCHANGED began
     /\ \E m \in Node :
           \/ N!ReceiveData(n, m) \/ N!ReceiveNak(n, m) \/ N!Deliver(n, m)
           \/ \E s \in Node : N!Ask(n, s, m)
@@ -364,7 +425,7 @@ OfNakack(n) ==
 
 Lose(m, n) ==
     /\ losses < MaxLost
-    /\ NoGms /\ NoFlush /\ NoStable /\ Granted
+    /\ NoGms /\ NoFlush /\ NoStable /\ UNCHANGED began /\ Granted
     /\ N!Lose(m, n)
 
 -----------------------------------------------------------------------------
@@ -389,7 +450,7 @@ Learns(n, m, content) ==
 ReceiveDigest(n, m) ==
     /\ Running(n)
     /\ NoGms /\ NoFlush /\ Granted
-    /\ UNCHANGED <<rounds, sent, acked, owed, departed, log, links, losses>>
+    /\ UNCHANGED <<rounds, sent, acked, owed, departed, log, links, losses, began>>
     /\ \E d \in T!DigestsTo(n, m) :
          /\ Learns(n, m, d.content)
          /\ T!Takes(n, d)
@@ -400,8 +461,8 @@ Vote(n, s) ==
 
 \* STABILITY: N forgets what is stable, and departed members if it is of n's own view.
 Purging(n, Action(_), ours) ==
-    /\ NoGms /\ NoFlush /\ UNCHANGED rounds
-    /\ \E s \in Senders, at \in 0 .. MaxSent :
+    /\ NoGms /\ NoFlush /\ UNCHANGED <<rounds, began>>
+    /\ \E s \in Senders \cup {n}, at \in 0 .. MaxSent :
           /\ at > 0 => at > purged[n][s]
           /\ IF at > 0 \/ (ours /\ departed[n] # <<>>) THEN N!Purge(n, s, at) ELSE NoNakack
           /\ Action(n)
@@ -421,14 +482,14 @@ ReceiveStability(n, m) ==
 
 -----------------------------------------------------------------------------
 Init ==
-    /\ status = Each("member")
+    /\ status = [n \in Node |-> IF n \in Joiners THEN "joining" ELSE "member"]
     /\ views = <<[members |-> G!FirstView.members, joiners |-> {}, cut |-> <<>>]>>
     /\ sentIn = Each(<<>>)
     /\ unkept = {}
     /\ transfer = Each(FALSE)
     /\ losses = 0
     /\ rounds = Each(0)
-    /\ view = Each(G!FirstView)
+    /\ view = [n \in Node |-> IF n \in Joiners THEN G!NoView ELSE G!FirstView]
     /\ heldViews = Each(<<>>)
     /\ promised = Each(G!Nobody)
     /\ suspects = Each({})
@@ -441,6 +502,9 @@ Init ==
     /\ answers = Each({})
     /\ gmsLatch = Each(FALSE)
     /\ steps = {<<G!NoView, G!FirstView>>}
+    /\ askers = Each({})
+    /\ joinReqs = {<<n, 0>> : n \in Joiners}
+    /\ welcome = Each(<<>>)
     /\ latch = Each(FALSE)
     /\ blocked = Each("no")
     /\ flush = Each(F!NoFlush)
@@ -458,14 +522,17 @@ Init ==
     /\ cuts = Each(<<>>)
     /\ flushChannel = Each(Each(<<>>))
     /\ sent = Each(0)
-    /\ acked = [n \in Node |-> [m \in Node \ {n} |-> 0]]
+    /\ acked = [n \in Node |->
+                   IF n \in Joiners THEN <<>> ELSE [m \in MCFounders \ {n} |-> 0]]
     /\ owed = Each({})
-    /\ stream = Each([s \in Node |-> N!Begun(0)])
+    /\ stream = [n \in Node |->
+                    IF n \in Joiners THEN <<>> ELSE [s \in MCFounders |-> N!Begun(0)]]
+    /\ began = Each([s \in Node |-> 0])
     /\ departed = Each(<<>>)
     /\ log = Each(Each(<<>>))
     /\ links = Each(Each({}))
-    /\ electorate = Each(Members(G!FirstView))
-    /\ heardFrom = Each(Members(G!FirstView))
+    /\ electorate = [n \in Node |-> IF n \in Joiners THEN {} ELSE Members(G!FirstView)]
+    /\ heardFrom = electorate
     /\ vector = Each(<<>>)
     /\ latestVotes = Each(<<>>)
     /\ inHand = Each(<<>>)
@@ -481,6 +548,7 @@ Progress ==
           \/ OfFlush(n) \/ OfNakack(n) \/ SendStability(n)
           \/ \E s \in Node :
                 \/ Suspect(n, s) \/ Tell(n, s) \/ OfGms(n, s) \/ ReceiveInstall(n, s)
+                \/ ReceiveJoin(n, s) \/ ReceiveJoinRsp(n, s)
                 \/ ReceiveStart(n, s) \/ ReceiveStop(n, s) \/ Fetch(n, s)
                 \/ ReceiveDigest(n, s) \/ Vote(n, s) \/ ReceiveStability(n, s)
     \/ FlushAgain
@@ -501,6 +569,7 @@ TypeOK == G!TypeOK /\ F!TypeOK /\ N!TypeOK /\ T!TypeOK
 SingleSequenceOfViews == G!SingleSequenceOfViews
 SelfInclusion         == G!SelfInclusion
 NobodyIsLost          == G!NobodyIsLost
+JoinerAtCut           == G!JoinerAtCut
 SameBefore            == G!SameBefore
 
 VirtualSynchrony      == F!VirtualSynchrony
@@ -520,16 +589,20 @@ NoFutileAsk           == N!NoFutileAsk
 OnlyStablePurged      == T!OnlyStablePurged
 VotesAreTrue          == T!VotesAreTrue
 
-\* Nobody goes on in a view that another of its members has not installed yet: here F's latch is
-\* meant.
+\* Nobody but a joiner goes on in a view that another of its members has not installed yet: here F's
+\* latch is meant.
 AcksBeforeResume ==
     \A p, q \in Node :
-        Running(p) /\ ~latch[p] /\ Running(q) /\ q \in F!MembersAt(p) => InView(q) >= InView(p)
+        ( /\ Running(p) /\ ~latch[p] /\ <<p, 0>> \notin view[p].joiners
+          /\ Running(q) /\ q \in F!MembersAt(p) ) => InView(q) >= InView(p)
 
-\* When nothing is left to do, every change is over, nobody is blocked, and no member is gone.
+\* When nothing is left to do, every change is over, nobody is blocked, no member is gone, and all
+\* have joined.
 NothingStuck ==
-    \/ /\ \A n \in Node : Running(n) =>
+    \/ /\ \A n \in Node : status[n] # "joining"
+       /\ \A n \in Node : Running(n) =>
             /\ phase[n] = "idle" /\ ~transfer[n] /\ blocked[n] = "no" /\ ~latch[n]
+            /\ pending[n] = <<>>
             /\ \A p \in F!MembersAt(n) :
                  Running(p) /\ gmsChannel[p][n] = <<>> /\ flushChannel[p][n] = <<>>
        /\ \A d \in stableDigests \cup stabilities : ~Running(d.to)
@@ -547,12 +620,14 @@ FlushAcksBeforeResume       == "flush.AcksBeforeResume" \notin unkept
 NakackFlushedCut            == "nakack.FlushedCut" \notin unkept
 NakackSafePurge             == "nakack.SafePurge" \notin unkept
 StableSingleSequenceOfViews == "stable.SingleSequenceOfViews" \notin unkept
+StableCutOfAMember          == "stable.CutOfAMember" \notin unkept
 
 \* What T is handed as delivered is what N has delivered, and N has forgotten what T has purged.
 StableTrueDigests ==
     \A n \in Node : \A s \in DOMAIN stream[n] :
         /\ stream[n][s].delivered = Delivered(n, s)
-        /\ \A k \in 1 .. Delivered(n, s) : k \in DOMAIN stream[n][s].held <=> k > purged[n][s]
+        /\ \A k \in began[n][s] + 1 .. Delivered(n, s) :
+              k \in DOMAIN stream[n][s].held <=> k > purged[n][s]
 
 -----------------------------------------------------------------------------
 (* Exercises: PExercise is a state in which the promise P is really asked. *)
@@ -562,6 +637,7 @@ TypeOKExercise == ~Init
 SingleSequenceOfViewsExercise == G!SingleSequenceOfViewsExercise
 SelfInclusionExercise         == G!SelfInclusionExercise
 NobodyIsLostExercise          == G!NobodyIsLostExercise
+JoinerAtCutExercise           == G!JoinerAtCutExercise
 SameBeforeExercise            == G!SameBeforeExercise
 VirtualSynchronyExercise      == F!VirtualSynchronyExercise
 SameViewExercise              == F!SameViewExercise
@@ -581,7 +657,8 @@ VotesAreTrueExercise          == T!VotesAreTrueExercise
 \* A member has gone on in a later view than the first, together with another.
 AcksBeforeResumeExercise ==
     \E p, q \in Node :
-        p # q /\ Running(p) /\ ~latch[p] /\ InView(p) > 1 /\ Running(q) /\ q \in F!MembersAt(p)
+        /\ p # q /\ Running(p) /\ ~latch[p] /\ InView(p) > 1 /\ <<p, 0>> \notin view[p].joiners
+        /\ Running(q) /\ q \in F!MembersAt(p)
 
 \* Everything is done, and something was multicast.
 NothingMissingExercise == (\E n \in Node : sentIn[n] # <<>>) /\ ~ENABLED <<Progress>>_vars
@@ -611,9 +688,13 @@ FlushAcksBeforeResumeExercise ==
 NakackFlushedCutExercise == N!AgreementExercise
 NakackSafePurgeExercise == T!OnlyStablePurgedExercise
 StableSingleSequenceOfViewsExercise == Len(views) > 1
+\* A joiner has begun behind something that others have delivered.
+StableCutOfAMemberExercise == \E n, s \in Node : Running(n) /\ began[n][s] > 0
+
 StableTrueDigestsExercise == T!VotesAreTrueExercise
 
 \* CExercise is a state in which what the constant C lets happen has happened.
+JoinersExercise == \A n \in Joiners : Running(n)
 SendersExercise == \A n \in Senders : sentIn[n] # <<>>
 MaxSentExercise == \A n \in Senders : Len(sentIn[n]) = MaxSent
 CrashersExercise == \E n \in Crashers : status[n] = "crashed"

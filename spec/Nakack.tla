@@ -381,14 +381,13 @@ Crash(n) ==
     /\ Running(n)
     /\ status' = [status EXCEPT ![n] = "crashed"]
     /\ view' = [view EXCEPT ![n] = 0]
-    /\ sent' = [sent EXCEPT ![n] = 0]
     /\ acked' = [acked EXCEPT ![n] = <<>>]
     /\ owed' = [owed EXCEPT ![n] = {}]
     /\ stream' = [stream EXCEPT ![n] = <<>>]
     /\ departed' = [departed EXCEPT ![n] = <<>>]
     /\ log' = [log EXCEPT ![n] = [s \in Node |-> <<>>]]
     /\ link' = [m \in Node |-> [link[m] EXCEPT ![n] = {}]]
-    /\ UNCHANGED <<lost, views>>
+    /\ UNCHANGED <<sent, lost, views>>
 
 -----------------------------------------------------------------------------
 (* The environment *)
@@ -411,9 +410,9 @@ Settled ==
 Has(n, s) == IF CutBy = "arrived" THEN Arrived(stream[n][s]) ELSE stream[n][s].delivered
 
 \* Members that are gone leave the view, and processes that ask to join enter it, strangers never.
-\* FLUSH comes first:
-\* all survivors have the multicasts of those that stay, and have frozen the streams of those that
-\* are gone.
+\* FLUSH comes first: all survivors have the multicasts of those that stay, and have frozen the
+\* streams of those that are gone, or have all of them: of a member that was suspended, too, and died
+\* then.
 ViewChange ==
     /\ Settled
     /\ LET old == LastView.members
@@ -422,7 +421,8 @@ ViewChange ==
            asking == {n \in Node \ Strangers : status[n] = "joining"}
            Cut(s) == IF s \in gone THEN Largest({Has(n, s) : n \in stay}) ELSE sent[s]
        IN  /\ stay # {}
-           /\ \A n \in stay : \A s \in gone : stream[n][s].frozen
+           /\ \A n \in stay : \A s \in gone :
+                 stream[n][s].frozen \/ Has(n, s) >= sent[s]
            /\ VirtualSynchrony =>
                  \A n \in stay : \A s \in stay : Arrived(stream[n][s]) >= sent[s]
            /\ \E joiners \in SUBSET asking :

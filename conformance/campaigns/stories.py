@@ -265,7 +265,7 @@ def _long_pause(story: Story) -> None:
 
 def _slow_application(story: Story) -> None:
     group, name = story.group, story.lots.choice(story.names)
-    group[name].stack.hold()
+    group[name].stack.hold(group.now)
     story.soon(lambda: story.join("z"))
     if story.lots.random() < 0.5:
         story.soon(lambda: story.crash(story.another()))

@@ -25,7 +25,7 @@ class TracedGroup(Simulator):
 
     def __init__(self, folder: Path, traced: tuple[str, ...], **settings: Any) -> None:
         self._folder = folder
-        self._traced = tuple(layer for layer in traced if layer != SEQUENCER)
+        self._traced = traced
         self._sequencers: dict[str, tuple[Recorder, TraceWriter]] = {}
         if SEQUENCER in traced:
             settings["recorder"] = self._sequencer
@@ -38,15 +38,19 @@ class TracedGroup(Simulator):
         stack = self[name].stack
         self._came.add(name)
         self._open[name] = []
-        for layer in self._traced:
+        for layer in self._layers():
             writer = TraceWriter(self._folder, RUN, stack.address, protocol=layer)
-            core, recorder = layer_traced(stack, layer, RUN, NODES, writer)
+            core, recorder = layer_traced(stack, layer, RUN, NODES, writer, self._traced)
             self._open[name].append((core, recorder, writer))
+
+    def _layers(self) -> tuple[str, ...]:
+        """Return what is traced but SEQUENCER, whose layer attaches the recorder itself."""
+        return tuple(layer for layer in self._traced if layer != SEQUENCER)
 
     def _sequencer(self, me: Address) -> Recorder:
         """Return what records SEQUENCER, whose layer attaches it."""
         writer = TraceWriter(self._folder, RUN, me)
-        recorder = sequencer_recorder(RUN, me, NODES, writer)
+        recorder = sequencer_recorder(RUN, me, NODES, writer, self._traced)
         self._sequencers[me.node] = recorder, writer
         return recorder
 
@@ -54,11 +58,16 @@ class TracedGroup(Simulator):
         """Stop a member without a word; the harness has one for it."""
         super().crash(name)
         node, incarnation = self[name].address
-        self._told(kind="crash", node=node, incarnation=incarnation, traced=self._traced)
-        for _, _, writer in self._open.pop(name):
-            writer.close()
+        left = {}
+        for layer, (_, _, writer) in zip(self._layers(), self._open.pop(name), strict=True):
+            left[layer] = writer
         if name in self._sequencers:
-            self._sequencers.pop(name)[1].close()
+            left[SEQUENCER] = self._sequencers.pop(name)[1]
+        for writer in left.values():
+            writer.close()
+        # One that crashed before a layer's first event has no file of it.
+        traced = [layer for layer in self._traced if left[layer].path.exists()]
+        self._told(kind="crash", node=node, incarnation=incarnation, traced=traced)
 
     def _told(self, **record: Any) -> None:
         """Write what only the harness knows."""

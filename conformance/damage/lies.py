@@ -16,12 +16,12 @@ from .derived import derived_of
 from .files import Files, Record
 from .kinds import altered
 
-Lie: TypeAlias = Callable[[Random, list[Record]], bool]
+Lie: TypeAlias = Callable[[Random, Record, list[Record]], bool]
 TRIES: Final = 12
 """The number of attempts at a lie until the model takes the rest of the file."""
 
 
-def another_argument(random: Random, events: list[Record]) -> bool:
+def another_argument(random: Random, _header: Record, events: list[Record]) -> bool:
     """An event had another argument."""
     some = [event for event in events if event["args"]]
     if some:
@@ -30,21 +30,21 @@ def another_argument(random: Random, events: list[Record]) -> bool:
     return bool(some)
 
 
-def an_event_left_out(random: Random, events: list[Record]) -> bool:
+def an_event_left_out(random: Random, _header: Record, events: list[Record]) -> bool:
     """An event did not happen."""
     if events:
         del events[random.randrange(len(events))]
     return bool(events)
 
 
-def an_event_repeated(random: Random, events: list[Record]) -> bool:
+def an_event_repeated(random: Random, _header: Record, events: list[Record]) -> bool:
     """An event happened twice."""
     if events:
         events.insert(random.randrange(len(events)), dict(random.choice(events)))
     return bool(events)
 
 
-def events_reordered(random: Random, events: list[Record]) -> bool:
+def events_reordered(random: Random, _header: Record, events: list[Record]) -> bool:
     """An event happened earlier or later."""
     if len(events) > 1:
         event = events.pop(random.randrange(len(events)))
@@ -52,9 +52,32 @@ def events_reordered(random: Random, events: list[Record]) -> bool:
     return len(events) > 1
 
 
+def another_first_view(random: Random, header: Record, _events: list[Record]) -> bool:
+    """A member began in another view."""
+    initial = header["initial"]
+    names = [
+        name for name in ("view", "members") if isinstance(initial, dict) and initial.get(name)
+    ]
+    if names:
+        name = random.choice(names)
+        value = initial[name]
+        if name == "members" and random.random() < 0.5:
+            other = [each for each in value if each is not random.choice(value)]
+        else:
+            other = altered(random, value)
+        header["initial"] = initial | {name: other}
+    return bool(names)
+
+
 LIES: Final[dict[str, Lie]] = {
     f"{lie.__name__.replace('_', ' ')}, and what follows": lie
-    for lie in (another_argument, an_event_left_out, an_event_repeated, events_reordered)
+    for lie in (
+        another_argument,
+        an_event_left_out,
+        an_event_repeated,
+        events_reordered,
+        another_first_view,
+    )
 }
 
 
@@ -71,7 +94,7 @@ class Liar:
             header, *rest = [dict(record) for record in files.records[name]]
             events = [record for record in rest if record["kind"] == "event"]
             ends = [record for record in rest if record["kind"] != "event"]
-            if not lie(random, events):
+            if not lie(random, header, events):
                 continue
             derived = derived_of(self.binding, self.system.rules, header, events)
             if derived is None:

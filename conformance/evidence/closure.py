@@ -3,7 +3,8 @@
 A property rests on the assumptions of its protocol, except for those that a holding case takes back
 without harm, or whose record names the properties that need them. What discharges an assumption is
 followed in turn, until nothing is left but assumptions that nothing discharges: the roots. A circle
-of protocols that assume something of each other is broken by a result that a record names.
+of protocols that assume something of each other is broken by results that a record names, and only
+if they ask each assumption in it.
 """
 
 from __future__ import annotations
@@ -35,14 +36,28 @@ class Closure:
     """The circles of protocols that it passes through and that no result has broken."""
 
 
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What results say of several protocols together, where none assumes anything of another."""
+
+    of: frozenset[str]
+    asked: frozenset[str]
+    """The assumptions that were asked, or proved, by `property_name`."""
+
+
+def property_name(protocol: str, assumption: str) -> str:
+    """Return the name that an assumption of the protocol has as a property of a composition."""
+    return f"{protocol.title().replace('_', '')}{assumption}"
+
+
 @dataclass(slots=True)
 class Closures:
     """The assumptions of all protocols, and what follows from them."""
 
     cases: Sequence[Case]
     assumptions: Sequence[Assumption]
-    broken: Sequence[frozenset[str]] = ()
-    """The sets of protocols between which every circle is broken."""
+    broken: Sequence[Broken] = ()
+    """What results say of several protocols together."""
     _graph: nx.DiGraph[tuple[str, ...]] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,6 +107,15 @@ class Closures:
             protocols.add_edges_from((a[1], b[1]) for a, b in within if a[1] != b[1])
         return sorted({tuple(sorted(each)) for each in nx.simple_cycles(protocols)})
 
+    def within(self, circle: Sequence[str]) -> frozenset[str]:
+        """Return what these protocols assume of each other in circles, by `property_name`."""
+        inside = self._graph.subgraph(node for node in self._graph if node[1] in circle)
+        found = set()
+        for part in nx.strongly_connected_components(inside):
+            edges = inside.subgraph(part).edges
+            found |= {(a[1], a[2]) for a, b in edges if a[0] == "assumption" and a[1] != b[1]}
+        return frozenset(property_name(*each) for each in found)
+
     def _open(self, node: tuple[str, ...]) -> bool:
         return any(
             not each.evidence
@@ -100,7 +124,8 @@ class Closures:
         )
 
     def _breaks(self, circle: Sequence[str]) -> bool:
-        return any(each.issuperset(circle) for each in self.broken)
+        asked = self.within(circle)
+        return any(each.of.issuperset(circle) and each.asked >= asked for each in self.broken)
 
 
 def _names(nodes: Iterable[tuple[str, ...]]) -> list[Name]:
@@ -128,17 +153,25 @@ def _kept(case: Case, name: str) -> bool:
 
 
 def broken_by(
-    circles: Iterable[Circle], cases: Iterable[Case], held: Mapping[str, bool]
-) -> list[frozenset[str]]:
-    """Return the sets of protocols whose circles are broken by a result that is as expected.
+    circles: Iterable[Circle], cases: Iterable[Case], held: Mapping[str, Iterable[str]]
+) -> list[Broken]:
+    """Return what the named results ask of the protocols of each circle, if all are as expected.
 
-    `held` says of each result, by "case NAME" or "proof NAME", whether it is as expected; a case
-    counts only if it composes all protocols of the circle.
+    `held` has each result that is as expected, by "case NAME" or "proof NAME", and the assumptions
+    that a proof proves. A case counts only if it holds, of the implemented rules, and composes all
+    protocols of the circle; it asks the assumptions that are among its properties.
     """
-    made_of = {f"case {case.name}": case.made_of for case in cases if case.expected == HOLDS}
-    return [
-        frozenset(each.of)
-        for each in circles
-        if held.get(each.by)
-        and (not each.by.startswith("case ") or {*made_of.get(each.by, ())} >= {*each.of})
-    ]
+    asked = {
+        f"case {case.name}": (case.made_of, {*case.properties} - case.idle)
+        for case in cases
+        if case.expected == HOLDS and case.as_implemented
+    }
+    found = []
+    for each in circles:
+        names = set[str]()
+        for by in each.by:
+            made_of, properties = asked.get(by, ((), set[str]()))
+            if by in held and (by.startswith("proof ") or {*made_of} >= {*each.of}):
+                names |= {*held[by], *properties}
+        found.append(Broken(frozenset(each.of), frozenset(names)))
+    return found

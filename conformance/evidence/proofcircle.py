@@ -14,6 +14,7 @@ from raincheck.model.proof.bounded import Search
 from raincheck.model.proof.composition import Composition
 from raincheck.model.proof.induction import Attempt, Obligation, attempt, obligations
 
+from .closure import property_name
 from .prooftext import rows
 
 Row = dict[str, object]
@@ -37,6 +38,9 @@ def circle(
     lines += [f"the proof succeeds {each}, too" for each in idle]
     figures: Row = {
         "breaks": list(composed.parts),
+        "discharges": [
+            property_name(part, name) for part, names in composed.granted.items() for name in names
+        ],
         "obligations": len(work),
         "glue": len(glue),
         "untouched": sum(each.denied is False for each in work),

@@ -40,7 +40,7 @@ from .cells import (
     proof_cell,
     tlc_cell,
 )
-from .closure import Closures, broken_by
+from .closure import Broken, Closures, broken_by
 from .links import actions_of, links_of, of_protocol, protocol_rows
 from .needs import SEQUENCER, needs_of
 from .tracecells import field_cell, judged_alone, trace_cell, traces_cell
@@ -102,15 +102,14 @@ def _followed(rows: Sequence[PropertyRow], closures: Closures) -> tuple[Property
     return tuple(followed)
 
 
-def _broken(
-    cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]]
-) -> list[frozenset[str]]:
-    """Return the circles of protocols that a result of this audit has broken."""
+def _broken(cases: Sequence[Case], by_name: Mapping[str, Mapping[str, Entry]]) -> list[Broken]:
+    """Return what this audit's results ask of the protocols of each circle."""
     circles = [circle for record in protocols().values() for circle in record.circles]
     held = {
-        f"{kind} {name}": agrees(entry) and entry["verdict"] == HOLDS
+        f"{kind} {name}": entry.get("discharges", ())
         for kind, step in (("case", "check"), ("proof", "prove"))
         for name, entry in by_name.get(step, {}).items()
+        if agrees(entry) and entry["verdict"] == HOLDS
     }
     return broken_by(circles, cases, held)
 

@@ -11,6 +11,7 @@ from raincheck.conformance.trace.channels_compared import ABSENT, Bad, Compared
 from raincheck.conformance.trace.events import NEVER_CAME
 from raincheck.conformance.trace.findings import FileReport
 from raincheck.conformance.trace.judged import judge
+from raincheck.conformance.trace.layers.speaks import VIEW, Statement, view
 from raincheck.conformance.trace.records import Address
 from raincheck.conformance.trace.sequencer.summary import Summary
 from raincheck.conformance.trace.streams import NO_ORIGINS
@@ -116,6 +117,28 @@ def _with_a_loss(folder: Path) -> Complaints:
     return judged(folder, records | {"b": [*records["b"], records["b"][-1]]})
 
 
+def _beginning(*members: tuple[str, int]) -> Complaints:
+    """Judge two files of one protocol, the second of which begins with these members."""
+    begins = {"a": (("a", 0), ("b", 0)), "b": members}
+    reports = [
+        FileReport(
+            run="r1",
+            protocol="pingpong",
+            node=node,
+            incarnation=0,
+            path=f"r1.{node}.jsonl",
+            nodes=("a", "b"),
+            events=1,
+            conforming=1,
+            end="footer",
+            complete=True,
+            said=[Statement(VIEW, 0, view(1, first))],
+        )
+        for node, first in begins.items()
+    ]
+    return sentences([judge("r1", "pingpong", reports, {}, (), ())])
+
+
 PLANTED: Final[dict[str, Planted]] = {
     "trace.channels_compared": {
         f"{_COMPARE}bad += [Bad(ABSENT{_ROW}) for at in lost]": NEVER,
@@ -138,6 +161,12 @@ PLANTED: Final[dict[str, Planted]] = {
             at("b", 0, nodes=["a", "b", "c"]),
             then="there is no file of node c",
             why="a node that a header lists has a file",
+        ),
+        "_other_beginning: it begins in another view than …": Plant(
+            good=lambda _folder: _beginning(("a", 0), ("b", 0)),
+            bad=lambda _folder: _beginning(("a", 0)),
+            words="b.0 event 1: it begins in another view than r1.a.jsonl",
+            verdict="inconclusive",
         ),
         "_unknown: a crash of a node that no header names": Plant(
             good=lambda folder: judged(folder, talk()),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,21 @@ def _lost_file(folder: Path) -> None:
     (folder / "faults.jsonl").write_bytes(encode_lines([crash]))
 
 
+def _recorded(path: Path, *traced: str) -> None:
+    head, _, events = path.read_bytes().partition(b"\n")
+    header = {**json.loads(head), "traced": traced}
+    path.write_bytes(json.dumps(header).encode() + b"\n" + events)
+
+
+def _lost_layer(folder: Path) -> None:
+    for path in folder.glob("r1.*.jsonl"):
+        _recorded(path, "flush", "sequencer")
+
+
+def _disagreeing(folder: Path) -> None:
+    _recorded(folder / "r1.b.0.jsonl", "sequencer")
+
+
 PLANTED: Final[dict[str, Planted]] = {
     "trace.run": {
         "sorted_out: the first record is not a header: nothing in this file can be checked": unsure(
@@ -55,6 +71,13 @@ PLANTED: Final[dict[str, Planted]] = {
         "sorted_out: there is no file of … of …, which left one": unsure(
             "faults.jsonl line 1: there is no file of sequencer of a.7, which left one",
             spoil=_lost_file,
+        ),
+        "_untraced: other protocols than … says are said to be recorded of …": unsure(
+            "b.0.jsonl line 1: other protocols than r1.a.0.jsonl says are said to be recorded",
+            spoil=_disagreeing,
+        ),
+        "_untraced: there is no file of … of …, which was recorded": unsure(
+            "there is no file of flush of r1, which was recorded", spoil=_lost_layer
         ),
         "_gone: only crash records belong here": unsure(
             "only crash records belong here", spoil=_mixed_faults

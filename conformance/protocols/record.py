@@ -21,6 +21,7 @@ not offered. `circles` names circles of assumptions between protocols, and what 
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -30,6 +31,7 @@ from typing import Any, Final
 from raincheck.conformance.errors import Inconclusive, UsageError
 
 _FILES: Final = ("cases", "mutants")
+_RESULT: Final = re.compile(r"(case|proof) \S+")
 MODULES: Final = {
     "model": "machine",
     "binding": "BINDING",
@@ -58,11 +60,13 @@ _LACKS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """A circle of assumptions between protocols, and the result that breaks it."""
+    """A circle of assumptions between protocols, and the results that break it together."""
 
     of: tuple[str, ...]
-    by: str
-    """ "case NAME" for a composition that TLC checks, "proof NAME" for a result of `prove`."""
+    by: tuple[str, ...]
+    """ "case NAME" for a composition that TLC checks, "proof NAME" for a result of `prove`. Each
+    assumption in the circle must be asked by one of them.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +201,12 @@ def _links(table: Mapping[str, Any], where: str) -> tuple[str, ...]:
 
 
 def _circle(raw: Any, where: str) -> Circle:
-    """Return one circle and what breaks it."""
+    """Return one circle and what breaks it: one result, or several."""
     of = raw.get("of") if isinstance(raw, Mapping) else None
     by = raw.get("by") if isinstance(raw, Mapping) else None
     if not isinstance(of, list) or len(set(map(str, of))) < 2:
         raise UsageError(f"{where}: circles: of must name at least two protocols.")
-    kind, _, name = by.partition(" ") if isinstance(by, str) else ("", "", "")
-    if kind not in ("case", "proof") or not name:
-        raise UsageError(f'{where}: circles: by must be "case NAME" or "proof NAME".')
-    return Circle(tuple(map(str, of)), str(by))
+    results = tuple(map(str, by)) if isinstance(by, list) else (str(by),)
+    if not results or not all(_RESULT.fullmatch(each) for each in results):
+        raise UsageError(f'{where}: circles: by must be "case NAME" or "proof NAME", or a list.')
+    return Circle(tuple(map(str, of)), results)

@@ -33,7 +33,7 @@ class Promise(msgspec.Struct, frozen=True):
     judged: dict[str, int] = {}
     """Over how many members, views and messages (of the ring: tokens, locks) it was judged."""
     assumption: str = ""
-    """The assumption that this run does not meet: then its violation is held against nobody."""
+    """The assumption that this run does not meet: then its violation is inconclusive."""
 
 
 class Difference(msgspec.Struct, frozen=True):

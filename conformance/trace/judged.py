@@ -6,9 +6,11 @@ have no circle. What rests on a file that is not there or not whole is inconclus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +18,7 @@ from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
 from raincheck.conformance.trace.invariants.judged import Evaluated, evaluated
 from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
+from raincheck.conformance.trace.layers.views import other_beginnings
 
 from .batches import Problem
 from .channels_compared import CONTENTS, EARLY, UNNUMBERED, Bad, Compared, circle
@@ -33,6 +36,9 @@ from .findings import (
 )
 from .promised import Promised, Run
 from .records import Address
+
+_WORD: Final = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where a new word begins in a specification's name."""
 
 
 class RunVerdict(msgspec.Struct, kw_only=True):
@@ -52,6 +58,8 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     not_compared: list[str] = []
     """The invariants that had nothing to say, and of the layers of a run the agreements of which
     nothing was compared: with the reason."""
+    other_design: dict[str, Any] = {}
+    """The headers' constants that differ from the implemented protocol's: it was judged as that."""
     synchronous: bool = True
     """Whether the system that wrote the traces claims virtually synchronous views."""
 
@@ -67,6 +75,25 @@ def promised_of(protocol: str, find: Callable[[str], Binding] = binding_of) -> P
         return find(protocol).promised or Promised()
     except (UsageError, Inconclusive):
         return Promised()
+
+
+def other_design(
+    protocol: str, reports: Iterable[FileReport], find: Callable[[str], Binding] = binding_of
+) -> dict[str, Any]:
+    """Return the constants by which headers say that repairs or assumptions are lacking."""
+    try:
+        binding = find(protocol)
+    except (UsageError, Inconclusive):
+        return {}
+    repairs = {name for name, undone in binding.switches.items() if type(undone) is not int}
+    usual = {name: value for name, value in asdict(binding.rules()).items() if name in repairs}
+    usual |= dict.fromkeys(("fifo_forward", "virtual_synchrony"), True)
+    return {
+        name: value
+        for report in reports
+        for name, value in sorted(report.constants.items())
+        if usual.get(_WORD.sub("_", name).lower(), value) != value
+    }
 
 
 def invariants_of(
@@ -106,6 +133,7 @@ def judge(
     found += _records(run, by_who, crashed)
     found += _other_system(by_who)
     found += _unknown(run, by_who, crashed)
+    found += _other_beginning(by_who)
     found += promised.findings(Run(by_who, compared, crashed, found, complete=False))
     # Through JSON and back, so that a finding does not show which engine it came through.
     findings = msgspec.json.decode(msgspec.json.encode(found), type=list[Finding])
@@ -133,6 +161,7 @@ def judge(
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
         not_compared=invariants.unasked,
+        other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )
 
@@ -309,6 +338,13 @@ def _unknown(
     for node, life in sorted(crashed) if reports else ():
         if node not in nodes and life != NEVER_CAME:
             yield _lacking(run, node, life, "a crash of a node that no header names")
+
+
+def _other_beginning(reports: Mapping[Address, FileReport]) -> Iterator[Finding]:
+    """Files that begin in views of one number begin in views of the same members."""
+    for report, other in other_beginnings(reports.values()):
+        reason = f"it begins in another view than {Path(other.path).name}"
+        yield _finding(report, reason, INCONCLUSIVE)
 
 
 def _finding(report: FileReport, reason: str, verdict: str, index: int = 0) -> Finding:

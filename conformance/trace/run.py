@@ -8,7 +8,7 @@ under way between the nodes; without clocks they are read one after the other.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heappop, heappush, heapreplace
 from itertools import groupby
 from pathlib import Path
@@ -58,6 +58,7 @@ class _First(msgspec.Struct, tag_field="kind", tag="header"):
     protocol: str
     node: Any = None
     incarnation: Any = None
+    traced: tuple[str, ...] | None = None
 
 
 class _Event(msgspec.Struct, tag_field="kind", tag="event"):
@@ -75,11 +76,13 @@ def sorted_out(paths: Iterable[Path]) -> Found:
     """Look at each file's first record, and sort the files by it."""
     found = Found({}, {}, [])
     left: list[tuple[Path, int, Crash]] = []
+    headers: dict[str, list[tuple[Path, _First]]] = {}
     for path in paths:
         problems: list[Problem] = []
         record = _first(path, problems.append)
         if isinstance(record, _First):
             of_run = found.runs.setdefault((record.run, record.protocol), {})
+            headers.setdefault(record.run, []).append((path, record))
             of_run.setdefault(f"{record.node}.{record.incarnation}", []).append(path)
         elif isinstance(record, Crash | Absent):
             for line, gone in _gone(path, found.problems.append):
@@ -101,7 +104,31 @@ def sorted_out(paths: Iterable[Path]) -> Found:
             if who not in found.runs.get((crash.run, protocol), {who}):
                 reason = f"there is no file of {protocol} of {who}, which left one"
                 found.problems.append(Problem(str(path), line, reason))
+    killed = {(crash.run, crash.node, crash.incarnation): crash.traced for _, _, crash in left}
+    for run, of_all in headers.items():
+        found.problems.extend(_untraced(run, of_all, killed))
     return found
+
+
+def _untraced(
+    run: str,
+    headers: Sequence[tuple[Path, _First]],
+    killed: Mapping[tuple[str, Any, Any], Collection[str]],
+) -> Iterator[Problem]:
+    """Yield the protocols that headers say were recorded, and of which the run has no file."""
+    first, its = headers[0]
+    there = {header.protocol for _, header in headers}
+    named: set[str] = set()
+    for path, header in headers:
+        if set(header.traced or ()) != set(its.traced or ()):
+            reason = f"other protocols than {first.name} says are said to be recorded of {run}"
+            yield Problem(str(path), 1, reason)
+        # Who was killed may have left no file of some; the harness looked which.
+        left = killed.get((run, header.node, header.incarnation)) or header.traced or ()
+        for protocol in sorted(set(header.traced or ()).intersection(left) - there - named):
+            named.add(protocol)
+            reason = f"there is no file of {protocol} of {run}, which was recorded"
+            yield Problem(str(path), 1, reason)
 
 
 def _first(path: Path, report: Report) -> object:

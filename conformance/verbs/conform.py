@@ -1,15 +1,16 @@
 """`raincheck conform`: check recorded traces, or the delivery logs of any system.
 
 The properties of a trace are reported beside whether it conforms. If the traced system says that
-its views are not virtually synchronous (`"VirtualSynchrony": false` among the header's constants),
-a violation of a property that rests on them is inconclusive: the assumption is not discharged. With
---strict it is a violation all the same.
+it lacks a repair, or that its views are not virtually synchronous (`"VirtualSynchrony": false`
+among the header's constants), the run is judged as one of that design, which the first line names,
+and a violation of a property that rests on what is lacking is inconclusive. With --strict it is a
+violation all the same.
 """
 
 import argparse
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,9 +128,16 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
         ui.say(describe_problem(problem))
     if len(problems) > SHOWN:
         ui.say(f"… and {len(problems) - SHOWN} more records in quarantine.json")
-    outcome = Outcome("conform", tuple(results), again)
+    outcome = Outcome("conform", tuple(results), again, headline=tuple(_designs(results)))
     evidence.finish(outcome)
     return outcome
+
+
+def _designs(results: Iterable[Result]) -> Iterator[str]:
+    """Yield a line for each run whose headers say that it is of another design."""
+    for each in results:
+        if lacked := each.figures.get("other_design"):
+            yield f"{each.name}: judged as of another design than the implemented one: {lacked}"
 
 
 def _check(
@@ -180,6 +188,9 @@ def run_results(verdict: RunVerdict, strict: bool, seconds: float = 0.0) -> list
         "actions": verdict.actions,
         "seconds": round(seconds, 3),
     }
+    if verdict.other_design:
+        figures["other_design"] = verdict.other_design
+        figures["answer"] = f"{WORDS[verdict.verdict]}, of another design than the implemented one"
     if verdict.not_compared:
         figures["not_compared"] = verdict.not_compared
     first = verdict.first
@@ -208,16 +219,18 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
         if promise.name in UNIFORM and not strict:
             expected = VIOLATED
             figures["assumption"] = "delivery that waits for stability"
-        elif promise.assumption:
-            detail += f"; it rests on what this run does not have: {promise.assumption}"
-            figures["assumption"] = promise.assumption
+        elif assumption := promise.assumption or _lacked(verdict, promise):
+            detail += f"; it rests on what this run does not have: {assumption}"
             if not strict:
-                expected = VIOLATED
-        elif promise.name in NEED_SYNCHRONY and not (strict or verdict.synchronous):
-            found = INCONCLUSIVE
-            figures["assumption"] = "VirtualSynchrony"
-            detail += "; the assumption VirtualSynchrony is not discharged (--strict counts it)"
+                found = INCONCLUSIVE
+                figures["assumption"] = assumption
+                detail += " (--strict counts it)"
     return Result(name, verdict.protocol, found, expected, figures, detail)
+
+
+def _lacked(verdict: RunVerdict, promise: Promise) -> str:
+    """Return the assumption about its views that this system does not meet."""
+    return "" if verdict.synchronous or promise.name not in NEED_SYNCHRONY else "VirtualSynchrony"
 
 
 def log_results(log: LogVerdict, seconds: float) -> list[Result]:

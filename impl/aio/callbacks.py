@@ -2,7 +2,7 @@
 
 block() and unblock() are called one after the other, never at the same time, and never nested in
 a call of the application. What goes wrong in them is logged and ends there: an application's error
-must not stop the group.
+must not stop the group. How long block() may take is the stack's business (`application_timeout`).
 """
 
 from __future__ import annotations
@@ -35,21 +35,38 @@ class Callbacks:
         self._stack = stack
         self._calls: asyncio.Queue[tuple[Callback | None, Callable[[], None]]] = asyncio.Queue()
         self._caller: asyncio.Task[None] | None = None
+        self._inbox = inbox
+        self._unblocking: object | None = None  # an unblock() that messages not yet taken precede
         self.desk = StateDesk(_Side(stack, driver, inbox), config.get_state, config.set_state)
 
     def reported(self, report: Report) -> None:
         """Handle a report that calls for the application."""
         if isinstance(report, Block):
-            self._call(self._config.block, lambda: self._driver.run(self._stack.block_ok))
+            # An application that has not heard of the end of the last flush is still blocked.
+            block = self._config.block if self._unblocking is None else None
+            self._unblocking = None
+            self._call(block, lambda: self._driver.run(self._stack.block_ok))
         elif isinstance(report, Unblock):
             if self._config.unblock is not None:
-                self._call(self._config.unblock, lambda: None)
+                self._unblock(self._config.unblock)
         elif isinstance(report, GetState | EndState | Begun | HandUp | Failed):
             self.desk.reported(report)
+
+    def _unblock(self, unblock: Callback) -> None:
+        """Call unblock() when the application has taken what was delivered before it."""
+        mine = self._unblocking = object()
+
+        def call() -> None:
+            if self._unblocking is mine:
+                self._unblocking = None
+                self._call(unblock, lambda: None)
+
+        self._inbox.tell(call)
 
     async def close(self) -> None:
         """Cancel the running calls; start no more."""
         caller, self._caller = self._caller, None
+        self._unblocking = None
         if caller is not None and caller is not asyncio.current_task():
             caller.cancel()
             await asyncio.gather(caller, return_exceptions=True)
@@ -67,7 +84,9 @@ class Callbacks:
                 result = callback() if callback is not None else None
                 if inspect.isawaitable(result):
                     await result
-            except Exception:  # noqa: BLE001 (whatever the application raises)
+            except (Exception, asyncio.CancelledError):  # whatever the application raises
+                if self._caller is None:  # cancelled by `close`, and not by the application
+                    raise
                 _log.exception("block() or unblock() failed; the member goes on")
             then()
 
@@ -81,6 +100,7 @@ class _Side:
         self._inbox = inbox
         self.max_chunk = stack.state.max_chunk
         self.patience = stack.config.state_timeout
+        self.application_timeout = stack.config.application_timeout
 
     def room(self, requester: Address) -> bool:
         return self._state.room(requester)

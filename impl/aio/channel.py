@@ -22,11 +22,13 @@ Do not block the loop longer than `suspect_after` (1 s): the others would take t
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
-from raincheck.impl.errors import RaincheckError
+from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import Left, Report, ViewInstalled
@@ -40,6 +42,12 @@ from .connecting import Connecting
 from .driver import Driver
 from .inbox import Inbox
 from .readers import Readers
+from .rejoining import Backoff, next_life
+from .state_callbacks import StateNotTransferred
+from .waiting import Turns
+
+_log = logging.getLogger("raincheck")
+_ALL = 1 << 62  # more bytes than there is ever room for
 
 
 class Channel(Connected[Driver]):
@@ -50,15 +58,32 @@ class Channel(Connected[Driver]):
     ) -> None:
         """Use `Channel.connect` instead."""
         driver = Driver(stack, transport, self._reported, writer)
-        inbox = Inbox(config.inbox, hold=stack.hold, release=driver.release)
+        inbox = Inbox(
+            config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
+        )
         super().__init__(driver, inbox, of="group")
         self._config = config
-        self._stack = stack
-        self._callbacks = Callbacks(config, stack, driver, inbox)
+        self._turns = Turns()
+        self._live(config, stack, driver)
+        self._backoff = Backoff()
+        self._returning: asyncio.Task[None] | None = None
+        self._away = False  # between two lives
+        self.on_excluded: Callable[[str], None] | None = None
+        """Called with the reason when the group excludes a member that was connected with
+        `rejoin=True`, behind the last message of that life; must not block.
+
+        Messages of its own that it has not delivered by then may be lost, and it is not unblocked.
+        It then has another address, `send` waits until it asks to join again, and it sees its new
+        view and, with set_state, the group's state before any message.
+        """
         self._view: View | None = None
         self._readers = Readers[View](driver.settled)
         self.on_view: Callable[[View], None] | None = None
-        """Called with each view when it is installed; must not block."""
+        """Called with each view, behind the last message delivered before it; must not block.
+
+        If it raises, the member leaves the group, and whatever it is used for afterwards raises
+        NotMember with that error as its cause.
+        """
         self.view_history: deque[View] = deque(maxlen=100)
         """The last views installed, oldest first."""
 
@@ -92,6 +117,60 @@ class Channel(Connected[Driver]):
         await channel._join()
         return channel
 
+    def _live(self, config: ChannelConfig, stack: Stack, driver: Driver) -> None:
+        """Begin a life with that stack."""
+        self._stack, self._driver = stack, driver
+        stack.tells_idle(self._inbox.idle)
+        driver.on_settled = self._let_go
+        self._callbacks = Callbacks(config, stack, driver, self._inbox)
+
+    def _excluded(self, reason: str) -> None:
+        """Come back as another incarnation."""
+        _log.warning("%s is excluded and joins again: %s", self.address, reason)
+        self._away = True
+        self._inbox.tell(lambda: self._call_excluded(reason))
+        before = self._returning
+        if before is not None and before is not asyncio.current_task():
+            before.cancel()
+        self._returning = asyncio.create_task(self._come_back())
+
+    def _call_excluded(self, reason: str) -> None:
+        if self.on_excluded is not None:
+            self._guarded(partial(self.on_excluded, reason), "on_excluded")
+
+    async def _come_back(self) -> None:
+        """Begin the next life, after a pause."""
+        old = self._driver
+        await self._callbacks.close()
+        old.end_trace()
+        await asyncio.sleep(self._backoff.next(asyncio.get_running_loop().time()))
+        config = next_life(self._config, self._stack)
+        try:
+            stack, writer = await config.make_stack(old.transport)
+        except (RaincheckError, OSError) as problem:
+            self._fail(f"it cannot join again: {problem}", problem)
+            return
+        driver = Driver(stack, old.transport, self._reported, writer)
+        driver.settled = old.settled  # all who wait for a change wait for this one's
+        self._live(config, stack, driver)
+        if self._inbox.held:
+            driver.hold()
+        self._away = False
+        driver.start()
+        if config.set_state is not None:
+            await self._get_state_again(driver)
+
+    async def _get_state_again(self, driver: Driver) -> None:
+        """Wait for the state of the group that this life has joined; without it, try again."""
+        while self.address not in self.view.members:
+            await driver.settled.wait()
+        try:
+            if self.address in self.view.joiners:
+                await self._callbacks.desk.arrived()
+        except StateNotTransferred as problem:
+            driver.halt()
+            self._excluded(f"{self.address} is in the group without its state: {problem}")
+
     async def _joined(self) -> None:
         await self._until(lambda: self._view is not None, "joining", self._config.timeout)
         if self._config.set_state is not None and self.address in self.view.joiners:
@@ -107,6 +186,7 @@ class Channel(Connected[Driver]):
 
         Raises StateNotTransferred when no member could give it.
         """
+        self._alive()
         if self._stack.state.core.phase in ("asking", "fetching", "setting"):
             raise RaincheckError(f"{self.address} is being given the group's state already")
         self._callbacks.desk.ask()
@@ -114,10 +194,14 @@ class Channel(Connected[Driver]):
         await self._state_arrived(timeout)
 
     async def _close(self) -> None:
+        if self._returning is not None:
+            self._returning.cancel()
+            await asyncio.gather(self._returning, return_exceptions=True)
         try:
             await self._callbacks.close()
         finally:
             await self._driver.close()
+            self._let_go()
 
     async def leave(self, timeout: float | None = None) -> None:
         """Leave in good order: what was sent is delivered first, then the others are told.
@@ -128,8 +212,11 @@ class Channel(Connected[Driver]):
         await self._leave_once(self._config.leave_timeout if timeout is None else timeout)
 
     def _begin_to_leave(self) -> None:
-        self._driver.leave()
         self._inbox.stop_holding()
+        if self._away:
+            self._end(Left())
+        else:
+            self._driver.leave()
 
     def _gone(self) -> Left:
         return Left()
@@ -139,12 +226,15 @@ class Channel(Connected[Driver]):
     async def send(self, payload: bytes, *, timeout: float | None = None) -> None:
         """Multicast one message; wait while the group takes no more.
 
-        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. Raises
+        NotMember with the reason once this member is out of the group.
         """
-        if self._driver.kept_waiting:
+        if self._left is not None:
+            self._alive()
+        if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
-        if not self._stack.writable:
-            await self._until(self._may_send, "sending", timeout)
+        if self._turns.taken or not self._stack.writable:
+            await self._room(len(payload) + 4, timeout)
         self._stack.send(payload)
         self._driver.run_soon()
 
@@ -153,19 +243,76 @@ class Channel(Connected[Driver]):
 
         Other messages may come between them. Cancelled, the first few of them were sent.
         """
-        if self._driver.kept_waiting:
+        self._alive()
+        if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
-        taken = self._driver.send(payloads)
+        wait = self._turns.taken or not self._stack.writable
+        taken = 0 if wait else self._driver.send(payloads)
         while taken < len(payloads):
-            await self._until(self._may_send, "sending", timeout)
+            await self._room(_ALL, timeout)
             taken += self._driver.send(payloads[taken:])
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was sent here has been delivered here."""
-        await self._until(lambda: self._stack.pending == 0, "delivering what was sent", timeout)
+        what = "delivering what was sent"
 
-    def _may_send(self) -> bool:
-        return self._stack.writable
+        async def wait(limit: float | None) -> None:
+            await self._until(lambda: self._stack.pending == 0, what, limit)
+
+        await self._unless_starved(wait, what, timeout)
+
+    async def _room(self, size: int, timeout: float | None) -> None:
+        """Wait until there is room for so many bytes, behind those who waited before."""
+
+        async def wait(limit: float | None) -> None:
+            try:
+                async with asyncio.timeout(limit):
+                    self._alive()
+                    await self._turns.wait(size)
+                    while not self._stack.writable:
+                        self._alive()
+                        await self._turns.wait(size)
+                    self._alive()
+            except TimeoutError:
+                assert limit is not None
+                raise WaitTimeout(f"{self.address}: sending", limit, self.missing) from None
+
+        try:
+            await self._unless_starved(wait, "sending", timeout)
+        except BaseException:
+            self._let_go()  # the room that it might have had is another one's
+            raise
+
+    def _let_go(self) -> None:
+        """Let senders go on for which there is room; all of them once the member has ended."""
+        self._turns.let_go(self._stack.room if self._left is None else float("inf"))
+
+    async def _unless_starved(
+        self, wait: Callable[[float | None], Awaitable[None]], what: str, timeout: float | None
+    ) -> None:
+        """Wait, but not for ever for what itself waits until the waiting task takes messages."""
+        task = asyncio.current_task()
+        if not self._inbox.taken_by(task):
+            await wait(timeout)
+            return
+        left, patience = timeout, self._config.stack.application_timeout / 2
+        while True:
+            try:
+                await wait(patience if left is None else min(left, patience))
+            except WaitTimeout as late:
+                if timeout is not None and left is not None:
+                    left -= patience
+                    if left <= 0:
+                        what = f"{self.address}: {what}"
+                        raise WaitTimeout(what, timeout, late.missing) from None
+                if self._inbox.starved_by(task):
+                    raise WouldBlock(
+                        f"{self.address}: {what} waits for the group, which waits until this task "
+                        f"takes the messages that fill its inbox; take them in a task of their "
+                        f"own, or send less"
+                    ) from None
+            else:
+                return
 
     # receiving
 
@@ -199,6 +346,19 @@ class Channel(Connected[Driver]):
 
     # inside
 
+    def _show(self, view: View) -> None:
+        if self.on_view is not None:
+            self._guarded(partial(self.on_view, view), "on_view")
+
+    def _guarded(self, call: Callable[[], object], name: str) -> None:
+        """Make a call of the application, which ends the member if it raises."""
+        if self._left is not None and self._left.cause is not None:
+            return
+        try:
+            call()
+        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+            self._fail(f"{name} raised {problem!r}", problem)
+
     def _reported(self, report: Report) -> None:
         if isinstance(report, Batch):
             self._inbox.put(report)
@@ -206,9 +366,12 @@ class Channel(Connected[Driver]):
             self._view = report.view
             self.view_history.append(report.view)
             self._readers.add(report.view)
-            if self.on_view is not None:
-                self.on_view(report.view)
+            self._inbox.tell(lambda: self._show(report.view))
         elif isinstance(report, Left):
-            self._end(report)
+            again = self._config.rejoin and self._view is not None and self._leaving is None
+            if again and report.reason and not report.final:
+                self._excluded(report.reason)
+            else:
+                self._end(report)
         else:
             self._callbacks.reported(report)

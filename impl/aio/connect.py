@@ -17,7 +17,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve, resolve_all
 from raincheck.impl.transport.tcp import TcpTransport
@@ -57,6 +57,9 @@ class ChannelConfig:
     """Time-out of connecting, in seconds."""
     leave_timeout: float = 10.0
     """Time-out of the graceful leave at the end of `async with`, in seconds."""
+    admit: Admit | None = None
+    """Who may join while this member leads: a list of networks, or a function of a joiner's address
+    and endpoint. None: as in `stack`, where everybody may."""
     inbox: int = 8 << 20
     """Bytes of delivered messages kept for a slow consumer before the senders have to wait."""
     trace: str | Path | None = None
@@ -76,6 +79,9 @@ class ChannelConfig:
     """Gives the application's state to a member that joins; see `state_desk`."""
     set_state: SetStateCall | None = None
     """Takes the group's state as this member joins, before any message; connecting waits for it."""
+    rejoin: bool = False
+    """Whether a member that the group excludes comes back by itself, as its next incarnation; see
+    `Channel.on_excluded`."""
     stack: StackConfig = field(default_factory=StackConfig)
     """Settings of the protocols; `cluster` and `initial_hosts` are filled in."""
 
@@ -145,6 +151,7 @@ class ChannelConfig:
         return replace(
             self.stack,
             cluster=self.cluster,
+            admit=self.stack.admit if self.admit is None else self.admit,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
         )

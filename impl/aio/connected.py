@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
@@ -16,6 +17,7 @@ from raincheck.impl.stack.reports import Left
 from .inbox import Inbox
 from .shell import Shell
 
+_log = logging.getLogger("raincheck")
 D = TypeVar("D", bound=Shell[Any])
 
 
@@ -129,11 +131,18 @@ class Connected(ABC, Generic[D]):
         """End the member for good; the first reason stands."""
         if self._left is None:
             self._left = left
-            self._inbox.close(left.reason)
+            self._inbox.close(left.reason, left.cause)
 
     def _alive(self) -> None:
         if self._left is not None:
-            raise NotMember(self._left.reason or f"{self.address} has left the {self._of}")
+            reason = self._left.reason or f"{self.address} has left the {self._of}"
+            raise NotMember(reason) from self._left.cause
+
+    def _fail(self, what: str, problem: BaseException) -> None:
+        """End the member, because its application cannot go on."""
+        if self._left is None:
+            _log.error("%s leaves the %s: %s", self.address, self._of, what, exc_info=problem)
+            self._driver.stop(f"{self.address} has left the {self._of}: {what}", problem)
 
     async def _until(
         self,

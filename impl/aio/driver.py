@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.reports import Dropped, Report, Suspected
+from raincheck.impl.stack.reports import Dropped, Left, Report, Suspected
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
@@ -54,6 +54,10 @@ class Driver(Shell[Report]):
 
         self._run(stepped)
 
+    def hold(self) -> None:
+        """Hold the stack's deliveries; called by what takes its reports."""
+        self.stack.hold(self._loop.time())
+
     def release(self) -> None:
         """Resume the stack's deliveries."""
         self._run(self.stack.release)
@@ -67,8 +71,12 @@ class Driver(Shell[Report]):
         try:
             await super().close()
         finally:
-            if self._writer is not None:
-                self._writer.close()
+            self.end_trace()
+
+    def end_trace(self) -> None:
+        """Close the trace."""
+        if self._writer is not None:
+            self._writer.close()
 
     def _run(self, step: Callable[[float], None]) -> None:
         if self._closed:
@@ -79,7 +87,7 @@ class Driver(Shell[Report]):
         except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
             me = self.address
             _log.error("member %s stops: a defect in the stack", me, exc_info=problem)
-            self._stop(f"{me} stopped at a defect in the stack: {problem!r}")
+            self.stop(f"{me} stopped at a defect in the stack: {problem!r}", problem)
 
     def _settle(self) -> None:
         stack, transport = self.stack, self.transport
@@ -102,6 +110,9 @@ class Driver(Shell[Report]):
                     stack.address,
                     ", ".join(f"{member} {what}" for member, what in report.waiting),
                 )
+            elif isinstance(report, Left):  # it neither listens nor talks any more
+                self.halt()
             self._report(report)
-        self._arm(stack.deadline())
+        if not self._closed:
+            self._arm(stack.deadline())
         self._settled()

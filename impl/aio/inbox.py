@@ -1,5 +1,8 @@
 """Between the stack's deliveries and the application that takes them: a bounded queue of batches.
 
+Calls of the application that have their place between deliveries (`tell`) wait in the same queue:
+they are made when the application has taken all that was delivered before them.
+
 When `limit` bytes are waiting the inbox asks to hold deliveries, and to release them once half of
 that has been taken. After `stop_holding` (the member leaves; what the others still send has to
 come in) it drops what finds it full, and everything after it: what is taken stays a prefix.
@@ -10,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from operator import length_hint
 from time import monotonic
 
 from raincheck.impl.errors import NotMember
@@ -30,7 +34,7 @@ class Inbox:
         """Messages dropped while leaving."""
         self._limit = limit
         self._hold, self._release = hold, release
-        self._batches: deque[Batch] = deque()
+        self._batches: deque[Batch | Callable[[], None]] = deque()
         self._current: Iterator[Message] = iter(())
         self._arrived = Signal()
         self._idle = Signal()
@@ -39,12 +43,30 @@ class Inbox:
         self._held = False
         self._may_hold = True
         self._end: str | None = None
+        self._cause: BaseException | None = None
         self._turn_ends = 0.0
 
     @property
     def counters(self) -> dict[str, int]:
         """Bytes waiting, and messages dropped while leaving."""
         return {"inbox.bytes": self.size, "inbox.dropped_at_leave": self.dropped}
+
+    @property
+    def held(self) -> bool:
+        """Whether deliveries are held until the application has taken more."""
+        return self._held
+
+    def starved_by(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether deliveries are held until that task, which has taken messages, takes more."""
+        return self._held and self._taker is task
+
+    def taken_by(self, task: asyncio.Task[object] | None) -> bool:
+        """Whether that task takes the messages."""
+        return task is not None and self._taker is task
+
+    def idle(self) -> float:
+        """Return for how many seconds, within a turn, the application has asked for nothing."""
+        return monotonic() - self._turn_ends
 
     def put(self, batch: Batch) -> None:
         """Add what was delivered."""
@@ -58,6 +80,13 @@ class Inbox:
             self._hold()
         self._arrived.fire()
 
+    def tell(self, call: Callable[[], None]) -> None:
+        """Make a call once the application has taken what was delivered before; now if it has."""
+        if self._batches or length_hint(self._current):
+            self._batches.append(call)
+        else:
+            call()
+
     def stop_holding(self) -> None:
         """From now on drop messages instead of holding deliveries."""
         self._may_hold = False
@@ -65,10 +94,10 @@ class Inbox:
             self._held = False
             self._release()
 
-    def close(self, reason: str) -> None:
-        """End after the present content; with NotMember if there is a reason."""
+    def close(self, reason: str, cause: BaseException | None = None) -> None:
+        """End after the present content; with NotMember if there is a reason, and its cause."""
         if self._end is None:
-            self._end = reason
+            self._end, self._cause = reason, cause
             self._arrived.fire()
 
     def __aiter__(self) -> Inbox:
@@ -82,7 +111,7 @@ class Inbox:
         batch = await self._take()
         if batch is None:
             raise StopAsyncIteration
-        self._current = iter(batch)
+        self._current = iter(list(batch))  # its length tells `tell` whether there is more to take
         return next(self._current)
 
     async def batch(self) -> Batch | None:
@@ -102,9 +131,12 @@ class Inbox:
         Then wait until the application is done with what it has, unless it is the task `waiting`
         that has it: that one waits for the state.
         """
+        waiting_calls = [each for each in self._batches if not isinstance(each, Batch)]
         self._batches.clear()
         self._current = iter(())
         self.size = 0
+        for call in waiting_calls:
+            call()
         if self._held:
             self._held = False
             self._release()
@@ -114,15 +146,17 @@ class Inbox:
     async def _take(self) -> Batch | None:
         self._handed = False
         self._taker = asyncio.current_task()
-        while not self._batches:
+        while not isinstance(batch := self._batches.popleft() if self._batches else None, Batch):
+            if batch is not None:
+                batch()
+                continue
             self._idle.fire()
             if self._end is not None:
                 if self._end:
-                    raise NotMember(self._end)
+                    raise NotMember(self._end) from self._cause
                 return None
             await self._arrived.wait()
             self._turn_ends = monotonic() + TURN
-        batch = self._batches.popleft()
         self._handed = True
         self.size -= batch.size
         if self._held and self.size <= self._limit // 2:

@@ -29,7 +29,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Batch, Run
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.node import RingNode
-from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, RingReport
+from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
 from raincheck.impl.ring.views import RingView
 from raincheck.impl.stack.reports import Left
 
@@ -56,6 +56,7 @@ class Ring(Connected[RingDriver]):
         self._lock = lock
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
+        self._barred: str | None = None
         self.on_view: Callable[[RingView], None] | None = None
         """Called with each view when this member commits it; must not block."""
 
@@ -92,6 +93,11 @@ class Ring(Connected[RingDriver]):
             raise ConfigError(
                 f"name {self.address.node!r} is taken by {self._namesake}; "
                 f"each member needs a name of its own"
+            )
+        if self._barred is not None:
+            raise ConfigError(
+                f"{self.address} is not let into ring {self._settings.ring!r}: {self._barred} "
+                f"does not admit it; see admit= there"
             )
         return self.view_state == "agreement" and self.address in self.members
 
@@ -212,6 +218,9 @@ class Ring(Connected[RingDriver]):
         elif isinstance(report, NameTaken):
             host, port = report.endpoint
             self._namesake = f"{report.member} at {host}:{port}"
+        elif isinstance(report, NotAdmitted):
+            host, port = report.endpoint
+            self._barred = f"{report.member} at {host}:{port}"
         elif isinstance(report, Left):
             self._end(report)
 

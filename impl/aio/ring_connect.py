@@ -18,6 +18,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore.core import Repairs
 from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve
@@ -67,6 +68,10 @@ class RingSettings:
     """Bytes of delivered messages kept for a slow consumer before the token waits for it.
     0: this member takes no messages at all."""
 
+    admit: Admit | Sequence[str] | None = None
+    """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
+    process's address and endpoint. None: whoever asks."""
+
     repairs: Repairs | None = None
     """For tests: the protocol with some of its repairs undone."""
     on_node: Callable[[RingNode], None] | None = None
@@ -93,6 +98,7 @@ class RingSettings:
                 raise ConfigError(f"{setting} is {getattr(self, setting)}; it must be above 0")
         if self.inbox < 0:
             raise ConfigError(f"inbox is {self.inbox}; it must be 0 (take no messages) or more")
+        admission(self.admit)
         if self.bind is not None:
             parse_endpoint(self.bind, "bind")
         for contact in self.join:
@@ -137,19 +143,22 @@ class RingSettings:
         contacts: Sequence[Endpoint],
     ) -> RingNode:
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
-        # A joiner that was killed before it was admitted starts from the beginning.
+        how["admit"] = admission(self.admit)
         how |= {"founders": founders, "contacts": contacts}
+        config = replace(self.config, ring=self.ring)
         name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
         if kept is not None:
-            me = kept.address
-            how["state"] = kept.state
-        elif contacts:
+            node = RingNode(kept.address, config, state=kept.state, **how)
+            if node.core.last_token.nodelist or not contacts:
+                return node
+            # Killed before it had a token: it begins anew, as a life that is known nowhere.
+        if contacts:
             now = time.time_ns() // 1_000_000
             me = Address(name, now if self.incarnation is None else self.incarnation)
         else:
             me = next((a for a, e in founders if e == here), Address(name, 0))
             how["founders"] = founders or [Placed(me, here)]
-        return RingNode(me, replace(self.config, ring=self.ring), **how)
+        return RingNode(me, config, **how)
 
 
 class Opened(NamedTuple):

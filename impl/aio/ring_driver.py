@@ -34,8 +34,6 @@ class RingDriver(Shell[RingReport]):
         """`keep` saves the node's state, or raises StateNotKept; None: it is not saved."""
         super().__init__(node, transport, report, soon=node.handle_timer)
         self.node = node
-        self.on_settled: Callable[[], None] = lambda: None
-        """Called whenever the node may have changed, before waiting tasks are woken."""
         self._keep = keep
         self._steps: deque[Callable[[float], None]] = deque()
         self._running = False
@@ -58,10 +56,10 @@ class RingDriver(Shell[RingReport]):
                 self._steps.popleft()(self._loop.time())
                 self._settle()
         except StateNotKept as problem:
-            self._stop(f"{self.address} has stopped: {problem}")
+            self.stop(f"{self.address} has stopped: {problem}", problem)
         except Exception as problem:  # noqa: BLE001 (a defect must not be met once per datagram)
             _log.error("member %s stops: a defect", self.address, exc_info=problem)
-            self._stop(f"{self.address} has stopped: a defect in the ring: {problem!r}")
+            self.stop(f"{self.address} has stopped: a defect in the ring: {problem!r}", problem)
         finally:
             self._running = False
             self._steps.clear()
@@ -78,7 +76,3 @@ class RingDriver(Shell[RingReport]):
             self._report(report)
         self._arm(node.deadline())
         self._settled()
-
-    def _settled(self) -> None:
-        self.on_settled()
-        self.settled.fire()

@@ -56,6 +56,8 @@ class Shell(ABC, Generic[R]):
         self.transport = transport
         self.settled = Signal()
         """Fires whenever the core may have changed."""
+        self.on_settled: Callable[[], None] = lambda: None
+        """Called whenever the core may have changed, before waiting tasks are woken."""
         self._core = core
         self._report = report
         self._loop = asyncio.get_running_loop()
@@ -97,11 +99,7 @@ class Shell(ABC, Generic[R]):
 
     async def close(self) -> None:
         """Release timer and sockets; the core is not run again."""
-        self._closed = True
-        for handle in (self._timer, self._soon):
-            if handle is not None:
-                handle.cancel()
-        self._timer = self._soon = None
+        self.halt()
         try:
             await self.transport.close()
         finally:
@@ -134,6 +132,7 @@ class Shell(ABC, Generic[R]):
 
     def _settled(self) -> None:
         """Wake tasks that wait for a change."""
+        self.on_settled()
         self.settled.fire()
 
     def _warn_of(self, dropped: Dropped) -> None:
@@ -143,9 +142,17 @@ class Shell(ABC, Generic[R]):
             dropped.times, host, port, dropped.reason, dropped.detail,
         )  # fmt: skip
 
-    def _stop(self, reason: str) -> None:
+    def stop(self, reason: str, cause: BaseException | None = None) -> None:
         """Stop for good and say so: nothing is received or sent any more."""
+        self.halt()
+        self._report(Left(reason, True, cause))
+        self._settled()
+
+    def halt(self) -> None:
+        """Run the core no more: it neither listens nor talks."""
         self._closed = True
         self.transport.start(lambda _: None)
-        self._report(Left(reason))
-        self._settled()
+        for handle in (self._timer, self._soon):
+            if handle is not None:
+                handle.cancel()
+        self._timer = self._soon = None

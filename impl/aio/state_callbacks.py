@@ -14,6 +14,10 @@ that lacks one is not the group's. Before `set_state` is called, messages that w
 application are dropped, since the state has them; and it has to be done with the one that it is at,
 or that would be applied to a state that has it. Who asks for the state in the midst of a message is
 not waited for: what it does with that message afterwards is its own affair.
+
+The whole group waits meanwhile, so both are given `application_timeout`: a get_state that produces
+nothing for so long is given up, and another member is asked; a set_state that neither takes a chunk
+that is here nor returns is cancelled, and the transfer has failed.
 """
 
 from __future__ import annotations
@@ -49,6 +53,7 @@ class StackSide(Protocol):
 
     max_chunk: int
     patience: float
+    application_timeout: float
 
     def room(self, requester: Address) -> bool:
         """Return whether that requester has credit for a chunk."""
@@ -130,6 +135,7 @@ class StateDesk:
         """Stop reading and setting."""
         tasks = [*self._readers.values(), *([self._setter] if self._setter else [])]
         self._readers.clear()
+        self._setter = None
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -155,13 +161,15 @@ class StateDesk:
             if self._get_state is None:
                 stack.refuse(requester)
                 return
-            state = self._get_state()
-            if inspect.isawaitable(state):
-                state = await state
-            pieces = _cut(state, stack.max_chunk)
-            held = await anext(pieces, b"")
+            async with asyncio.timeout(stack.application_timeout):
+                state = self._get_state()
+                if inspect.isawaitable(state):
+                    state = await state
+                pieces = _cut(state, stack.max_chunk)
+                held = await anext(pieces, b"")
             while True:
-                following = await anext(pieces, None)
+                async with asyncio.timeout(stack.application_timeout):
+                    following = await anext(pieces, None)
                 while not stack.room(requester):
                     await stack.settled()
                 await stack.consumed()
@@ -169,7 +177,9 @@ class StateDesk:
                 if following is None:
                     return
                 held = following
-        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+        except (Exception, asyncio.CancelledError) as problem:  # whatever the application raises
+            if self._readers.get(requester) is not asyncio.current_task():
+                raise  # cancelled because the transfer is over
             _log.warning("get_state failed, so another member is asked: %r", problem)
             stack.refuse(requester)
         finally:
@@ -194,10 +204,12 @@ class StateDesk:
             if self._set_state is None:
                 raise StateNotTransferred("this member was connected without set_state")
             await self._settled()
-            await self._set_state(chunks)
+            await self._set(self._set_state, chunks)
             async for _ in chunks:  # chunks that it did not read still have to arrive
                 pass
-        except Exception as problem:  # noqa: BLE001 (whatever the application raises)
+        except (Exception, asyncio.CancelledError) as problem:  # whatever the application raises
+            if self._setter is not asyncio.current_task() and not chunks.interrupted:
+                raise  # cancelled by `close`
             if not chunks.interrupted:
                 self._chunks = None
                 self._stack.finish(False)
@@ -208,6 +220,25 @@ class StateDesk:
             self._chunks = None
             self._stack.finish(True)
             self._over("")
+
+    async def _set(self, set_state: SetStateCall, chunks: _Chunks) -> None:
+        """Have set_state read the chunks; it is cancelled if it hangs."""
+        patience = self._stack.application_timeout
+        task = asyncio.ensure_future(set_state(chunks))
+        try:
+            while True:
+                taken = chunks.taken
+                await asyncio.wait([task], timeout=patience)
+                if task.done():
+                    await task
+                    return
+                if chunks.here and chunks.taken == taken:
+                    raise StateNotTransferred(
+                        f"set_state neither took what was here nor returned for {patience:g} s "
+                        f"(application_timeout)"
+                    )
+        finally:
+            task.cancel()
 
     async def _settled(self) -> None:
         """Wait for the application, with a time limit: the whole group waits for this member."""
@@ -229,7 +260,14 @@ class _Chunks(AsyncIterator[bytes]):
         self._here: deque[bytes] = deque()
         self._changed = asyncio.Event()
         self._whole = False
+        self.taken = 0
+        """How many chunks have been read."""
         self.interrupted = False
+
+    @property
+    def here(self) -> bool:
+        """Whether the reader has something to read: a chunk, an interruption, or the end."""
+        return bool(self._here) or self._whole or self.interrupted
 
     def put(self, payload: bytes, last: bool) -> None:
         """Add the next chunk."""
@@ -255,6 +293,7 @@ class _Chunks(AsyncIterator[bytes]):
             self._changed.clear()
             await self._changed.wait()
         payload = self._here.popleft()
+        self.taken += 1
         self._stack.take()
         return payload
 

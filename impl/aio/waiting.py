@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 
 TURN = 0.002
 """Seconds after which a task that never has to wait lets the loop do its other duties."""
@@ -12,22 +13,55 @@ class Signal:
     """Wakes all who wait for it at this moment; remembers nothing."""
 
     def __init__(self) -> None:
-        self._waiters: list[asyncio.Future[None]] = []
+        self._waiters: dict[asyncio.Future[None], None] = {}  # in order
 
     async def wait(self) -> None:
         """Return when `fire` is called next."""
         waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
+        self._waiters[waiter] = None
         try:
             await waiter
         finally:
-            if waiter in self._waiters:  # cancelled
-                self._waiters.remove(waiter)
+            self._waiters.pop(waiter, None)  # cancelled
 
     def fire(self) -> None:
         """Wake everybody, the longest waiting first."""
         if self._waiters:
-            waiters, self._waiters = self._waiters, []
+            waiters, self._waiters = self._waiters, {}
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(None)
+
+
+class Turns:
+    """Lets those who wait for room go on in their order, only as many at once as there is room for.
+
+    Who comes later waits behind them, and behind those that may go on and have not done so yet.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: deque[tuple[asyncio.Future[None], int]] = deque()
+        self._going = 0  # bytes of those that may go on and have not done so yet
+
+    @property
+    def taken(self) -> bool:
+        """Whether others come first."""
+        return bool(self._waiting or self._going)
+
+    async def wait(self, size: int) -> None:
+        """Wait for room for so many bytes."""
+        waiter = asyncio.get_running_loop().create_future()
+        self._waiting.append((waiter, size))
+        try:
+            await waiter  # one that is cancelled stays in the queue until its turn
+        finally:
+            if waiter.done() and not waiter.cancelled():
+                self._going -= size
+
+    def let_go(self, room: float) -> None:
+        """Let the first ones go on, as long as there is room."""
+        while self._waiting and room > self._going:
+            waiter, size = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                self._going += size

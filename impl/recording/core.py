@@ -32,11 +32,13 @@ class Recorder:
         *,
         constants: Record | None = None,
         real: bool = False,
+        traced: Collection[str] = (),
         clock: Callable[[], float] | None = None,
     ) -> None:
         """With a clock each record has its time, for information only.
 
-        `real`: the records are those of the protocol's `Binding.real`.
+        `real`: the records are those of the protocol's `Binding.real`. `traced`: all protocols
+        that are recorded of this process, where they are several.
         """
         self._clock = clock
         self._real = {"real": True} if real else {}
@@ -45,6 +47,7 @@ class Recorder:
         self._me = me
         self._nodes = sorted({*nodes, me.node})
         self._constants = constants or {}
+        self._traced = {"traced": sorted(traced)} if traced else {}
         self._who = {"run": run, "node": me.node, "incarnation": me.incarnation}
         self._common = described.ordered({**self._who, "protocol": described.protocol})
         self._index = 0
@@ -64,6 +67,7 @@ class Recorder:
                 "version": VERSION,
                 **self._common,
                 "nodes": self._nodes,
+                **self._traced,
                 "constants": self._constants,
                 **self._described.opening(core, self._before),
                 **self._real,

@@ -29,10 +29,14 @@ from .writer import Record
 
 
 def sequencer_recorder(
-    run: str, me: Address, nodes: Collection[str], write: Callable[[Record], None]
+    run: str,
+    me: Address,
+    nodes: Collection[str],
+    write: Callable[[Record], None],
+    traced: Collection[str] = (),
 ) -> Recorder:
-    """Return the recorder of a member's SEQUENCER."""
-    return Recorder(SequencerForm(), run, me, nodes, write)
+    """Return the recorder of a member's SEQUENCER; `traced`: all that is recorded."""
+    return Recorder(SequencerForm(), run, me, nodes, write, traced=traced)
 
 
 class SequencerForm(UsualForm):

@@ -12,7 +12,9 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 from msgspec import Meta, Raw, Struct
 
 from raincheck.impl.messages import Address, Name, Payloads
-from raincheck.impl.raincore.events import LIMIT, NOBODY, Message
+from raincheck.impl.raincore.events import LIMIT, NOBODY, ZERO, Call911, Message
+
+from .door import SECRET
 
 MAX_NAMED = 1024
 """The most members that one message can name."""
@@ -66,6 +68,7 @@ class TokenBody(Struct, frozen=True, array_like=True, tag="T", gc=False):
     acks: Annotated[tuple[tuple[Place, Number], ...], Meta(max_length=MAX_NAMED)]
     top: Number
     reserve: tuple[Maybe, Annotated[int, Meta(ge=0, le=65_536)]]
+    secret: Annotated[bytes, Meta(max_length=SECRET)] = b""  # a state kept by earlier ones has none
 
 
 class CallBody(Struct, frozen=True, array_like=True, tag="9", gc=False):
@@ -118,3 +121,13 @@ class Body(NamedTuple):
     roster: tuple[Named, ...] = ()
     letters: Letters = {}  # noqa: RUF012 (never changed)
     reserve: Reserve = NO_RESERVE
+    secret: bytes = b""
+
+
+def asks_to_join(body: Body) -> bool:
+    """Whether this is what a process that knows no token sends to one of its contacts."""
+    call = body.message
+    if not isinstance(call, Call911) or call.orig != call.current or call.nodelist:
+        return False
+    quiet = call.status == "yes" and call.phase == "ask" and not call.granted
+    return quiet and call.number == (ZERO, 0) and call.claim == call.promised == ZERO

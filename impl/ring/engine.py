@@ -13,12 +13,14 @@ from raincheck.impl.errors import ConfigError, NotEnabled
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.raincore import events as ev
 from raincheck.impl.raincore.core import Raincore, Repairs
-from raincheck.impl.raincore.events import Call911, Event, Message, Token, arrival
+from raincheck.impl.raincore.events import Call911, Effect, Event, Message, Nodelist, Token, arrival
 from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.timers import NEVER
 
-from .bodies import Body, Named
+from .bodies import Body, Named, asks_to_join
+from .bounds import beyond
 from .config import HEADROOM, RingConfig
+from .door import Admit, Door
 from .kept import Keeper
 from .mailbox import Mailbox
 from .reports import Committed, Delivered, PassedOn, RingReport
@@ -43,9 +45,11 @@ class RingEngine:
         endpoint: Endpoint | None = None,
         seed: int | None = None,
         repairs: Repairs | None = None,
+        admit: Admit | None = None,
     ) -> None:
         """Come back with `state`, found the ring with `founders`, or ask `contacts`.
 
+        `admit` decides which processes may join by this member.
         Raises ConfigError for a state that cannot be used.
         """
         if len(founders) > config.max_members:
@@ -66,7 +70,17 @@ class RingEngine:
         self._keeper = Keeper(me, codec)
         kept = None if state is None else self._keeper.restore(state, self.core, self._mailbox)
         self.manager: TransportManager[Message, Body]
-        self.manager = TransportManager(me, config, codec.decode, kept)
+        self.manager = TransportManager(
+            me,
+            config,
+            codec.decode,
+            kept,
+            door=Door(endpoint, seed),
+            is_request=asks_to_join,
+            admit=admit,
+        )
+        self.manager.peers.only(self._known())
+        self.manager.door.secret = codec.secret
         self.manager.counters = self.counters
         self._founders = tuple([address for address, _ in founders])
         for address, place in founders:
@@ -74,10 +88,12 @@ class RingEngine:
                 self._here = place
             else:
                 self.manager.peers.learn(address, place)
+        self.manager.door.here = self._here
         self._random = Random(zlib.crc32(str(me).encode()) if seed is None else seed)
         self._looped: deque[Message] = deque()
         self._reports: list[RingReport] = []
         self._roster: tuple[Named, ...] = ()  # the last one learnt
+        self._nodelist: Nodelist = ()  # the last one of which no member is a guest
         self._timer = ""  # the running timer
         self._due = NEVER
         self._hello_due = NEVER
@@ -92,14 +108,22 @@ class RingEngine:
         self._lost = False  # ... but the ring has regenerated it
         self._changed = True
 
-    def _arrived(self, body: Body, now: float) -> None:
+    def _known(self) -> set[Address]:
+        """Return the members on any list of the last token, and those that were asked."""
+        token = self.core.last_token
+        lists = (token.nodelist, token.settled.nodelist, token.before.nodelist, *token.pending)
+        known = {member for each in lists for member in each}
+        return known.union(self.core.contacts, (member for member, _ in token.acks))
+
+    def _arrived(self, body: Body, now: float, *, guest: bool) -> None:
         message = body.message
         if message.current not in message.nodelist and self._foreign(message):
-            place = self.manager.peers.endpoint_of(message.current) or ("", 0)
-            what = type(message).__name__
-            self.manager.drop("foreign", place, f"{what} of {message.current}", now)
+            self._drop("foreign", message, type(message).__name__, now)
             return
-        if body.roster is not self._roster:
+        if far := beyond(message, self.core):
+            self._drop("out_of_bounds", message, far, now)
+            return
+        if body.roster is not self._roster and not guest:
             self._roster = body.roster
             for node, incarnation, host, port in body.roster:
                 if port and node != self.address.node:
@@ -108,12 +132,31 @@ class RingEngine:
             if body.letters:
                 self._mailbox.take(body.letters)
             before, self._mailbox.reserve = self._mailbox.reserve, body.reserve
-            self._handle(arrival(message), now)
+            self._take(message, now)
             if self.core.last_token.number != message.number:
                 self._mailbox.reserve = before
+            elif body.secret:
+                self.manager.door.secret = self._codec.secret = body.secret
             self._mailbox.keep(self.core.last_token.mail)
         elif self._lets_in(message):
-            self._handle(arrival(message), now)
+            self._take(message, now)
+
+    def _take(self, message: Message, now: float) -> None:
+        """Give the core what has arrived; a guard that it makes false is no defect here."""
+        if self._stopped:
+            return
+        try:
+            effects = self.core.handle(arrival(message))
+        except NotEnabled as refusal:
+            self._drop("refused", message, str(refusal), now)
+        else:
+            self._carry_out(effects, now)
+
+    def _drop(self, reason: str, message: Message, detail: str, now: float) -> None:
+        """Count a message that is not taken, and report who sent it."""
+        sender = message.current
+        place = self.manager.peers.endpoint_of(sender) or ("", 0)
+        self.manager.drop(reason, place, f"{detail} of {sender}", now)
 
     def _foreign(self, message: Message) -> bool:
         """Whether the sender is neither in the ring nor a joiner."""
@@ -154,14 +197,17 @@ class RingEngine:
 
     def _handle(self, event: Event, now: float) -> None:
         """Give the core an event, and carry out the effects."""
-        core = self.core
         if self._stopped:
             return
         try:
-            effects = core.handle(event)
+            effects = self.core.handle(event)
         except NotEnabled as refusal:
             self.counters[f"not_enabled: {refusal.action}"] += 1
             return
+        self._carry_out(effects, now)
+
+    def _carry_out(self, effects: list[Effect], now: float) -> None:
+        core = self.core
         self._changed = True
         for effect in effects:
             match effect:
@@ -183,8 +229,13 @@ class RingEngine:
                 case ev.Committed(at, nodelist):
                     self._view = max(self._view, at)
                     self._reports.append(Committed(at, nodelist))
+        if core.last_token.nodelist is not self._nodelist:
+            self._nodelist = core.last_token.nodelist
+            self.manager.peers.admit(self._nodelist)
         if core.token_state != "eating":
             self._passed_on()
+        members = len(core.last_token.nodelist) + len(core.new_nodes)
+        self.manager.has_room = members < self.config.max_members
         self.manager.epoch = core.last_token.epoch.n
         self.manager.answers_hello = core.up == "up" and self.address in core.last_token.nodelist
         if core.up == "left":
@@ -202,6 +253,8 @@ class RingEngine:
             return
         if isinstance(message, Token):
             self._starved = 0
+            self.manager.door.make_secret()
+            self._codec.secret = self.manager.door.secret
         body = self._codec.encode(message, self._mailbox.letters, self._mailbox.reserve)
         try:
             self.manager.send(to, message, body, now)
@@ -264,7 +317,7 @@ class RingEngine:
         elif self._timer == "hungry":
             self._handle(ev.HungryTimeout(), now)
         else:
-            if self.contacts and not core.last_token.nodelist:
+            if not core.last_token.nodelist:
                 self._say_hello()
             self._handle(ev.StarvingTimeout(), now)
 
@@ -272,8 +325,10 @@ class RingEngine:
         return self.manager.peers.has_failed(member)
 
     def _say_hello(self) -> None:
-        for endpoint in self.contacts:
-            self.manager.hello(endpoint)
+        known = map(self.manager.peers.endpoint_of, self.core.contacts)
+        for endpoint in dict.fromkeys((*self.contacts, *known)):
+            if endpoint is not None:
+                self.manager.hello(endpoint)
 
     def _stop(self, reason: str) -> None:
         self._stopped = True

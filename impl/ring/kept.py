@@ -126,6 +126,7 @@ class Keeper:
                 token = body.message
                 mailbox.take(body.letters)
                 mailbox.reserve = body.reserve
+                self._codec.secret = body.secret
         except (ValueError, WireError, msgspec.MsgspecError, RecursionError) as problem:
             raise ConfigError(
                 f"the kept state of {self._me} cannot be used: {problem}; "

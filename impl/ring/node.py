@@ -23,8 +23,8 @@ from raincheck.impl.raincore.events import Epoch, Nodelist, arrival, failure
 from raincheck.impl.stack.timers import NEVER
 
 from .engine import RingEngine
-from .reports import NameTaken, RingReport, StateChanged
-from .transport_peers import Acknowledged, Arrived, Found, Replaced, Undelivered
+from .reports import NameTaken, NotAdmitted, RingReport, StateChanged
+from .transport_peers import Acknowledged, Arrived, Found, Refused, Replaced, Undelivered
 from .waits import waits_of
 
 
@@ -36,6 +36,8 @@ class RingNode(RingEngine):
     def start(self, now: float) -> None:
         """Found the ring, look for it, or come back to it."""
         if self.core.up == "down":
+            if not self.core.last_token.nodelist:
+                self._say_hello()  # for the cookies that its requests need
             self._handle(ev.Recover(), now)
         elif self._founders:
             self._handle(ev.Initialise("founder", self._founders, ()), now)
@@ -193,13 +195,15 @@ class RingNode(RingEngine):
             notices = self.manager.poll_notices()
             for notice in notices:
                 if isinstance(notice, Arrived):
-                    self._arrived(notice.body, now)
+                    self._arrived(notice.body, now, guest=notice.guest)
                 elif isinstance(notice, Acknowledged):
                     self._acknowledged(notice.message, now)
                 elif isinstance(notice, Undelivered):
                     self._handle(failure(notice.message), now)
                 elif isinstance(notice, Replaced):
                     self._replaced(notice)
+                elif isinstance(notice, Refused):
+                    self._refused(notice)
                 else:
                     self._found(notice, now)
             while self._looped:
@@ -230,6 +234,15 @@ class RingNode(RingEngine):
         """Handle a name conflict: of two processes with one name the later one keeps it."""
         if self.core.up == "up":
             self._stop(f"another process has taken its name, as {notice.by}")
+
+    def _refused(self, notice: Refused) -> None:
+        """Report to a joiner that a member does not let it in."""
+        if self.core.last_token.nodelist:
+            return
+        if notice.taken is not None:
+            self._reports.append(NameTaken(notice.taken, notice.endpoint))
+        else:
+            self._reports.append(NotAdmitted(notice.by, notice.endpoint))
 
     def _found(self, found: Found, now: float) -> None:
         member = found.member

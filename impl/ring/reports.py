@@ -44,6 +44,13 @@ class Delivered(NamedTuple):
     payloads: Payloads
 
 
+class NotAdmitted(NamedTuple):
+    """A member does not let this process into the ring."""
+
+    member: Address
+    endpoint: Endpoint
+
+
 class NameTaken(NamedTuple):
     """A process that wants to join has the name of a member."""
 
@@ -52,7 +59,15 @@ class NameTaken(NamedTuple):
 
 
 RingReport: TypeAlias = (
-    Eats | PassedOn | StateChanged | Committed | Delivered | NameTaken | Left | Dropped
+    Eats
+    | PassedOn
+    | StateChanged
+    | Committed
+    | Delivered
+    | NameTaken
+    | NotAdmitted
+    | Left
+    | Dropped
 )
 """The reports that `RingNode.poll_reports` returns, in order."""
 

@@ -25,7 +25,20 @@ from raincheck.impl.stack.reports import Dropped, Pace
 from raincheck.impl.stack.timers import NEVER
 
 from .config import RingConfig
-from .frames import ACK, GONE, HELLO, HERE, MESSAGE, WINDOW, Frame, Frames
+from .door import Admit, Door
+from .frames import (
+    ACK,
+    GONE,
+    HELLO,
+    MESSAGE,
+    NAME_TAKEN,
+    REFUSED,
+    WINDOW,
+    Frame,
+    Frames,
+    cookie_of,
+)
+from .guests import MAX_REQUEST, Guests
 from .transport_peers import (
     Acknowledged,
     Arrived,
@@ -34,6 +47,7 @@ from .transport_peers import (
     Notice,
     Peer,
     Peers,
+    Refused,
     Replaced,
     Sent,
     Undelivered,
@@ -59,19 +73,29 @@ class TransportManager(Generic[M, B]):
         config: RingConfig,
         decode: Decode[B],
         kept: Kept | None = None,
+        *,
+        door: Door | None = None,
+        is_request: Callable[[B], bool] = lambda _body: False,
+        admit: Admit | None = None,
     ) -> None:
+        """`is_request` tells requests to join; `admit` decides who may."""
         self.me = me
         self.config = config
         self.counters: Counter[str] = Counter()
         self.answers_hello = False
         """Whether this is a member that joiners may ask."""
+        self.has_room = True
+        """Whether a guest may become a member."""
         self.epoch = 0
         """The epoch of the last token that was here, which HERE carries."""
         self.closed = False
         """Whether new messages are refused; duplicates of earlier ones are still acknowledged."""
+        self.door = door or Door(None)
         self._decode = decode
+        self._is_request = is_request
         self._frames = Frames(config.ring, config.max_datagram)
         self.peers: Peers[M] = Peers(config, self._ended)
+        self._guests = Guests(config, self.peers, admit)
         self._busy: dict[str, Peer[M]] = {}  # peers with messages under way
         self._outgoing: list[tuple[bytes, Endpoint]] = []
         self._notices: list[Notice[M, B]] = []
@@ -100,7 +124,8 @@ class TransportManager(Generic[M, B]):
         if len(peer.under_way) >= MAX_UNDER_WAY:
             self._give_up(peer, next(iter(peer.under_way)))
         peer.sent += 1
-        frame = self._frames.make(MESSAGE, self.me, to, peer.sent, 0, body)
+        shown = self.door.proof or peer.cookie
+        frame = self._frames.make(MESSAGE, self.me, to, peer.sent, shown, body)
         give_up = self.config.give_up_again if peer.failed else self.config.give_up
         peer.under_way[peer.sent] = Sent(message, frame, now, give_up)
         self._busy[to.node] = peer
@@ -111,7 +136,8 @@ class TransportManager(Generic[M, B]):
 
     def hello(self, endpoint: Endpoint) -> None:
         """Send HELLO to an endpoint: who is there, and is it a member?"""
-        self._outgoing.append((self._frames.make(HELLO, self.me, None), endpoint))
+        question = self.door.question(endpoint)
+        self._outgoing.append((self._frames.make(HELLO, self.me, None, 0, question), endpoint))
 
     def _transmit(self, frame: bytes, peer: Peer[M]) -> None:
         if peer.endpoint is None:
@@ -142,36 +168,63 @@ class TransportManager(Generic[M, B]):
     def _take(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         sender, kind = frame.source, frame.kind
         if frame.to is None:
-            self._greeted(frame, endpoint)
+            self._greeted(frame, endpoint, now)
         elif sender.node == self.me.node or frame.to != self.me:
             self._astray(frame, endpoint, now)
         elif kind == MESSAGE:
-            self._message(frame, endpoint)
-        elif kind == GONE and frame.number > self.me.incarnation:
-            self._notices.append(Replaced(Address(self.me.node, frame.number)))
-        elif sender.node in self.peers.by_name and self.peers.latest(sender).address == sender:
-            peer = self.peers.latest(sender)
-            self.peers.heard(peer, endpoint)
-            if kind == ACK:
-                self._acked(peer, frame, now)
+            self._message(frame, endpoint, now)
         else:
-            self.counters["stale"] += 1  # of an unknown peer, or of an old life
+            self._answer(frame, endpoint, now)
 
-    def _greeted(self, frame: Frame, endpoint: Endpoint) -> None:
+    def _answer(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
+        """Handle ACK, GONE or REFUSED: of a peer, from where it is."""
+        sender, kind = frame.source, frame.kind
+        peer = self.peers.by_name.get(sender.node)
+        if peer is None or peer.endpoint != endpoint:
+            self.drop("stranger", endpoint, f"kind {kind} of {sender}", now)
+            return
+        if kind == GONE and sender.incarnation > peer.address.incarnation:
+            peer = self.peers.latest(sender)
+            peer.guest = True
+        if peer.address != sender:
+            self.counters["stale"] += 1  # of an old life
+        elif kind == GONE and frame.number > self.me.incarnation and not peer.guest:
+            self._notices.append(Replaced(Address(self.me.node, frame.number)))
+        else:
+            self.peers.heard(peer, endpoint, now)
+            if kind == ACK:
+                if not self.door.secret and not peer.guest:
+                    self.door.secret = frame.datagram[frame.body :]
+                self._acked(peer, frame, now)
+            elif kind == REFUSED:
+                taken = frame.mask == NAME_TAKEN
+                taker = Address(self.me.node, frame.number) if taken else None
+                self._notices.append(Refused(sender, endpoint, taker))
+
+    def _greeted(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         """Handle HELLO or HERE, also of another process with this member's name."""
         sender = frame.source
         if frame.kind == HELLO:
             if self.answers_hello and sender != self.me:
-                here = self._frames.make(HERE, self.me, None, self.epoch)
+                cookie = self.door.cookie(endpoint)
+                here = self._frames.here(self.me, self.epoch, frame.mask, cookie)
                 self._outgoing.append((here, endpoint))
+            return
+        if frame.mask != self.door.question(endpoint):
+            self.drop("unasked", endpoint, f"HERE of {sender}", now)
         elif sender != self.me:
             if sender.node != self.me.node:
+                known = self.peers.by_name.get(sender.node)
+                if known and known.endpoint not in (None, endpoint) and not known.failed:
+                    self.drop("stranger", endpoint, f"{sender} is elsewhere", now)
+                    return
                 peer = self.peers.latest(sender)
                 if peer.address == sender:  # otherwise it is of an old life
-                    self.peers.heard(peer, endpoint)
+                    peer.cookie = cookie_of(frame)
+                    self.peers.heard(peer, endpoint, now)
             self._notices.append(Found(sender, endpoint, frame.number))
 
-    def _message(self, frame: Frame, endpoint: Endpoint) -> None:
+    def _message(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         sender, number = frame.source, frame.number
         latest = self.peers.by_name.get(sender.node)
         if latest is not None and sender.incarnation < latest.address.incarnation:
@@ -179,8 +232,14 @@ class TransportManager(Generic[M, B]):
             later = self._frames.make(GONE, self.me, sender, latest.address.incarnation)
             self._outgoing.append((later, endpoint))
             return
-        peer = self.peers.get(sender)
-        has = False if peer is None else peer.has(number)
+        known = self.peers.get(sender)
+        at_home = known is not None and known.endpoint == endpoint
+        member = at_home and known is not None and not known.guest
+        member = member or self.door.proves(frame.mask, endpoint)
+        if not member and not self._may_ask(frame, endpoint, at_home=at_home):
+            self.drop("stranger", endpoint, f"a message of {sender}", now)
+            return
+        has = False if known is None else known.has(number)
         if has is None:
             # Too old to know whether it is a duplicate: neither take nor acknowledge it.
             self.counters["beyond_window"] += 1
@@ -192,14 +251,52 @@ class TransportManager(Generic[M, B]):
             return
         else:
             # Nothing is remembered of the sender of an unreadable message.
-            message = self._decode(sender, self.me, frame.datagram, frame.body)
-            self.peers.latest(sender).take(number)
+            body = self._decode(sender, self.me, frame.datagram, frame.body)
+            # A process that asks anew may have the secret: it is a guest all the same.
+            member = member and (at_home or not self._is_request(body))
+            if not member and not self._asked(frame, body, endpoint, now, at_home=at_home):
+                return
+            peer = self.peers.latest(sender)
+            peer.guest = not member
+            peer.take(number)
             self.peers.changed = True
             self.counters["received"] += 1
-            self._notices.append(Arrived(sender, message))
+            self._notices.append(Arrived(sender, body, not member))
         peer = self.peers.latest(sender)
-        self.peers.heard(peer, endpoint)
-        self._transmit(self._frames.make(ACK, self.me, sender, peer.highest, peer.mask), peer)
+        if has and not member and not at_home:
+            return  # it repeats what another process has sent
+        self.peers.heard(peer, endpoint, now)
+        # A guest may be put on a list and asked for its promise before it has had a token.
+        secret = self.door.secret if peer.guest and self.has_room else b""
+        ack = self._frames.make(ACK, self.me, sender, peer.highest, peer.mask, secret)
+        self._transmit(ack, peer)
+
+    def _may_ask(self, frame: Frame, endpoint: Endpoint, *, at_home: bool) -> bool:
+        """Whether a datagram of no member may be a request to join."""
+        if len(frame.datagram) > MAX_REQUEST:
+            return False
+        return at_home or frame.mask == self.door.cookie(endpoint)
+
+    def _asked(
+        self, frame: Frame, body: B, endpoint: Endpoint, now: float, *, at_home: bool
+    ) -> bool:
+        """Return whether a message of no member is a request to join, and taken."""
+        sender = frame.source
+        if not self._is_request(body):
+            self.drop("stranger", endpoint, f"a message of {sender}", now)
+            return False
+        refusal = None if at_home else self._guests.refusal(sender, endpoint, now)
+        if refusal is None:
+            return True
+        self.drop(refusal.reason, endpoint, refusal.detail, now)
+        if refusal.ask is not None:
+            self.hello(refusal.ask)
+        if refusal.answer:
+            holder = self.peers.by_name.get(sender.node)
+            number = holder.address.incarnation if holder and refusal.answer == NAME_TAKEN else 0
+            answer = self._frames.make(REFUSED, self.me, sender, number, refusal.answer)
+            self._outgoing.append((answer, endpoint))
+        return False
 
     def _acked(self, peer: Peer[M], frame: Frame, now: float) -> None:
         highest, mask, under_way = frame.number, frame.mask, peer.under_way

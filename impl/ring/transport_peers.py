@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable
 from typing import Generic, NamedTuple, TypeAlias, TypeVar
 
 from raincheck.impl.messages import Address, Count, Endpoint
@@ -38,6 +38,8 @@ class Arrived(NamedTuple, Generic[B]):
 
     source: Address
     body: B
+    guest: bool = False
+    """Whether it is of a process that asks to join."""
 
 
 class Found(NamedTuple):
@@ -48,13 +50,21 @@ class Found(NamedTuple):
     epoch: int
 
 
+class Refused(NamedTuple):
+    """A member does not let this joiner in; `taken`: because that life has its name."""
+
+    by: Address
+    endpoint: Endpoint
+    taken: Address | None
+
+
 class Replaced(NamedTuple):
     """A later life has taken this member's name."""
 
     by: Address
 
 
-Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Replaced
+Notice: TypeAlias = Acknowledged[M] | Undelivered[M] | Arrived[B] | Found | Refused | Replaced
 """The Transport Manager's notices to its user, in order."""
 
 
@@ -84,8 +94,12 @@ class Peer(Generic[M]):
 
     __slots__ = (
         "address",
+        "asked",
+        "cookie",
         "endpoint",
         "failed",
+        "guest",
+        "heard",
         "highest",
         "mask",
         "sent",
@@ -100,6 +114,10 @@ class Peer(Generic[M]):
         self.sent = 0  # the number of the last message to it
         self.under_way: dict[int, Sent[M]] = {}
         self.failed = False  # a message was given up, and the peer not heard since
+        self.guest = False  # it has asked to join, and is on no list that is known
+        self.cookie = 0  # what it gave to show it from where it is sent to
+        self.heard = float("-inf")  # when the last datagram of it came
+        self.asked = float("-inf")  # when it was first asked whether it still has its name
         self.highest = 0  # the highest number that arrived from it
         self.mask = 0  # bit i: number highest - i has arrived
 
@@ -165,8 +183,7 @@ class Peers(Generic[M]):
         elif len(self) >= MAX_PEERS:
             idle = next((peer for peer in self.by_name.values() if not peer.under_way), None)
             if idle is not None:
-                self._floor = max(self._floor, idle.sent)
-                del self.by_name[idle.address.node]
+                self.forget(idle)
         timer = Backoff(self._config.retransmit_after, self._config.retransmit_max)
         peer: Peer[M] = Peer(address, None, timer)
         peer.sent = self._floor
@@ -176,10 +193,35 @@ class Peers(Generic[M]):
         return peer
 
     def learn(self, address: Address, endpoint: Endpoint) -> None:
-        """Learn a peer's endpoint from another member; its own datagrams take precedence."""
+        """Learn a peer's endpoint from another member; what it has shown itself takes precedence.
+
+        Only members are named by members: it is no guest any more.
+        """
         peer = self.latest(address)
-        if peer.address == address and peer.endpoint is None:
-            self.place(peer, endpoint)
+        if peer.address == address:
+            peer.guest = False
+            if peer.endpoint is None:
+                self.place(peer, endpoint)
+
+    def guests(self) -> list[Peer[M]]:
+        """Return the peers that have asked to join."""
+        return [peer for peer in self.by_name.values() if peer.guest]
+
+    def admit(self, members: Iterable[Address]) -> None:
+        """Take these for guests no more."""
+        for member in members:
+            if (peer := self.get(member)) is not None:
+                peer.guest = False
+
+    def only(self, members: Collection[Address]) -> None:
+        """Take all peers but these for guests."""
+        for peer in self.by_name.values():
+            peer.guest = peer.address not in members
+
+    def forget(self, peer: Peer[M]) -> None:
+        """Forget a peer; if it comes again it gets numbers that it has not seen."""
+        self._floor = max(self._floor, peer.sent)
+        del self.by_name[peer.address.node]
 
     def place(self, peer: Peer[M], endpoint: Endpoint) -> None:
         """Set a peer's endpoint."""
@@ -187,9 +229,10 @@ class Peers(Generic[M]):
             peer.endpoint = endpoint
             self.places += 1
 
-    def heard(self, peer: Peer[M], endpoint: Endpoint) -> None:
+    def heard(self, peer: Peer[M], endpoint: Endpoint, now: float) -> None:
         """Note a datagram of the peer from that endpoint."""
         peer.failed = False
+        peer.heard = now
         self.place(peer, endpoint)
         node = peer.address.node
         if next(reversed(self.by_name)) != node:

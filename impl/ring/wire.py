@@ -74,6 +74,8 @@ class RaincoreCodec:
         self._at: dict[Address, int] = {}
         self._nodelist: Nodelist = ()
         self._at_version = -1
+        self.secret = b""
+        """The ring's secret, which each token carries."""
         self.token_size = 0
         """Bytes of the last encoded token without its mail."""
 
@@ -93,7 +95,8 @@ class RaincoreCodec:
             # Members that were not on the last token are rare.
             if token.nodelist != self._nodelist or self._at_version != self._version():
                 raise KeyError
-            fields = self._encode(self._fields(token, carried, reserve, self._made, self._at))
+            roster, at = self._made, self._at
+            fields = self._encode(self._fields(token, carried, reserve, roster, at, self.secret))
         except KeyError:
             self._nodelist, self._at_version = token.nodelist, self._version()
             self._made, self._at = self._roster(
@@ -106,7 +109,8 @@ class RaincoreCodec:
                 [member for member, _ in token.acks],
                 (token.epoch.by, reserve.member),
             )
-            fields = self._encode(self._fields(token, carried, reserve, self._made, self._at))
+            roster, at = self._made, self._at
+            fields = self._encode(self._fields(token, carried, reserve, roster, at, self.secret))
         self.token_size = len(fields)
         if not carried:
             return _SIZE.pack(len(fields)) + fields
@@ -119,6 +123,7 @@ class RaincoreCodec:
         reserve: Reserve,
         roster: Raw,
         at: Mapping[Address, int],
+        secret: bytes,
     ) -> TokenBody:
         """Return the token with roster places for members; raises KeyError for an unknown one."""
         place = at.__getitem__
@@ -147,6 +152,7 @@ class RaincoreCodec:
             tuple([(at[member], ordinal) for member, ordinal in token.acks]),
             token.top,
             (at[reserve.member] + 1, reserve.size),
+            secret,
         )  # fmt: skip
 
     def _call(self, call: Call911) -> CallBody:
@@ -250,7 +256,8 @@ class RaincoreCodec:
             top=fields.top,
         )
         who, size = fields.reserve
-        return Body(token, named, letters, Reserve(members[who - 1], size) if who else NO_RESERVE)
+        reserve = Reserve(members[who - 1], size) if who else NO_RESERVE
+        return Body(token, named, letters, reserve, fields.secret)
 
 
 def _read_mail(
@@ -280,11 +287,14 @@ def _read_mail(
 def _read_call(
     fields: CallBody, members: tuple[Address, ...], source: Address, to: Address
 ) -> Call911:
+    nodelist, orig = _list_of(fields.nodelist, members), members[fields.orig]
+    if nodelist and orig not in nodelist:
+        raise ValueError(f"a 911 that never comes back to {orig}")
     return Call911(
         to,
-        members[fields.orig],
+        orig,
         source,
-        _list_of(fields.nodelist, members),
+        nodelist,
         _epoch(fields.epoch, members),
         fields.seq,
         fields.status,

@@ -155,6 +155,11 @@ class Simulator(Network, VirtualTime):
         self[name].stack.leave(self.now)
         self._settle(self[name])
 
+    def want_state(self, name: str) -> None:
+        """The node's application asks for the group's state, amid a view's messages."""
+        self[name].stack.want_state(self.now)
+        self._settle(self[name])
+
     def release(self, name: str) -> None:
         """The node's application takes deliveries again."""
         if self[name].up:

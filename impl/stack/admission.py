@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+import ipaddress
+import logging
+from collections import deque
+
 from raincheck.impl.gms.core import Gms
 from raincheck.impl.gms.events import ReceiveJoin
 from raincheck.impl.messages import Address, Endpoint, View
 
+from .config import StackConfig
+
+_log = logging.getLogger("raincheck")
 _MAX_JOINING = 256
+_MINUTE = 60.0
+_OF_ALL = 10  # as many times the admissions of one endpoint may there be of all
 
 
 class Admission:
     """The leader's side of a JOIN."""
 
-    def __init__(self, core: Gms, endpoints: dict[Address, Endpoint]) -> None:
+    def __init__(self, core: Gms, endpoints: dict[Address, Endpoint], config: StackConfig) -> None:
         self._core = core
         self._endpoints = endpoints
+        self._admit = config.admit
+        self._limit = config.joins_per_minute
+        self._lately: deque[tuple[float, Endpoint]] = deque()  # admissions of the last minute
         self.wants_state: set[Address] = set()
         """Joiners that want the group's state once they are admitted."""
 
     def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
         """Return why a process cannot be admitted; "" if it can."""
+        if not self._may_join(joiner, endpoint):
+            return f"{endpoint[0]} is not among those that this group admits"
         core = self._core
         later = core.refuses(joiner)
         if later is not None:
@@ -32,6 +46,32 @@ class Admission:
         if joiner in core.joining:
             return f"{joiner} is joining already, from {host}:{port}; choose another name"
         return ""
+
+    def _may_join(self, joiner: Address, endpoint: Endpoint) -> bool:
+        admit = self._admit
+        if admit is None:
+            return True
+        if callable(admit):
+            try:
+                return bool(admit(joiner, endpoint))
+            except Exception:  # noqa: BLE001 (whatever the application raises)
+                _log.exception("admit failed for %s at %s, who is refused", joiner, endpoint)
+                return False
+        host = ipaddress.ip_address(endpoint[0])
+        return any(host in ipaddress.ip_network(network) for network in admit)
+
+    def too_often(self, joiner: Address, endpoint: Endpoint, now: float) -> bool:
+        """Count an admission, unless there were too many in the last minute: then it waits."""
+        if joiner in self._core.joining or joiner in self._core.members:
+            return False
+        lately = self._lately
+        while lately and now - lately[0][0] >= _MINUTE:
+            lately.popleft()
+        here = sum(place == endpoint for _, place in lately)
+        if here >= self._limit or len(lately) >= _OF_ALL * self._limit:
+            return True
+        lately.append((now, endpoint))
+        return False
 
     def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
         """Queue a joiner that is not refused."""

@@ -5,11 +5,14 @@ layers, it sequences nothing more, its last messages are delivered and acknowled
 Then it says Leaving to the others, again and again, until one answers with Excluded: that one has a
 view without it. If nobody answers for as long as a suspicion takes, the others will find out by
 themselves.
+
+An application that has had deliveries held, and then takes nothing for `application_timeout`, lets
+views and other members' sends wait for it: its member leaves, as if it had crashed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from raincheck.impl.messages import Address, Batch
@@ -31,6 +34,9 @@ class Application(Layer):
         super().__init__(ground)
         self.leaving = False
         """Whether the application wants to leave."""
+        self.idle: Callable[[], float] = lambda: float("inf")
+        """Returns for how many seconds the application has not taken what waits for it."""
+        self._hung_at = NEVER  # when it has let deliveries be held for too long
         self._others: Sequence[Address] = ()
         self._say_at = NEVER
         self._until = NEVER
@@ -44,6 +50,16 @@ class Application(Layer):
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
                 self.ground.reports.append(ViewInstalled(placed.view))
+
+    def hold(self, now: float) -> None:
+        """Note that deliveries are held until the application has taken what waits for it."""
+        self.ground.holding.add("application")
+        self._hung_at = now + self.config.application_timeout
+
+    def release(self) -> None:
+        """Note that the application has room again."""
+        self.ground.holding.discard("application")
+        self._hung_at = NEVER
 
     def leave(self) -> None:
         """Begin to leave."""
@@ -69,6 +85,16 @@ class Application(Layer):
                 self._say_goodbye(now)
         return False
 
+    def _look(self, now: float) -> None:
+        """Leave if the application has taken nothing for too long."""
+        patience = self.config.application_timeout
+        idle = self.idle()
+        if idle < patience:
+            self._hung_at = now + patience - idle
+        else:
+            self.counters["application_hung"] += 1
+            self.ground.hung("has taken none of the messages that fill its inbox")
+
     # ------------------------------------------------------------------ after the last step
 
     def _say_goodbye(self, now: float) -> None:
@@ -81,10 +107,15 @@ class Application(Layer):
             self.ground.out("")
 
     def deadline(self) -> float:
-        return self._say_at if self.membership.status == "stopped" else NEVER
+        if self.membership.over:
+            return self._say_at if self.membership.status == "stopped" else NEVER
+        return self._hung_at
 
     def handle_timer(self, now: float) -> None:
         if now < self.deadline():
+            return
+        if self.membership.status != "stopped":
+            self._look(now)
             return
         if now >= self._until:
             self.ground.out("")

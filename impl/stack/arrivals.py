@@ -1,9 +1,11 @@
 """Arriving datagrams: read, checked, and handed to the layer they are for.
 
 Whoever is no member may ask to join, give a hint, and refuse; nothing else of strangers is taken.
-What claims to come from a member has to come from that member's place; only multicasts may come
-from any member's, for whoever has one hands it on. What is dropped is counted by reason, and
-reported with its sender, at most once per second and reason. Nothing that arrives raises.
+A member of this view, of one about to be installed, or an admitted joiner has a place, and what
+claims to come from it has to come from there; only multicasts may come from any member's, for
+whoever has one hands it on. A former member is answered that it is excluded, and only at its place.
+What is dropped is counted by reason, and reported with its sender, at most once per second and
+reason. Nothing that arrives raises.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from raincheck.impl.wire.headers import (
     Nak,
     Stability,
     StableDigest,
+    StartFlush,
     UnicastAck,
     UnicastHeader,
 )
@@ -37,6 +40,7 @@ from .reports import Dropped, Pace
 
 _STRANGERS = 512  # the most connections of processes that are not members
 _FOR_STRANGERS = (JoinReq, JoinHint, JoinRefused)
+_INSIDE = ("member", "leaving", "stopped")
 
 Batch = Iterable[tuple[bytes, Endpoint]]
 
@@ -54,8 +58,8 @@ class Arrivals:
         self._secret = Random(ground.seed + 2).getrandbits(60)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             UnicastAck: self._on_unicast_ack,
-            Alive: self._on_alive,
-            AreYouAlive: self._on_are_you_alive,
+            Alive: self._on_members,
+            AreYouAlive: self._on_members,
             Nak: self._on_members,
             StableDigest: self._on_members,
             Stability: self._on_members,
@@ -105,15 +109,13 @@ class Arrivals:
     def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:
         header, payloads = self._outbox.codec.decode(datagram)
         group, membership, source = self._group, self._membership, header.source
-        known = self._outbox.endpoints.get(source)
-        if known == endpoint:
+        if self._outbox.endpoints.get(source) == endpoint:
             group.detection.heard(source, now)
-        elif membership.running and not self._may_come(header, endpoint, now):
+        elif membership.status in _INSIDE and not self._may_come(header, endpoint, now):
             return
         if isinstance(header, DataHeader):
-            if payloads is not None and membership.running:
-                if source not in membership.members:
-                    self._stranger(header, endpoint, now)
+            running = payloads is not None and membership.running
+            if running and not self._stranger(header, endpoint, now):
                 group.take(header, payloads, datagram, now)
         elif isinstance(header, UnicastHeader):
             self._on_unicast(header, payloads, endpoint, now)
@@ -122,21 +124,34 @@ class Arrivals:
 
     def _may_come(self, header: Header, endpoint: Endpoint, now: float) -> bool:
         """Whether a datagram may come from an endpoint that is not its source's."""
-        source, places = header.source, self._outbox.endpoints
-        if source == self._me or source not in self._membership.members:
+        if isinstance(header, _FOR_STRANGERS):
             return True
-        if isinstance(header, _FOR_STRANGERS) or source not in places:
+        source, detection = header.source, self._group.detection
+        if isinstance(header, Excluded) and detection.was_member(source, endpoint):
             return True
-        if isinstance(header, DataHeader) and endpoint in places.values():
+        if detection.has_been(source, endpoint) and _shows_life(header):
+            if self._membership.running:
+                self._group.gms.heard_alive(source, endpoint)
+            return False
+        if source != self._me and source not in self._outbox.endpoints:
+            return not self._stranger(header, endpoint, now)
+        if isinstance(header, DataHeader) and self._is_member_place(endpoint):
             return True  # retransmitted by a member that has it
         self.drop("forged", endpoint, f"{type(header).__name__} in the name of {source}", now)
         return False
+
+    def _is_member_place(self, endpoint: Endpoint) -> bool:
+        """Whether a member of this view, or of one about to be installed, is found there."""
+        places = self._outbox.endpoints
+        return any(
+            place == endpoint and self._membership.knows(who) for who, place in places.items()
+        )
 
     def _stranger(self, header: Header, endpoint: Endpoint, now: float) -> bool:
         """Whether the source is no member; then the datagram is dropped and reported."""
         if self._membership.knows(header.source):
             return False
-        detail = f"{header.source} sent {type(header).__name__}"
+        detail = f"{header.source} sent {_kind(header)}"
         self.drop("not_a_member", endpoint, detail, now)
         return True
 
@@ -153,7 +168,7 @@ class Arrivals:
         if header.to != self._me or self._membership.status == "left":
             self._outbox.counters["not_for_me"] += 1
             return
-        if header.source not in self._outbox.endpoints:
+        if self._membership.status == "joining":  # whoever admits it may be unknown
             if group.unicast.connections() >= _STRANGERS:
                 self.drop("stranger", endpoint, f"{header.source} is not known here", now)
                 return
@@ -163,16 +178,6 @@ class Arrivals:
     def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
         if ack.to == self._me:
             self._group.take(ack, None, b"", now)
-
-    def _on_alive(self, alive: Alive, endpoint: Endpoint, now: float) -> None:
-        if self._membership.running:
-            self._group.take(alive, None, b"", now)
-            if alive.source not in self._membership.members:
-                self._group.gms.heard_alive(alive.source, endpoint)
-
-    def _on_are_you_alive(self, question: AreYouAlive, endpoint: Endpoint, now: float) -> None:
-        if self._membership.running and not self._stranger(question, endpoint, now):
-            self._group.take(question, None, b"", now)
 
     def _on_members(self, header: Header, endpoint: Endpoint, now: float) -> None:
         """Pass on a datagram that only members may send."""
@@ -184,7 +189,8 @@ class Arrivals:
     def _on_join_request(self, request: JoinReq, endpoint: Endpoint, now: float) -> None:
         group, me = self._group, self._me
         if not self._membership.running:
-            self._group.joining.handle_request(request.source, endpoint, now)
+            if self._status == "joining":
+                self._group.joining.handle_request(request.source, endpoint, now)
             return
         leader = group.gms.core.leader
         if leader != me:
@@ -201,8 +207,13 @@ class Arrivals:
             self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
             self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
         else:
-            if request.cookie == cookie:
-                group.gms.request(request.source, endpoint, request.state)
+            admission, source = group.gms.admission, request.source
+            if request.cookie != cookie:
+                pass  # the joiner's address is not proved yet
+            elif admission.too_often(source, endpoint, now):
+                self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
+            else:
+                group.gms.request(source, endpoint, request.state)
             self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
 
     def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
@@ -218,22 +229,26 @@ class Arrivals:
         if refused.to == self._me and self._status == "joining":
             self._ground.out(f"not admitted: {refused.reason}")
 
-    def _on_excluded(self, notice: Excluded, endpoint: Endpoint, now: float) -> None:
+    def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, now: float) -> None:
         if notice.to != self._me:
             return
         if self._status == "stopped":
             self._ground.out("")
-        elif self._membership.running and (
-            self._group.detection.was_member(notice.source, endpoint)
-            or not self._stranger(notice, endpoint, now)
-        ):
+        elif self._membership.running:
             self._group.gms.out(notice.source, notice.view, now)
 
     def _on_leaving(self, notice: Leaving, endpoint: Endpoint, now: float) -> None:
-        view = self._membership.view
-        if view is None or not self._membership.running:
-            return
-        if notice.source in view.members:
+        if self._membership.running and not self._stranger(notice, endpoint, now):
             self._group.gms.leaving(notice.source, now)
-        else:
-            self._outbox.send_to(Excluded(self._me, notice.source, view), endpoint)
+
+
+def _kind(header: Header) -> str:
+    """The name of a datagram's kind."""
+    return type(header.body if isinstance(header, UnicastHeader) else header).__name__
+
+
+def _shows_life(header: Header) -> bool:
+    """Whether a former member that sends this does not know that it is out."""
+    if isinstance(header, UnicastHeader):
+        return isinstance(header.body, StartFlush)
+    return isinstance(header, Alive | Leaving)

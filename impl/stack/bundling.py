@@ -29,6 +29,11 @@ class SendBuffer:
         return self._ends[-1] - self._ends[self._start]
 
     @property
+    def room(self) -> int:
+        """Bytes for which there is room; the last message may exceed it."""
+        return self._limit - self.size
+
+    @property
     def writable(self) -> bool:
         """Whether there is room for a message of any size."""
         return self.size < self._limit

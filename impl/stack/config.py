@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import ipaddress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Address, Endpoint
+
+Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
 PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
 """From the bottom to the top."""
@@ -25,6 +30,12 @@ class StackConfig:
     """A process that no member answers within this time founds the group."""
     join_interval: float = 0.1
     """Time between two requests to join."""
+
+    admit: Admit | None = None
+    """Who may join, by this member as the leader: networks ("10.0.0.0/8", ...) that a joiner's
+    address must be in, or a function of its name and endpoint. None: everybody."""
+    joins_per_minute: int = 30
+    """Admissions of one endpoint in a minute, and ten times as many of all; more of them wait."""
 
     max_bundle: int = 60_000
     """The most bytes of one datagram. A message must fit; messages are never fragmented."""
@@ -55,6 +66,10 @@ class StackConfig:
     flush_timeout: float = 10.0
     """A member that delays a view change or a state transfer for so long, because its block()
     does not return or it cannot fetch what it lacks, is reported and excluded."""
+    application_timeout: float = 8.0
+    """A member whose application keeps the group waiting for so long, because its block() does not
+    return or it takes none of the messages that fill its inbox, leaves the group by itself. Below
+    `flush_timeout`, so that it knows why before the others exclude it."""
     open_latch_after: float | None = None
     """A member that has been blocked for so long opens its latch by itself, and this is
     reported. None: never. It trades virtual synchrony for progress
@@ -107,7 +122,15 @@ class StackConfig:
                 raise ConfigError(
                     f"{name} must hold at least one bundle of {self.max_bundle} bytes"
                 )
+        if isinstance(self.admit, str):
+            raise ConfigError(f"admit is the text {self.admit!r}; give a list of networks")
+        for network in () if self.admit is None or callable(self.admit) else self.admit:
+            try:
+                ipaddress.ip_network(network)
+            except ValueError as problem:
+                raise ConfigError(f"admit: {problem}; write for example 10.1.0.0/16") from None
         for name in (
+            "joins_per_minute",
             "credit_messages",
             "unicast_window",
             "multicast_window",
@@ -128,6 +151,7 @@ class StackConfig:
             "state_timeout",
             "verify_after",
             "flush_timeout",
+            "application_timeout",
         ):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; it must be above 0")

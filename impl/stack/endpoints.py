@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.wire.headers import PlacedView
@@ -29,7 +29,7 @@ class Places:
                 if endpoint[1]:
                     self._endpoints.setdefault(member, endpoint)
 
-    def forget(self, members: Iterable[Address]) -> None:
-        """Forget members that are out of the view."""
-        for member in members:
-            self._endpoints.pop(member, None)
+    def keep(self, these: Set[Address]) -> None:
+        """Forget all others."""
+        for other in self._endpoints.keys() - these:
+            del self._endpoints[other]

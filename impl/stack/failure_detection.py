@@ -27,6 +27,8 @@ from .timers import NEVER
 
 _FORMER = 64
 """The most former members that are sent signs of life."""
+_PAST = 256
+"""The most former members that are answered that they are excluded."""
 _SELDOM = 10
 """Former members are sent every tenth heartbeat."""
 
@@ -45,6 +47,7 @@ class FailureDetection(Layer):
         self._heard: dict[Address, float] = {}
         self._asked: dict[Address, float] = {}  # silent members, and since when
         self._former: dict[Address, Endpoint] = {}
+        self._past: dict[Address, Endpoint] = {}  # all that were members, the latest last
         self._heartbeat_at = NEVER
         self._ask_at = NEVER
         self._beats = 0
@@ -74,6 +77,12 @@ class FailureDetection(Layer):
 
     def watch(self, members: Sequence[Address], joiners: Sequence[Address], now: float) -> None:
         """Monitor these members; call this before the endpoints of former ones are forgotten."""
+        for member in self._heard.keys() - set(members):
+            endpoint = self.outbox.endpoints.get(member)
+            if endpoint is not None:
+                self._past[member] = endpoint
+        for member in list(self._past)[:-_PAST]:
+            del self._past[member]
         for member in sorted(self.suspected - set(members)):
             endpoint = self.outbox.endpoints.get(member)
             if endpoint is not None and len(self._former) < _FORMER:
@@ -108,6 +117,10 @@ class FailureDetection(Layer):
     def was_member(self, member: Address, endpoint: Endpoint) -> bool:
         """Whether that is a member that was excluded on suspicion, at its endpoint."""
         return self._former.get(member) == endpoint
+
+    def has_been(self, member: Address, endpoint: Endpoint) -> bool:
+        """Whether that is a former member of whatever fate, at its endpoint."""
+        return self._past.get(member) == endpoint
 
     def _find(self, found: Suspect | Trust) -> None:
         self.found.append(found)

@@ -8,6 +8,8 @@ still sequenced, delivered in the old view, and may be waited for.
 
 What is for the application comes out of `poll`, in order: Block, Unblock, LatchOpened of
 `flush.events`. An application that did not ask for it (`asks`) is not asked: its messages wait.
+A member whose block() does not return within `application_timeout` leaves the group, its own
+coordinator included: for the others, and for the specification, it has crashed.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ class FlushLayer(Layer):
         self._patience_at = NEVER
         self._part: Fid | None = None  # the flush that keeps this member blocked
         self._open_at = NEVER
+        self._hung_at = NEVER  # when block() has not returned in time
 
     # ------------------------------------------------------------------ events
 
@@ -118,6 +121,7 @@ class FlushLayer(Layer):
         """Note that block() has returned; no effect if it was not called."""
         if self.core.blocked == "calling":
             self._returned = True
+            self._hung_at = NEVER
             self._answer_in_turn(now)
 
     def missing(self, now: float) -> Mapping[Address, str]:
@@ -130,9 +134,13 @@ class FlushLayer(Layer):
     # ------------------------------------------------------------------ time
 
     def deadline(self) -> float:
-        return min(self._patience_at, self._open_at)
+        return min(self._patience_at, self._open_at, self._hung_at)
 
     def handle_timer(self, now: float) -> None:
+        if self._hung_at <= now:
+            self.counters["application_hung"] += 1
+            self.ground.hung("has not returned from block()")
+            return
         if self._patience_at <= now:
             # This timer covers only members that owe an answer to START_FLUSH or RECONCILE.
             late = {m: what for m, what in self.core.waiting().items() if m != self.me}
@@ -192,6 +200,7 @@ class FlushLayer(Layer):
                     self.below.send(effect.to, CONTROL, effect.body, now)
             elif isinstance(effect, Block) and self.asks:
                 self.indications.append(effect)
+                self._hung_at = now + self.config.application_timeout
             elif isinstance(effect, Block | TakeDigest):
                 self._returned = True
             elif isinstance(effect, Freeze | FetchStreams | Suspended):

@@ -87,7 +87,7 @@ class GmsLayer(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self.core = Gms(ground.me, repairs=ground.repairs.gms)
-        self.admission = Admission(self.core, self.outbox.endpoints)
+        self.admission = Admission(self.core, self.outbox.endpoints, self.config)
         self.wants_state = False
         """Whether this process asks for the group's state as it joins."""
         self._found: list[Suspect | Trust] = []  # by FAILURE DETECTION, for the next step
@@ -220,9 +220,14 @@ class GmsLayer(Layer):
     # ------------------------------------------------------------------ views
 
     def _install(self, placed: PlacedView) -> None:
-        """Learn the members' endpoints, and forget those of former members."""
+        """Learn the members' endpoints, and forget those of all but members and joiners."""
         membership, view = self.membership, placed.view
-        self._places.forget(set(membership.members) - set(view.members) - {self.me})
+        staying = {self.me, *view.members, *self.core.joining}
+        staying.update(member for held in self.core.held for member in held.members)
+        self._places.keep(staying)
+        if membership.status == "joining":  # what it has heard of places so far proves nothing
+            unsaid = zip(view.members, placed.endpoints, strict=True)
+            self._places.keep({self.me, *(member for member, place in unsaid if not place[1])})
         self._places.learn([placed])
         membership.view = view
         if membership.status == "joining":

@@ -76,11 +76,19 @@ class Ground:
         self.drained: Callable[[], bool] = lambda: True
         """Whether no layer has anything under way; set by the group."""
 
-    def out(self, reason: str) -> None:
+    def out(self, reason: str, *, final: bool = False) -> None:
         """Put this process out of the group for good; `reason` is empty if it has left."""
         if self.membership.status != "left":
             self.membership.become("left")
-            self.reports.append(Left(reason))
+            self.reports.append(Left(reason, final))
+
+    def hung(self, what: str) -> None:
+        """Put this process out of the group because its application keeps the group waiting.
+
+        It stops without a word, and the others find out as if it had crashed.
+        """
+        seconds = f"{self.config.application_timeout:g} s (application_timeout)"
+        self.out(f"{self.me} has left the group: its application {what} for {seconds}", final=True)
 
 
 class Layer:

@@ -29,9 +29,15 @@ class ViewInstalled(NamedTuple):
 
 
 class Left(NamedTuple):
-    """The member is out of the group for good; `reason` is empty after its own leave()."""
+    """The member is out of the group for good; `reason` is empty after its own leave().
+
+    `final`: its application or a defect is at fault, so another incarnation would fare no better;
+    `cause` is the error, if it was one.
+    """
 
     reason: str = ""
+    final: bool = False
+    cause: BaseException | None = None
 
 
 class Dropped(NamedTuple):

@@ -51,6 +51,7 @@ class SequencerLayer(Layer):
         self._buffer = ground.buffer
         self._forwards = False  # whether FORWARDs may wait to be pulled
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
+        self._sequenced: dict[Address, int] = {}  # in this view, of each sender, by its FORWARDs
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
@@ -70,6 +71,8 @@ class SequencerLayer(Layer):
             case Found(placed):
                 self.core.found(placed.view)
                 self._record()
+        if isinstance(event, Install | Joined | Found):
+            self._sequenced.clear()
         self._turn = max(1, len(self.core.members) - 1)
         self.above.up(event, now)
 
@@ -118,20 +121,53 @@ class SequencerLayer(Layer):
         if self.draining and sequencer.is_coordinator and not sequencer.forward_table:
             return False
         taken = False
-        while self._relayed < self._turn and self.may_multicast():
+        while self._relayed < self._turn and self.may_multicast() and self._room_for_early():
             forwarded = self.pull(FORWARDS, now)
             if forwarded is None:
                 self._forwards = False
                 break
             header, payloads = forwarded
             body = header.body
-            if isinstance(body, ForwardBody) and payloads is not None:
+            if not self.membership.knows(header.source):
+                self.ground.strangers.append((header.source, type(body).__name__))
+            elif isinstance(body, ForwardBody) and payloads is not None:
                 run = Run(header.source, body.first, body.size)
                 forward = Forward(run, body.view, payloads, body.position, body.clock)
-                self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)
-                self._relayed += 1
-                taken = True
+                if self._can_be(forward):
+                    self.apply(sequencer.handle(ReceiveForward(header.source, forward)), now)
+                    self._relayed += 1
+                    taken = True
+                else:
+                    self.counters["refused"] += 1
         return taken
+
+    def _can_be(self, forward: Forward) -> bool:
+        """Whether a member that obeys the protocol can have sent that.
+
+        A member is at most one view ahead, and leaves out none of its messages. A FORWARD that
+        did would be sequenced, and then refused by all as DATA.
+        """
+        core, run = self.core, forward.messages
+        if forward.view != core.view:
+            return forward.view <= core.view + 1 or not core.repairs.view_tag
+        known = max(core.received_table.get(run.sender, 0), self._sequenced.get(run.sender, 0))
+        if run.first > known + 1 and core.repairs.exact_next and core.repairs.join_policy != "any":
+            return False
+        if core.is_coordinator:
+            self._sequenced[run.sender] = max(known, run.last)
+        return True
+
+    def _room_for_early(self) -> bool:
+        """Whether more FORWARDs of the next view can be kept; others wait in UNICAST's window."""
+        early, config = self.core.early, self.config
+        if not early:
+            return True
+        senders = len(self.core.members)
+        return (
+            len(early) < config.unicast_window * senders
+            and sum(forward.payloads.size for forward in early)
+            < config.unicast_window_bytes * senders
+        )
 
     def own_turn(self) -> bool:
         """Whether the coordinator's own messages come first now.

@@ -12,7 +12,7 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.block_ok(now)                    # the answer to Block
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
-    stack.hold(), stack.release(now)       # a slow application: deliver, and acknowledge, no more
+    stack.hold(now), stack.release(now)    # a slow application: deliver, and acknowledge, no more
 
 After any of these but `send` and `send_many`, in this order: transmit `poll_datagrams()` (`to`
 empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
@@ -31,7 +31,7 @@ instead of `start` makes a founder of a given first view, and `cores` is there t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
@@ -123,13 +123,17 @@ class Stack:
         self._group.application.leave()
         self._pump(now)
 
-    def hold(self) -> None:
+    def hold(self, now: float) -> None:
         """Stop deliveries; what arrives is not acknowledged, so its senders wait too."""
-        self._ground.holding.add("application")
+        self._group.application.hold(now)
+
+    def tells_idle(self, idle: Callable[[], float]) -> None:
+        """Take a function for how long the application has taken nothing (`hold`), in seconds."""
+        self._group.application.idle = idle
 
     def release(self, now: float) -> None:
         """Resume deliveries."""
-        self._ground.holding.discard("application")
+        self._group.application.release()
         self._pump(now)
 
     def ask_to_block(self) -> None:
@@ -231,6 +235,12 @@ class Stack:
         return self._membership.view
 
     @property
+    def endpoints(self) -> list[Endpoint]:
+        """The endpoints of the other members of the view installed last."""
+        known = self._outbox.endpoints
+        return [known[member] for member in self._membership.others if member in known]
+
+    @property
     def counters(self) -> Counter[str]:
         """Counts of datagrams dropped, retransmitted, asked for …, by reason."""
         return self._outbox.counters
@@ -240,6 +250,11 @@ class Stack:
         """Whether `send` takes another message."""
         open_to_all = not self._group.application.leaving and self._membership.status != "left"
         return self._buffer.writable and open_to_all
+
+    @property
+    def room(self) -> int:
+        """Bytes of messages for which `send` has room, with 4 for the length of each."""
+        return self._buffer.room if self.writable else 0
 
     @property
     def blocked(self) -> bool:

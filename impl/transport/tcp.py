@@ -4,6 +4,9 @@ A connection carries frames one way only, from the member that opened it; so two
 meet need not agree on whose connection to keep. It opens with a greeting that tells where the
 sender itself listens, because that, not the ephemeral port, is the sender's endpoint.
 
+The host in it has to be the one that the connection comes from: a peer cannot say that it is on
+another machine. Connections are bounded in number; one that stays silent is closed.
+
     greeting: b"RCT1", u16 port, u8 length of host, host      frame: u32 length, bytes
 
 A datagram for a peer that does not answer waits in a bounded queue while a connection is
@@ -25,6 +28,9 @@ _LENGTH = struct.Struct(">I")
 _QUEUE = 8 << 20  # bytes waiting for one peer
 _RETRY_FIRST, _RETRY_LAST = 0.05, 1.0  # seconds between attempts to connect
 _CONNECT = 2.0  # seconds for one attempt
+_GREET = 5.0  # seconds until a connection that has not said who it is is closed
+_IDLE = 60.0  # seconds until a silent one is; a member sends signs of life all the time
+_MOST = 512  # connections each way
 
 
 class TcpTransport(Transport):
@@ -56,8 +62,19 @@ class TcpTransport(Transport):
             return
         peer = self._peers.get(to)
         if peer is None:
+            if len(self._peers) >= _MOST and not self._forget_a_peer():
+                self.counters["dropped_too_many_peers"] += 1
+                return
             peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self.counters)
         peer.send(data)
+
+    def _forget_a_peer(self) -> bool:
+        """Forget the oldest peer to which there is no connection; return whether there is one."""
+        for endpoint, peer in self._peers.items():
+            if peer.closed:
+                del self._peers[endpoint]
+                return True
+        return False
 
     def pending(self) -> int:
         return sum(peer.pending() for peer in self._peers.values())
@@ -96,6 +113,7 @@ class _Peer(asyncio.Protocol):
         self._loop = loop
         self._to = to
         self._counters = counters
+        self._from = mine[0]
         host = mine[0].encode()
         self._greeting = _GREETING.pack(_MAGIC, mine[1], len(host)) + host
         self._transport: asyncio.Transport | None = None
@@ -125,6 +143,11 @@ class _Peer(asyncio.Protocol):
         if self._attempt is None:
             self._attempt = self._loop.create_task(self._connect())
 
+    @property
+    def closed(self) -> bool:
+        """Whether there is no connection, and none is tried."""
+        return self._transport is None and self._attempt is None
+
     def pending(self) -> int:
         buffered = 0 if self._transport is None else self._transport.get_write_buffer_size()
         return self._waiting_bytes + buffered
@@ -132,7 +155,9 @@ class _Peer(asyncio.Protocol):
     async def _connect(self) -> None:
         try:
             async with asyncio.timeout(_CONNECT):
-                await self._loop.create_connection(lambda: self, *self._to)
+                await self._loop.create_connection(
+                    lambda: self, *self._to, local_addr=(self._from, 0)
+                )
         except (OSError, TimeoutError):
             self._counters["connect_failed"] += 1
             self._counters["dropped_unreachable"] += len(self._waiting)
@@ -189,15 +214,31 @@ class _Incoming(asyncio.Protocol):
         self._source: Endpoint | None = None
         self._rest = b""
         self._transport: asyncio.Transport | None = None
+        self._heard = True
+        self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        _tune(transport)
         self._transport = transport
+        if len(self._owner.incoming) >= _MOST:
+            self._hang_up("rejected_too_many")
+            return
+        _tune(transport)
         self._owner.incoming.add(self)
+        self._timer = asyncio.get_running_loop().call_later(_GREET, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's name)
         self._owner.incoming.discard(self)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _look(self) -> None:
+        """Hang up if nothing was heard since the last look, or who it is was never said."""
+        if self._source is None or not self._heard:
+            self._hang_up("closed_idle")
+            return
+        self._heard = False
+        self._timer = asyncio.get_running_loop().call_later(_IDLE, self._look)
 
     def abort(self) -> None:
         if self._transport is not None:
@@ -206,6 +247,7 @@ class _Incoming(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         if self._transport is None or self._transport.is_closing():
             return
+        self._heard = True
         if self._rest:
             data = self._rest + data
         at = 0
@@ -241,9 +283,15 @@ class _Incoming(asyncio.Protocol):
         if len(data) < end:
             return 0
         try:
-            self._source = (data[_GREETING.size : end].decode("ascii"), port)
+            host = data[_GREETING.size : end].decode("ascii")
         except UnicodeDecodeError:
             self._hang_up("rejected_greeting")
+            return 0
+        assert self._transport is not None
+        if host != self._transport.get_extra_info("peername")[0]:
+            self._hang_up("rejected_identity")
+            return 0
+        self._source = (host, port)
         return end
 
     def _hang_up(self, reason: str) -> None:

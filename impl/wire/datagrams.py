@@ -1,16 +1,18 @@
 """The wire format: one datagram is a fixed prefix, one header in msgpack, and a payload area.
 
     prefix   "RC", version u8, flags u8, group u32, datagram length u32, header length u32
+    sum      CRC-32 u32 of all other bytes; it stays at this place in later versions
     header   array [tag, source, ...]: one of the structs of `headers.py`
     payloads u32 lengths (little endian) of the header's run, then the bytes (`Payloads`)
 
-The prefix is big endian; `group` is the CRC-32 of the group's name.
+Prefix and sum are big endian; `group` is the CRC-32 of the group's name.
 Law of this file: `decode` returns a header that obeys its type, with a payload area that is whole,
 or raises WireError with the reason to count.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 import zlib
 from typing import NamedTuple
@@ -18,7 +20,7 @@ from typing import NamedTuple
 import msgspec
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Payloads, View
+from raincheck.impl.messages import Endpoint, Payloads, View
 
 from .headers import (
     DataHeader,
@@ -26,19 +28,21 @@ from .headers import (
     FlushCompleted,
     ForwardBody,
     Header,
+    JoinHint,
     JoinRspBody,
     NewViewBody,
     PlacedView,
     UnicastHeader,
 )
 
-VERSION = 2
+VERSION = 3
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""
 REASONS = (
     "truncated",
     "not_ours",
+    "corrupted",
     "wrong_version",
     "refused_version",
     "other_group",
@@ -49,6 +53,9 @@ REASONS = (
 
 _REFUSAL = 1  # flags of the answer to a datagram of another version
 _PREFIX = struct.Struct(">2sBBIII")
+_SUM = struct.Struct(">I")
+_START = _PREFIX.size + _SUM.size
+_SUMMED = 3  # the first version with a sum
 
 
 class Decoded(NamedTuple):
@@ -71,15 +78,18 @@ class Codec:
         """Return the datagram."""
         encoded = self._encode(header)
         area = payloads.size if payloads is not None else 0
-        length = _PREFIX.size + len(encoded) + area
+        length = _START + len(encoded) + area
         prefix = _PREFIX.pack(MAGIC, VERSION, 0, self._group, length, len(encoded))
+        checksum = zlib.crc32(encoded, zlib.crc32(prefix))
         if payloads is None:
-            return prefix + encoded
-        return b"".join((prefix, encoded, payloads.area()))
+            return b"".join((prefix, _SUM.pack(checksum), encoded))
+        content = payloads.area()
+        checksum = zlib.crc32(content, checksum)
+        return b"".join((prefix, _SUM.pack(checksum), encoded, content))
 
     def refusal(self) -> bytes:
-        """Return a bare prefix with this version; every version can read it."""
-        return _PREFIX.pack(MAGIC, VERSION, _REFUSAL, self._group, _PREFIX.size, 0)
+        """Return a bare prefix with this version, and its sum; every version can read it."""
+        return sealed(_PREFIX.pack(MAGIC, VERSION, _REFUSAL, self._group, _START, 0))
 
     def decode(self, datagram: bytes) -> Decoded:
         """Decode a datagram; raises WireError if it is malformed."""
@@ -91,29 +101,56 @@ class Codec:
         magic, version, flags, group, length, header_length = _PREFIX.unpack_from(datagram)
         if magic != MAGIC:
             raise WireError("not_ours", f"begins with {datagram[:4]!r}")
+        if version >= _SUMMED and (length != size or size < _START):
+            raise WireError("truncated", f"{size} bytes of {length}")
+        # Earlier versions have no sum; but a version that was damaged is none of them.
+        summed = version >= _SUMMED or (size >= _START and _intact(_of_this_version(datagram)))
+        if summed and not _intact(datagram):
+            raise WireError("corrupted", f"{size} bytes with a sum that is not theirs")
         if flags == _REFUSAL and group == self._group:
             raise WireError("refused_version", f"version {version}, this is {VERSION}")
         if version != VERSION or flags:
             raise WireError("wrong_version", f"version {version}, this is {VERSION}")
         if group != self._group:
             raise WireError("other_group", f"group {group:08x}, this is {self._group:08x}")
-        if length != size:
-            raise WireError("truncated", f"{size} bytes of {length}")
-        stop = _PREFIX.size + header_length
+        stop = _START + header_length
         if stop > size:
             raise WireError("malformed", f"a header of {header_length} bytes in {size}")
         try:
-            header = self._decoder.decode(memoryview(datagram)[_PREFIX.size : stop])
+            header = self._decoder.decode(memoryview(datagram)[_START:stop])
             _check(header)
             return Decoded(header, _payloads(header, datagram, stop))
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             raise WireError("malformed", str(problem)) from None
 
 
+def sealed(datagram: bytes) -> bytes:
+    """Return the datagram with the sum of its other bytes in its place."""
+    checksum = _SUM.pack(_checksum(datagram))
+    return datagram[: _PREFIX.size] + checksum + datagram[_START:]
+
+
+def _checksum(datagram: bytes) -> int:
+    return zlib.crc32(memoryview(datagram)[_START:], zlib.crc32(datagram[: _PREFIX.size]))
+
+
+def _intact(datagram: bytes) -> bool:
+    """Whether the sum is that of the other bytes."""
+    found: int = _SUM.unpack_from(datagram, _PREFIX.size)[0]
+    return found == _checksum(datagram)
+
+
+def _of_this_version(datagram: bytes) -> bytes:
+    """The same bytes with this version."""
+    return datagram[:2] + bytes((VERSION,)) + datagram[3:]
+
+
 def _check(header: Header) -> None:
     """Reject views that no member can have sent, beyond what types check."""
     if isinstance(header, Excluded):
         _check_view(header.view)
+    elif isinstance(header, JoinHint):
+        _check_place((header.host, header.port))
     elif isinstance(header, UnicastHeader):
         body = header.body
         views: tuple[PlacedView, ...] = ()
@@ -125,6 +162,14 @@ def _check(header: Header) -> None:
             _check_view(view)
             if len(endpoints) != len(view.members):
                 raise ValueError(f"{len(endpoints)} endpoints for {len(view.members)} members")
+            for endpoint in endpoints:
+                _check_place(endpoint)
+
+
+def _check_place(endpoint: Endpoint) -> None:
+    """Reject host names: to look one up would block the loop. Port 0 stands for no place."""
+    if endpoint[1]:
+        ipaddress.ip_address(endpoint[0])
 
 
 def _check_view(view: View) -> None:

@@ -80,8 +80,8 @@ def well_formed(me: Local) -> bool:
         (me.blocked == "no") == (me.flush is None)
         and me.me not in me.suspects
         and me.frozen <= me.suspects
-        and {who for who, _ in me.completed} <= {*me.participants}
-        and me.reconciled <= {*me.participants}
+        and me.reconciled.issubset(me.participants)
+        and all(who in me.participants for who, _ in me.completed)
     )
 
 

@@ -208,8 +208,9 @@ class FlushSystem(Composed[State, Local]):
             for them, up in zip(state.locals, state.up, strict=True)
             if up and them.me in state.views[-1]
         )
-        gone = me.suspects.intersection(me.members)
-        return not gone and (installed or not self.constants.acks_before_resume)
+        if me.asked is None or not (installed or not self.constants.acks_before_resume):
+            return False
+        return me.view > me.asked.view or not me.frozen.intersection(me.members)
 
     def _view_change(self, state: State) -> Iterator[Move[State]]:
         c, last = self.constants, state.views[-1]

@@ -67,12 +67,12 @@ def joiners_are_new(state: State) -> bool:
 def well_formed(me: Local) -> bool:
     """A member's own part of TypeOK."""
     return (
-        not me.suspects & me.gone
+        me.suspects.isdisjoint(me.gone)
         and me.phase in ("idle", "flushing", "installing", "finishing")
         and (me.phase != "installing" or me.proposal is not None)
         and (not me.waiting or me.phase in ("installing", "finishing"))
         and running(me) == (me.view is not None)
-        and all(_number(held) > _number(me.view) for held in me.held)
+        and not (me.held and any(_number(held) <= _number(me.view) for held in me.held))
     )
 
 

@@ -144,13 +144,13 @@ class GmsSystem(Environment):
 
     def _suspended(self, state: State, i: int) -> Iterator[Move[State]]:
         me, asked = state.locals[i], state.asked[i]
-        if me.phase != "flushing" or asked & me.gone:
+        if me.phase != "flushing":
             return
         mine = self.address(me)
         if self.rules.flush:
             if {a.member for a in state.answers[i]} != asked - {mine}:
                 return
-            if self.constants.virtual_synchrony and not self._flushed(state, asked):
+            if self.constants.virtual_synchrony and not self._flushed(state, asked - me.gone):
                 return
         answers = tuple(sorted(state.answers[i], key=lambda a: a.member))
         told = state._replace(

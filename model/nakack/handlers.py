@@ -505,7 +505,7 @@ def _first(rules: Rules, at: int) -> int:
 
 def crash(_rules: Rules, me: Local, _event: on.Crash) -> Answer:
     """The process crashes."""
-    return refusal(_runs(me)) or Accepted(Local(me.node, me.incarnation, "crashed"))
+    return refusal(_runs(me)) or Accepted(Local(me.node, me.incarnation, "crashed", sent=me.sent))
 
 
 HANDLERS: Final[Mapping[str, Callable[[Rules, Local, Any], Answer]]] = {

@@ -218,7 +218,7 @@ class NakackSystem(Composed[State, Local]):
         cut, holder = {}, {}
         for source in old:
             if source in stay:
-                cut[source], holder[source] = self.local(state, source.node).sent, source
+                cut[source], holder[source] = self._sent(state, source), source
                 continue
             has = {a: self._has(state, a, source) for a in stay}
             cut[source] = max(has.values())
@@ -244,6 +244,9 @@ class NakackSystem(Composed[State, Local]):
         stream = stream_of(self.local(state, who.node).stream, source) or node.Stream()
         return stream.arrived() if self.constants.cut_by == "arrived" else stream.delivered
 
+    def _sent(self, state: State, source: Address) -> int:
+        return self.local(state, source.node).sent
+
     def _settled(self, state: State) -> bool:
         last = state.views[-1]
         for a, them in zip(self.addresses, state.locals, strict=True):
@@ -256,10 +259,12 @@ class NakackSystem(Composed[State, Local]):
     def _flushed(self, state: State, stay: tuple[Address, ...], gone: tuple[Address, ...]) -> bool:
         for a in stay:
             streams = dict(self.local(state, a.node).stream)
-            if not all(streams[source].frozen for source in gone):
+            if not all(
+                streams[s].frozen or self._has(state, a, s) >= self._sent(state, s) for s in gone
+            ):
                 return False
             if self.constants.virtual_synchrony and not all(
-                streams[s].arrived() >= self.local(state, s.node).sent for s in stay
+                streams[s].arrived() >= self._sent(state, s) for s in stay
             ):
                 return False
         return True

@@ -62,6 +62,8 @@ class Composition:
     """The formulas that couple the parts. The symbols are PART_SYMBOL."""
     begins: Callable[[World], Expr]
     """The formula that couples the parts' first states."""
+    granted: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """The assumptions of each part that its own theory lacks, and that are proved here."""
     theory: Theory = field(init=False)
     """The composition as a theory."""
     steps: tuple[Joint, ...] = field(init=False)

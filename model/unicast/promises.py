@@ -64,7 +64,8 @@ def bounded_buffers(rules: Rules, state: State) -> bool:
 
 def buffers_bounded(rules: Rules, me: Local) -> bool:
     """That receiver's part of `bounded_buffers`."""
-    return all(len(receiver.buffer) <= rules.window for _, receiver in me.receivers)
+    window = rules.window
+    return all(len(receiver.buffer) <= window for _, receiver in me.receivers)
 
 
 def window_kept(rules: Rules, state: State) -> bool:
@@ -80,16 +81,16 @@ def window_of(rules: Rules, me: Local) -> bool:
 
 def well_formed(me: Local) -> bool:
     """A process's own part of TypeOK."""
-    return all(_is_sender(me, sender) for _, sender in me.senders) and all(
-        each.consumed <= each.arrived and len(each.buffer) >= each.arrived - each.consumed
-        for _, each in me.receivers
+    connections = me.connections
+    return all(
+        consumed <= acked <= out <= seqno
+        and 1 <= connection <= connections
+        and len(sent) == seqno - acked
+        for _, (connection, seqno, acked, out, consumed, sent) in me.senders
+    ) and all(
+        consumed <= arrived and len(buffer) >= arrived - consumed
+        for _, (_, arrived, consumed, buffer, _) in me.receivers
     )
-
-
-def _is_sender(me: Local, sender: Sender) -> bool:
-    in_order = sender.consumed <= sender.acked <= sender.out <= sender.seqno
-    connected = 1 <= sender.connection <= me.connections
-    return in_order and connected and len(sender.sent) == sender.seqno - sender.acked
 
 
 def kept_until_arrived(rules: Rules, state: State) -> bool:

@@ -7,8 +7,10 @@ import pytest
 from raincheck.conformance.cases.tables import Assumption, Case, load_assumptions, load_cases
 from raincheck.conformance.evidence.closure import Closures, broken_by, needed
 from raincheck.conformance.evidence.needs import needs_of
+from raincheck.conformance.evidence.proofcircle import circle
 from raincheck.conformance.protocols.record import Circle
 from raincheck.conformance.protocols.registry import protocols
+from raincheck.model.nakack.proof.with_stable import compositions
 
 
 def case(protocol: str, *asked: str, **more: object) -> Case:
@@ -65,42 +67,82 @@ CIRCLE = (
     assumes("top", "A", "middle.Q"),
     assumes("middle", "B", "top.P"),
 )
-COMPOSED = case("composed", "P", name="composed-all", made_of=("top", "middle"))
+BOTH = ("top", "middle")
+ASKED = ("TopA", "MiddleB")
+
+
+def composed(name: str, *asked: str, **more: object) -> Case:
+    """A case in which both run together; it asks these of their assumptions."""
+    return case("composed", "P", *asked, **{"name": name, "made_of": BOTH, **more})
+
+
+COMPOSED = (
+    composed("all", *ASKED),
+    composed("above", "TopA"),
+    composed("below", "MiddleB"),
+    composed("idle", *ASKED, idle=frozenset({"MiddleB"})),
+    composed("falls", *ASKED, expected="P"),
+    composed("other", *ASKED, implemented={"Repair": True}, constants={"Repair": False}),
+    composed("alone", *ASKED, made_of=("top",)),
+)
+PROVED = {"proof both": ASKED, "proof one": ("TopA",)}
 
 
 @pytest.mark.parametrize(
-    ("circle", "held", "broken"),
+    ("of", "by", "broken"),
     [
-        (Circle(("top", "middle"), "case composed-all"), True, True),
-        (Circle(("top", "middle"), "case composed-all"), False, False),
-        (Circle(("top", "middle"), "case top-case"), True, False),
-        (Circle(("top", "bottom"), "case composed-all"), True, False),
-        (Circle(("top", "middle"), "proof by-induction"), True, True),
-        (Circle(("top", "bottom"), "proof of-another"), True, False),
-        (Circle(("top", "middle"), "proof by-induction"), False, False),
+        (BOTH, ["case all"], True),
+        (BOTH, ["case above"], False),
+        (BOTH, ["case above", "case below"], True),
+        (BOTH, ["case above", "case left-out"], False),
+        (BOTH, ["case above", "proof one"], False),
+        (BOTH, ["case idle"], False),
+        (BOTH, ["case falls"], False),
+        (BOTH, ["case other"], False),
+        (BOTH, ["case alone"], False),
+        (BOTH, ["case top-case"], False),
+        (("top", "bottom"), ["case all"], False),
+        (("top", "bottom"), ["proof both"], False),
+        (BOTH, ["proof both"], True),
+        (BOTH, ["proof one"], False),
+        (BOTH, ["proof one", "case below"], True),
     ],
 )
-def test_a_circle_is_broken_only_by_a_result_that_is_about_all_of_it_and_there(
-    circle: Circle, held: bool, broken: bool
+def test_a_circle_is_broken_only_by_results_that_ask_each_assumption_in_it_of_all_of_it(
+    of: tuple[str, ...], by: list[str], broken: bool
 ) -> None:
-    cases = (TOP, MIDDLE, COMPOSED)
-    sets = broken_by([circle], cases, {circle.by: held})
+    cases = (TOP, MIDDLE, *COMPOSED)
+    held = {f"case {each.name}": () for each in cases} | PROVED
+    results = broken_by([Circle(of, tuple(by))], cases, held)
 
-    found = Closures(cases, CIRCLE, sets).of("top", "P").circles
+    found = Closures(cases, CIRCLE, results).of("top", "P").circles
 
     assert found == (() if broken else (("middle", "top"),))
 
 
-def test_the_circle_of_nakack_and_stable_is_broken_by_a_proof() -> None:
+@pytest.mark.parametrize("by", ["case all", "proof both"])
+def test_a_circle_is_not_broken_by_a_result_that_is_not_as_expected(by: str) -> None:
+    cases = (TOP, MIDDLE, *COMPOSED)
+    results = broken_by([Circle(BOTH, (by,))], cases, {})
+
+    assert Closures(cases, CIRCLE, results).of("top", "P").circles == (("middle", "top"),)
+
+
+def test_the_circle_of_nakack_and_stable_is_broken_by_a_proof_of_what_they_assume() -> None:
+    (of_both,) = compositions()
+    result, _ = circle("nakack", of_both, [1], 20)
+    discharges = result.figures["discharges"]
     circles = [each for record in protocols().values() for each in record.circles]
     cases, assumptions = load_cases(), load_assumptions()
-    held = {"proof nakack-circle-stable": True}
 
-    broken = Closures(cases, assumptions, broken_by(circles, cases, held))
-    amber = Closures(cases, assumptions, broken_by(circles, cases, {}))
+    def left(held: dict[str, list[str]]) -> tuple[tuple[str, ...], ...]:
+        closures = Closures(cases, assumptions, broken_by(circles, cases, held))
+        return closures.of("stable", "OnlyStablePurged").circles
 
-    assert ("nakack", "stable") in amber.of("stable", "OnlyStablePurged").circles
-    assert ("nakack", "stable") not in broken.of("stable", "OnlyStablePurged").circles
+    assert isinstance(discharges, list)
+    assert ("nakack", "stable") in left({})
+    assert ("nakack", "stable") not in left({f"proof {result.name}": discharges})
+    assert ("nakack", "stable") in left({f"proof {result.name}": discharges[1:]})
 
 
 def test_properties_that_do_not_rest_on_each_other_make_no_circle() -> None:
@@ -124,31 +166,20 @@ def test_total_order_rests_on_what_flush_and_gms_rest_on() -> None:
     assert {"AccurateSuspicion", "FairLinks", "NoByzantineMember"} <= names
 
 
-def test_every_circle_of_our_own_protocols_is_broken_by_a_case_of_the_quick_tier() -> None:
+def test_every_circle_of_our_own_protocols_is_broken_by_results_of_the_quick_tier() -> None:
     cases = [case for case in load_cases() if case.tier == "quick"]
     declared = [circle for record in protocols().values() for circle in record.circles]
-    broken = broken_by(declared, cases, dict.fromkeys((each.by for each in declared), True))
-    circles = Closures(load_cases(), load_assumptions()).circles()
+    held: dict[str, tuple[str, ...]] = {f"case {case.name}": () for case in cases}
+    results = broken_by(declared, cases, held)
+    closures = Closures(load_cases(), load_assumptions(), results)
+    circles = closures.circles()
+
+    def lacking(circle: tuple[str, ...]) -> set[str]:
+        asked = [each.asked for each in results if each.of.issuperset(circle)]
+        return {name for name in closures.within(circle) if not any(name in of for of in asked)}
 
     assert ("flush", "gms") in circles
-    assert [each for each in circles if not any({*each} <= of for of in broken)] == []
-
-
-def test_a_composition_asks_for_all_that_its_layers_assume_of_each_other() -> None:
-    """Suspicions are the environment's; joiners, of whom one speaks, are not in it."""
-    cases = [case for case in load_cases() if case.protocol == "layers" and case.tier == "quick"]
-    layers = {*cases[0].made_of}
-    held = [case for case in cases if case.as_implemented]
-    exercised = {name for case in held for name in case.properties if name not in case.idle}
-    assumed = {
-        f"{each.protocol.capitalize()}{each.name}"
-        for each in load_assumptions()
-        if each.protocol in layers and each.layer.lower() in layers
-        if not all(word.startswith("assumption ") for word in each.evidence)
-    }
-
-    assert len(assumed) == 9
-    assert assumed - exercised == {"StableCutOfAMember"}
+    assert [(each, lacking(each)) for each in circles if lacking(each)] == []
 
 
 def test_every_assumption_that_nothing_discharges_says_what_it_would_cost() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,15 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.errors import UsageError
+from raincheck.conformance.outcome import Outcome
 from raincheck.conformance.trace.events import Event, Sent
+from raincheck.conformance.trace.findings import Promise
+from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.sequencer.steady import write_steady
 from raincheck.conformance.trace.sequencer.tlatrace import write_tla_trace
 from raincheck.conformance.trace.sequencer.tracegen import Shape, Walk, write_trace
+from raincheck.conformance.verbs.conform import run_results
+from raincheck.model.sequencer.state import Rules
 
 HOLDS, VIOLATED, INCONCLUSIVE, USAGE = range(4)
 Capture = pytest.CaptureFixture[str]
@@ -92,6 +98,37 @@ def test_an_undischarged_assumption_counts_only_with_strict(capsys: Capture) -> 
     assert (code, results[name]["verdict"]) == (INCONCLUSIVE, "inconclusive")
     code, results = conform(capsys, str(seed), "--strict")
     assert (code, results[name]["verdict"]) == (VIOLATED, "violated")
+
+
+def test_a_run_of_another_design_is_named_as_that_in_the_first_line(capsys: Capture) -> None:
+    rules = replace(Rules(), own_table=False)
+    write_trace(Path("t"), Walk(1, Shape(rules=rules), run="r").run().files())
+
+    main(["conform", "t", "--out", "e"])
+    text = capsys.readouterr().out
+    _, results = conform(capsys, "t")
+
+    assert results["r: sequencer"]["other_design"]["OwnTable"] is False
+    assert "another design" in results["r: sequencer"]["answer"]
+    assert "another design" in text.splitlines()[0]
+    assert "OwnTable" in text.splitlines()[0]
+
+
+@pytest.mark.parametrize("lacking", ["view_acks", "VirtualSynchrony"])
+def test_a_broken_promise_that_a_header_excuses_is_inconclusive_and_never_a_pass(
+    lacking: str,
+) -> None:
+    broken = Promise("gms.OneView", "violated", {"view": 2}, assumption=lacking)
+    verdict = RunVerdict(
+        run="r", protocol="gms", verdict="holds", findings=[], problems=[], promises=[broken],
+        files=2, events=9, conforming={}, actions={}, other_design={lacking: False},
+    )  # fmt: skip
+
+    def code(strict: bool) -> int:
+        return Outcome("conform", tuple(run_results(verdict, strict)), "").exit_code
+
+    assert code(strict=False) == INCONCLUSIVE
+    assert code(strict=True) == VIOLATED
 
 
 def test_delivery_logs_hold_or_show_their_smallest_witness(capsys: Capture) -> None:

@@ -4,16 +4,20 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.judges import pingpong, pingpong_talk
 from raincheck.conformance.judges.planted_invariants import PLANTED, STEPS, asked
-from raincheck.conformance.trace.findings import VIOLATED
+from raincheck.conformance.trace.channels_compared import Compared
+from raincheck.conformance.trace.findings import VIOLATED, FileReport
 from raincheck.conformance.trace.invariants.asked import (
     Followed,
     Invariants,
@@ -23,7 +27,10 @@ from raincheck.conformance.trace.invariants.asked import (
     Promised,
     Unshown,
 )
+from raincheck.conformance.trace.invariants.moments import Moments
+from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.run import check_paths
 
 PROTOCOLS = (
@@ -101,6 +108,25 @@ def test_a_step_that_breaks_an_invariant_is_noticed(protocol: str, part: str) ->
     assert not asked(protocol, bad)[part]
 
 
+@pytest.mark.parametrize("protocol", [each for each in PROTOCOLS if each in STEPS])
+def test_steps_that_are_evaluated_together_are_judged_as_one_by_one(protocol: str) -> None:
+    binding = binding_of(protocol)
+    plan = plan_of(binding)
+    assert plan is not None
+    together, apart = (Watch(plan, binding.rules(), hash) for _ in range(2))
+    good, bad = zip(*STEPS[protocol].values(), strict=True)
+    steps = [*good, *bad, *good]
+
+    for index, step in enumerate(steps, 1):
+        for watch in (together, apart):
+            watch.take(step.action, index, (step.before, step.event, step.after, step.outputs))
+        apart.settle()
+
+    assert together.tested == apart.tested
+    assert all(each.broken > 0 for each in together.tested.values())
+    assert together.noted == apart.noted
+
+
 def test_no_step_is_planted_for_what_is_not_evaluated() -> None:
     assert {(protocol, part) for protocol, parts in STEPS.items() for part in parts} == {*PARTS}
 
@@ -112,6 +138,32 @@ def test_what_is_judged_between_members_has_a_planted_run(protocol: str) -> None
     keys = PLANTED.get(f"bindings.{protocol}.invariants", {})
 
     assert {key.partition(":")[0] for key in keys} == judges
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_pairs_of_spans_are_all_those_that_are_at_once(seed: int) -> None:
+    rng = Random(seed)
+    lives, reports, compared = [("a", 0), ("b", 0), ("c", 0)], {}, {}
+    for node, life in lives:
+        noted = [Statement("here", at, rng.random() < 0.9 or None) for at in range(0, 40, 4)]
+        reports[node, life] = FileReport(
+            run="r1", protocol="gms", node=node, incarnation=life, path=node, noted=noted
+        )
+    for one, other in permutations("abc", 2):
+        rows = [[at, at - 2, 1] for at in sorted(rng.sample(range(3, 40), 8))]
+        channel = json.dumps(["M", one, 0, other, 0], separators=(",", ":"))
+        compared[channel] = Compared(np.array(rows, dtype=np.int64))
+    moments = Moments(reports, compared, [("c", 0)])
+
+    there = [span for span in moments.spans("here") if span.value is not None]
+    both = [
+        (one, other)
+        for one, other in product(there, there)
+        if one.who != other.who and moments.at_once(one, other)
+    ]
+
+    assert moments.pairs("here") == both
+    assert 0 < len(both) < len(there) ** 2 // 2
 
 
 # ---------------------------------------------------------------- along with a file's fold

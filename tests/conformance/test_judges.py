@@ -15,6 +15,7 @@ from raincheck.__main__ import main
 from raincheck.conformance.judges import muted_in_turn
 from raincheck.conformance.judges.muted_in_turn import all_rules
 from raincheck.conformance.judges.muting import muted
+from raincheck.conformance.judges.planted_invariants import STEPS
 from raincheck.conformance.judges.planting import (
     Ask,
     Complaints,
@@ -358,7 +359,11 @@ def tried_by_the_verb(
     monkeypatch.setattr(muted_in_turn, "all_rules", lambda: rules)
     monkeypatch.setattr(mutate, "all_rules", lambda: rules)
     code = main(["mutate", "--judges", "--json", "--out", str(folder)])
-    return code, json.loads(capsys.readouterr().out)["results"]
+    results = json.loads(capsys.readouterr().out)["results"]
+    steps = [each for each in results if each["name"].startswith("step ")]
+    assert len(steps) == sum(map(len, STEPS.values()))
+    assert all(each["verdict"] == "holds" for each in steps)
+    return code, [each for each in results if each not in steps]
 
 
 def test_the_verb_takes_out_each_rule_and_says_who_misses_it(

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.campaigns.traced import TracedGroup
+from raincheck.conformance.judges.around_runs import ENGINES
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
@@ -34,6 +35,7 @@ def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
     group.at(1.0, lambda: group.crash("b"))
     group.at(3.0, lambda: group.restart("b"))
     group.at(4.0, lambda: group.send("d", [bytes(700)] * 60))
+    group.at(4.5, lambda: group.want_state("d"))
     group.at(5.0, lambda: group.leave("c"))
     group.run(8.0)
     group.end()
@@ -60,7 +62,7 @@ def told(good: Path, there: Path, protocol: str, lie: Lie) -> Iterator[dict[str,
                 shutil.copy(each, alone)
             changed = [*lines[:place], json.dumps(record), *lines[place + 1 :]]
             (alone / path.name).write_text("".join(f"{each}\n" for each in changed))
-            (alone_verdict,) = check_paths([alone])
+            alone_verdict = judged(alone)[protocol]
             if alone_verdict.verdict == "holds":
                 whole = there / "all"
                 shutil.copytree(good, whole)
@@ -80,17 +82,51 @@ def test_the_layers_of_a_run_agree(good: Path) -> None:
     assert all(each.judged["members"] for each in layers.promises)
 
 
+def test_a_cut_amid_a_view_is_the_number_of_messages_delivered_there(
+    good: Path, tmp_path: Path
+) -> None:
+    def adds_one(record: Record) -> bool:
+        amid = record.get("action") == "Begin" and record["args"]["cut"] % (1 << 40) > 0
+        if amid:
+            for each in (record["args"], *(sent["content"] for sent in record["sent"])):
+                each["cut"] += 1
+        return amid
+
+    (layers,) = [said["layers"] for said in told(good, tmp_path / "t", "state_transfer", adds_one)]
+
+    (wrong,) = [each for each in layers.promises if each.verdict == "violated"]
+    assert wrong.name == "CutIsDelivered"
+
+
 def test_a_layer_that_is_not_traced_is_named_and_holds_nothing_against_the_run(
     good: Path, tmp_path: Path
 ) -> None:
     for path in good.iterdir():
         if "nakack" not in path.name:
-            shutil.copy(path, tmp_path)
+            (tmp_path / path.name).write_text(path.read_text().replace('"nakack",', "", 1))
 
-    layers = judged(tmp_path)["layers"]
+    verdicts = judged(tmp_path)
 
-    assert layers.verdict == "holds"
+    layers = verdicts["layers"]
+    assert {each.verdict for each in verdicts.values()} == {"holds"}
     assert "FlushedIsReceived: nakack is not traced" in layers.not_compared
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=list(ENGINES))
+@pytest.mark.parametrize("protocol", LAYERS)
+def test_a_protocol_that_was_recorded_and_has_lost_all_its_files_is_named(
+    good: Path, tmp_path: Path, protocol: str, engine: Callable[[list[Path]], list[RunVerdict]]
+) -> None:
+    ending = ".jsonl" if protocol == "sequencer" else f".{protocol}.jsonl"
+    for path in set(good.iterdir()) - set(good.glob(f"run.?.?{ending}")):
+        shutil.copy(path, tmp_path)
+
+    (stray,) = [each for each in engine([tmp_path]) if each.verdict != "holds"]
+
+    assert stray.verdict == "inconclusive"
+    assert [each.reason for each in stray.problems] == [
+        f"there is no file of {protocol} of run, which was recorded"
+    ]
 
 
 def _of(action: str) -> Callable[[Lie], Lie]:

@@ -108,9 +108,13 @@ def test_the_links_of_a_record_are_those_that_it_declares_or_those_of_its_module
 def test_a_record_names_the_circles_that_its_results_break(
     project: Callable[[str], Path],
 ) -> None:
-    project(RECORD + 'circles = [{ of = ["ping", "pong"], by = "proof both" }]')
+    several = '{ of = ["ping", "tick"], by = ["case one", "proof two"] }'
+    project(RECORD + f'circles = [{{ of = ["ping", "pong"], by = "proof both" }}, {several}]')
 
-    assert registry.protocols()["ping"].circles == (Circle(("ping", "pong"), "proof both"),)
+    assert registry.protocols()["ping"].circles == (
+        Circle(("ping", "pong"), ("proof both",)),
+        Circle(("ping", "tick"), ("case one", "proof two")),
+    )
 
 
 def test_an_unknown_protocol_suggests_near_ones() -> None:

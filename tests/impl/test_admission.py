@@ -7,6 +7,7 @@ from raincheck.impl.gms.events import ReceiveLeave
 from raincheck.impl.messages import Address, Endpoint, View, ViewId
 from raincheck.impl.stack import admission
 from raincheck.impl.stack.admission import Admission
+from raincheck.impl.stack.config import StackConfig
 
 A, B, Y, Z = (Address(name, 0) for name in "abyz")
 AT_A, AT_B, AT_Z, ELSEWHERE = (("10.0.0.1", port) for port in (1, 2, 3, 4))
@@ -21,7 +22,7 @@ class Door:
         self.core.begin(FIRST)
         self.endpoints: dict[Address, Endpoint] = {A: AT_A, B: AT_B}
         self.line: list[Address] = []
-        self.admission = Admission(self.core, self.endpoints)
+        self.admission = Admission(self.core, self.endpoints, StackConfig())
 
     def admit(self, view: View) -> None:
         """GMS has installed a view, which has those in it that wanted to join."""

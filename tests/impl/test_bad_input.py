@@ -15,7 +15,7 @@ from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import Left, Outgoing
 from raincheck.impl.stack.stack import Stack
-from raincheck.impl.wire.datagrams import VERSION, Codec
+from raincheck.impl.wire.datagrams import VERSION, Codec, sealed
 from raincheck.impl.wire.headers import (
     CONTROL,
     STATE,
@@ -121,7 +121,7 @@ def test_what_only_members_may_send_is_dropped_counted_and_reported() -> None:
         group.inject("b", CODEC.encode(header), STRANGER)
 
     b = group["b"]
-    assert b.stack.counters["not_a_member"] == len(BODIES) + len(STATE_BODIES) + len(HEADERS) - 2
+    assert b.stack.counters["not_a_member"] == len(BODIES) + len(STATE_BODIES) + len(HEADERS)
     reported = [d for d in b.dropped if d.reason == "not_a_member"]
     assert [(d.sender, d.detail) for d in reported] == [(STRANGER, "z.0 sent StartFlush")]
     group.run(2.0)
@@ -224,7 +224,7 @@ def test_another_stack_is_refused_with_both_fingerprints() -> None:
 
 def other_version(datagram: bytes) -> bytes:
     """The same datagram as a later release might send it."""
-    return datagram[:2] + bytes([VERSION + 1]) + datagram[3:]
+    return sealed(datagram[:2] + bytes([VERSION + 1]) + datagram[3:])
 
 
 def test_another_version_is_notified_once_a_second_and_gives_up() -> None:

@@ -3,11 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.rejoining import Backoff
 from raincheck.impl.aio.state_callbacks import StateNotTransferred
 from raincheck.impl.errors import NotMember, RaincheckError
 from raincheck.impl.stack.config import StackConfig
@@ -115,6 +117,44 @@ def test_an_error_in_block_stops_nobody(caplog: pytest.LogCaptureFixture) -> Non
     assert "block() or unblock() failed; the member goes on" in caplog.text
 
 
+def test_a_block_that_is_cancelled_stops_nobody_and_later_ones_are_called(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        calls: list[str] = []
+
+        async def block() -> None:
+            calls.append("block")
+            raise asyncio.CancelledError
+
+        async with group({"block": block}, {}) as (a, b):
+            async with join("c", [a.endpoint]):
+                await b.wait_for_members(3)
+            await a.wait_for_members(2)
+            while len(a.view.members) > 2:
+                await asyncio.sleep(0.01)
+            assert calls == ["block"] * 3
+
+    run(body())
+    assert "block() or unblock() failed; the member goes on" in caplog.text
+
+
+def test_a_coordinator_whose_block_hangs_leaves_and_says_why() -> None:
+    async def body() -> None:
+        stack = replace(FAST, application_timeout=0.5)
+        a = await join("a", [], stack=stack, block=asyncio.Event().wait)
+        joining = asyncio.create_task(open_channel(join("b", [a.endpoint])))
+        with pytest.raises(NotMember, match=r"has not returned from block\(\) for 0\.5 s"):
+            await anext(a)
+        with pytest.raises(NotMember, match="has not returned from block"):
+            await a.send(b"too late")
+        await a.leave()
+        joining.cancel()
+        await asyncio.gather(joining, return_exceptions=True)
+
+    run(body())
+
+
 def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_end(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -143,6 +183,87 @@ def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_en
         "a.0 suspects b.0: it failed to answer START_FLUSH: its block() may not have returned"
         in caplog.text
     )
+
+
+def test_a_slow_reader_sees_messages_views_and_unblock_in_the_order_of_the_stack() -> None:
+    async def body() -> None:
+        seen: list[str] = []
+        settings = {"unblock": lambda: seen.append("unblock")}
+        async with group({}, settings) as (a, b):
+            b.on_view = lambda view: seen.append(f"view {view.id.counter}")
+            for number in range(5):
+                await a.send(b"%d" % number)
+            await b._until(lambda: b._inbox.size >= 5, "five messages", 5)
+            async with join("c", [a.endpoint]) as c:
+                await b.wait_for_members(3)
+                await c.send(b"new")
+                for _ in range(6):
+                    message = await anext(b)
+                    seen.append(f"{message.payload.decode()} of view {message.view}")
+                asking = asyncio.create_task(take(b, 1))  # calls behind it wait for that
+                while "unblock" not in seen:
+                    await asyncio.sleep(0.01)
+                asking.cancel()
+                await asyncio.gather(asking, return_exceptions=True)
+        old = [f"{number} of view 2" for number in range(5)]
+        assert seen[:6] == [*old, "view 3"]
+        assert sorted(seen[6:8]) == ["new of view 3", "unblock"]
+
+    run(body())
+
+
+def test_a_reader_that_has_not_come_to_unblock_is_not_blocked_again() -> None:
+    async def body() -> None:
+        calls: list[str] = []
+        settings = {
+            "block": lambda: calls.append("block"),
+            "unblock": lambda: calls.append("unblock"),
+        }
+        async with group({}, settings) as (a, b):
+            await a.send(b"x")
+            await b._until(lambda: b._inbox.size > 0, "a message", 5)
+            async with join("c", [a.endpoint]):
+                await b.wait_for_members(3)
+            while len(b.view.members) > 2:
+                await asyncio.sleep(0.01)
+            assert calls == ["block"]
+            await anext(b)
+            asking = asyncio.create_task(take(b, 1))
+            while calls != ["block", "unblock"]:
+                await asyncio.sleep(0.01)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    run(body())
+
+
+def test_an_on_view_that_raises_ends_its_member_with_that_error_as_the_cause() -> None:
+    async def body() -> None:
+        def on_view(view: object) -> None:
+            raise ZeroDivisionError(str(view))
+
+        async with group({}) as (a,):
+            b = await join("b", [a.endpoint])
+            b.on_view = on_view
+            async with join("c", [a.endpoint]) as c:
+                ends: list[Any] = [
+                    lambda: b.send(b"x"),
+                    lambda: b.send_many([b"x"]),
+                    lambda: anext(b),
+                    lambda: b.fetch_state(),
+                ]
+                await b._until(lambda: b._left is not None, "its end", 5)
+                for use in ends:
+                    with pytest.raises(
+                        NotMember, match="has left the group: on_view raised Zero"
+                    ) as end:
+                        await use()
+                    assert isinstance(end.value.__cause__, ZeroDivisionError)
+                while len(c.view.members) > 2:
+                    await asyncio.sleep(0.01)
+                await b.leave()
+
+    run(body())
 
 
 # ------------------------------------------------------------------ get_state and set_state
@@ -265,3 +386,71 @@ def test_a_member_may_fetch_the_state_again() -> None:
             await asyncio.gather(work, reads, return_exceptions=True)
 
     run(body())
+
+
+# ------------------------------------------------------------------ rejoin
+
+
+def test_an_excluded_member_comes_back_by_itself_with_the_state(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body() -> None:
+        stack = replace(FAST, flush_timeout=0.5)
+        good, mine = Counter(), Counter()
+        hang = [asyncio.Event()]
+        seen: list[str] = []
+
+        async def block() -> None:
+            if hang:
+                await hang.pop().wait()
+
+        async with group({"stack": stack, "get_state": good.get_state}) as (a,):
+            work = asyncio.create_task(good.work(a))
+            settings = mine.settings() | {"block": block, "rejoin": True, "stack": stack}
+            async with join("b", [a.endpoint], **settings) as b:
+                b.on_view = lambda view: seen.append(f"view of {len(view.members)}")
+                b.on_excluded = seen.append
+                reads = asyncio.create_task(mine.work(b))
+                await a.send(b"20")
+                async with join("c", [a.endpoint], stack=stack) as c:
+                    await c.send(b"22")
+                    while [str(m) for m in c.view.members] != ["a.0", "c.0", "b.1"]:
+                        await asyncio.sleep(0.01)
+                    await b.send(b"100")
+                    while (good.total, mine.total) != (142, 142):
+                        await asyncio.sleep(0.01)
+                    assert str(b.address) == "b.1"
+                    assert "excluded from the group" in seen[0]
+                    assert seen[1] == "view of 3"
+                for task in (work, reads):
+                    task.cancel()
+                await asyncio.gather(work, reads, return_exceptions=True)
+
+    run(body())
+    assert "b.0 is excluded and joins again" in caplog.text
+
+
+def test_a_member_may_leave_while_it_is_about_to_come_back() -> None:
+    async def body() -> None:
+        stack = replace(FAST, flush_timeout=0.3)
+        async with group({"stack": stack}) as (a,):
+            hangs = {"block": asyncio.Event().wait, "stack": stack, "rejoin": True}
+            b = await join("b", [a.endpoint], **hangs)
+            async with join("c", [a.endpoint], stack=stack):
+                while not b._away:
+                    await asyncio.sleep(0.01)
+                await b.leave()
+                with pytest.raises(NotMember):
+                    await b.send(b"x")
+
+    run(body())
+
+
+def test_pauses_between_attempts_to_come_back_grow_up_to_a_bound_and_begin_anew() -> None:
+    backoff, now = Backoff(), 0.0
+    pauses = []
+    for _ in range(9):
+        pauses.append(backoff.next(now))
+        now += pauses[-1] + 1.0
+    assert pauses == [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0, 30.0, 30.0]
+    assert backoff.next(now + 100.0) == 0.5

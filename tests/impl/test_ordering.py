@@ -96,7 +96,8 @@ def ordering(me: Address, *members: Address, **config: Any) -> tuple[SequencerLa
     ground = Ground(me, StackConfig(**config), Outbox(Codec("x", 60_000)), 1)
     below, made = Below(ground), SequencerLayer(ground)
     piled([below, made, Above(ground)])
-    made.up(Found(PlacedView(View(ViewId(1, members[0]), members), ())), 0.0)
+    first = ground.membership.view = View(ViewId(1, members[0]), members)
+    made.up(Found(PlacedView(first, ())), 0.0)
     made.up(Waits(FORWARDS), 0.0)
     return made, below
 

@@ -292,24 +292,31 @@ def test_a_joiner_can_leave_before_it_was_let_in():
     assert ring["b"].node.deadline() is None
 
 
-def test_a_name_that_is_taken_is_reported_to_both():
+def test_a_name_that_is_taken_is_reported_to_who_wants_it_and_its_holder_goes_on():
     ring = formed("a", "b")
-    twin = RingNode(Address("b", 7), RingConfig(), contacts=[ring["a"].endpoint])
-    twin.start(ring.now)
-    twin.manager.hello(ring["b"].endpoint)
-    for data, to in twin.poll_datagrams():
-        name = "a" if to == ring["a"].endpoint else "b"
-        node = ring[name].node
-        node.receive([(data, ("10.9.9.9", 9))], ring.now)
-        answers = [d for d, where in node.poll_datagrams() if where == ("10.9.9.9", 9)]
-        twin.receive([(d, ring[name].endpoint) for d in answers], ring.now)
-    assert NameTaken(B, ring["b"].endpoint) in twin.poll_reports()
+    for asked, twin in (("b", "twin"), ("a", "other twin")):
+        ring._begin(twin, Address("b", 7), contacts=[ring[asked].endpoint])
+        ring._settle(ring[twin])
+        ring.run_until(lambda twin=twin: bool(ring[twin].taken), 5.0)
+        assert ring[twin].taken[0] == NameTaken(B, ring[asked].endpoint)
+        ring.crash(twin)
+    ring.run(5.0)
 
-    for data, to in twin.poll_datagrams():  # its 911 to a: from now on it is b
-        assert to == ring["a"].endpoint
-        ring.inject("a", data, ("10.9.9.9", 9))
-    ring.run_until(lambda: ring["b"].left is not None)
+    assert ring["b"].left is None
+    assert ring.in_one_view("a", "b")
+
+
+def test_a_name_whose_holder_is_silent_is_free():
+    ring = formed("a", "b", "c")
+    ring.crash("b")
+    ring._begin("again", Address("b", 7), contacts=[ring["a"].endpoint])
+    ring._settle(ring["again"])
+    ring.run_until(lambda: ring.in_one_view("a", "c", "again"), 20.0)
+    ring.recover("b")
+    ring.run_until(lambda: ring["b"].left is not None, 10.0)
+
     assert ring["b"].left == "another process has taken its name, as b.7"
+    assert ring.in_one_view("a", "c", "again")
 
 
 def test_what_others_have_put_onto_the_token_is_counted_with_all_that_it_takes():
@@ -505,9 +512,9 @@ def test_a_token_of_a_stranger_is_dropped_and_its_sender_named():
         ring.inject("a", data, ("6.6.6.6", 666))
 
     [dropped] = ring["a"].dropped
-    assert (dropped.reason, dropped.sender) == ("foreign", ("6.6.6.6", 666))
-    assert dropped.detail == "Token of z.0"
-    assert ring["a"].node.counters["foreign"] == 2
+    assert (dropped.reason, dropped.sender) == ("stranger", ("6.6.6.6", 666))
+    assert dropped.detail == "a message of z.0"
+    assert ring["a"].node.counters["stranger"] == 2
     assert ring["a"].core.last_token.seq < copy.seq + 1000
     ring.run(1.0)
     assert ring.in_one_view("a", "b")

@@ -174,6 +174,7 @@ def test_others_on_a_token_with_the_same_list_are_named_too():
         CALL._replace(seq=-1),
         CALL._replace(attempt=LIMIT + 1),
         CALL._replace(nodelist=(A, A)),
+        CALL._replace(nodelist=(A, B)),
         CALL._replace(claim=Epoch(0, A)),
         NO_TOKEN,
     ],

@@ -16,7 +16,7 @@ import raincheck
 from raincheck.conformance.field.ring.base import free_ports
 from raincheck.impl.aio.connecting import Connecting
 from raincheck.impl.aio.ring import Ring
-from raincheck.impl.errors import MessageTooLarge, NotMember, WaitTimeout
+from raincheck.impl.errors import ConfigError, MessageTooLarge, NotMember, WaitTimeout
 from raincheck.impl.messages import Message
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.fence import Fence, FenceKey, TokenLost
@@ -112,6 +112,18 @@ async def take(ring: Ring, count: int) -> list[Message]:
 
 
 # ------------------------------------------------------------------ views
+
+
+def test_only_who_is_admitted_joins() -> None:
+    async def body() -> None:
+        async with founded("a", admit=["10.0.0.0/8"]) as [ring]:
+            host, port = ring._driver.transport.endpoint
+            with pytest.raises(ConfigError, match=r"is not let into ring 'test': a\.0 at"):
+                await Ring.connect("test", name="b", join=[f"{host}:{port}"], config=FAST)
+            assert ring.members == (ring.address,)
+            assert ring.counters["not_admitted"] >= 1
+
+    run(body())
 
 
 def test_the_founders_agree_on_the_first_view() -> None:
@@ -667,13 +679,15 @@ def test_a_process_that_asks_its_namesake_is_refused() -> None:
     run(body())
 
 
-def test_a_member_whose_name_is_taken_by_a_later_process_is_notified() -> None:
+def test_a_name_is_kept_by_who_is_alive_and_free_when_it_is_silent() -> None:
     async def body() -> None:
         async with founded("abc") as (a, b, _):
             join = {"join": [a.endpoint], "config": FAST, "timeout": LIMIT}
+            with pytest.raises(ConfigError, match=r"name 'b' is taken by b\.0 at"):
+                await Ring.connect("test", name="b", **join)
+            assert b.address in a.members
+            await kill(b)
             async with Ring.connect("test", name="b", **join) as later:
-                with pytest.raises(NotMember, match=r"another process has taken its name, as b\.1"):
-                    await anext(b)
                 view = await until_view(a, lambda view: later.address in (view.members or ()))
                 view = await until_view(a, lambda view: b.address not in (view.members or ()))
                 assert sorted(names_of(view)) == ["a", "b", "c"]

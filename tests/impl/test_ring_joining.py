@@ -10,7 +10,7 @@ from raincheck.impl.aio.ring import Ring
 from raincheck.impl.aio.ring_connect import Opened, RingSettings
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.ring.reports import Committed, NameTaken
+from raincheck.impl.ring.reports import Committed, NameTaken, NotAdmitted
 from raincheck.impl.transport.contract import Transport
 
 A, B, C = (Address(name, 0) for name in "abc")
@@ -92,6 +92,19 @@ def test_a_name_that_is_taken_ends_connecting_at_once() -> None:
         joiner.ring._reported(NameTaken(Address("c", 7), ("10.0.0.9", 9)))
         assert await joiner.comes_to("chaos")
         with pytest.raises(ConfigError, match=r"'c' is taken by c\.7 at 10\.0\.0\.9:9; each"):
+            await joiner.joining
+
+    asyncio.run(body())
+
+
+def test_who_is_not_admitted_is_told_who_does_not_let_it_in() -> None:
+    async def body() -> None:
+        joiner = Joiner()
+        joiner.ring._reported(NotAdmitted(A, ("10.0.0.9", 9)))
+        assert await joiner.comes_to("chaos")
+        with pytest.raises(
+            ConfigError, match=r"c\.0 is not let into ring 'r': a\.0 at 10\.0\.0\.9:9"
+        ):
             await joiner.joining
 
     asyncio.run(body())

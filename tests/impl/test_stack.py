@@ -10,7 +10,7 @@ from raincheck.impl.simulation.group import Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import Dropped, Left, ViewInstalled
 from raincheck.impl.stack.stack import Stack
-from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.datagrams import Codec, sealed
 from raincheck.impl.wire.headers import Alive, Excluded, JoinReq, Leaving, Nak
 
 STRANGER = ("6.6.6.6", 666)
@@ -151,7 +151,7 @@ def test_settings_that_cannot_work_are_refused(wrong):
 
 def test_a_member_that_holds_delivers_nothing_and_nobody_suspects_it():
     group = group_of("a", "b", "c")
-    group["c"].stack.hold()
+    group["c"].stack.hold(group.now)
 
     group.send("b", [b"x"] * 10)
     group.run(5.0)
@@ -168,7 +168,7 @@ def test_a_member_that_holds_makes_the_senders_wait_and_no_buffer_grows():
         max_bundle=2048, multicast_window=8, unicast_window=8, credit=4096, send_buffer=4096
     )
     group = group_of("a", "b", "c", config=config)
-    group["c"].stack.hold()
+    group["c"].stack.hold(group.now)
 
     for name in "abc":
         group.send(name, [bytes(100)] * 2000)
@@ -220,10 +220,11 @@ def test_bad_datagrams_are_counted_by_reason_and_reported_with_their_sender_once
     good = Codec("raincheck", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0))
     bad = {
         "not_ours": b"GET / HTTP/1.1\r\n\r\n" + bytes(20),
-        "wrong_version": good[:2] + b"\x63" + good[3:],
+        "wrong_version": sealed(good[:2] + b"\x63" + good[3:]),
         "other_group": Codec("another", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0)),
         "oversized": bytes(60_001),
-        "malformed": good[:-1] + b"\xc1",
+        "corrupted": good[:-1] + b"\xc1",
+        "malformed": sealed(good[:-1] + b"\xc1"),
     }
     for _ in range(5):
         for datagram in bad.values():
@@ -254,7 +255,8 @@ def test_noise_never_raises_and_the_group_works_on():
             group.send("b", [b"x"])
             group.run(0.05)
 
-    assert sum(group["b"].stack.counters[r] for r in ("malformed", "not_ours", "truncated")) > 500
+    refused = ("corrupted", "malformed", "not_ours", "truncated")
+    assert sum(group["b"].stack.counters[reason] for reason in refused) > 500
 
 
 def test_well_formed_nonsense_of_strangers_changes_nothing():

@@ -471,6 +471,7 @@ class Side:
         self.layer, self.members = members.layers[me], members
         self.max_chunk = 1000
         self.patience = 10.0
+        self.application_timeout = 10.0
         self.busy = asyncio.Event()
         self.busy.set()
 
@@ -692,6 +693,60 @@ def test_an_application_that_never_comes_back_ends_its_transfer_and_the_group_go
         await turns(5)
         assert members.layers[A].below.transferred == 1
         assert application.calls == 0
+
+    run(body())
+
+
+def test_a_set_state_that_hangs_ends_its_transfer_and_the_group_goes_on() -> None:
+    async def reads_nothing(_chunks: AsyncIterator[bytes]) -> None:
+        await asyncio.Event().wait()
+
+    async def reads_all(chunks: AsyncIterator[bytes]) -> None:
+        async for _ in chunks:
+            pass
+        await asyncio.Event().wait()
+
+    async def is_cancelled(_chunks: AsyncIterator[bytes]) -> None:
+        raise asyncio.CancelledError
+
+    async def body() -> None:
+        for set_state, words in (
+            (reads_nothing, "neither took what was here nor returned for 0.01 s"),
+            (reads_all, "neither took what was here nor returned"),
+            (is_cancelled, "set_state failed"),
+        ):
+            members = Members(A, B, C)
+            desks(members, {A: lambda: BYTES}, C, set_state)
+            members.desks[C]._stack.application_timeout = 0.01
+            with pytest.raises(StateNotTransferred, match=words):
+                await members.desks[C].arrived()
+            await turns(5)
+            assert members.layers[A].below.transferred == 1
+
+    run(body())
+
+
+def test_a_get_state_that_hangs_is_given_up_and_another_member_is_asked() -> None:
+    async def hangs() -> bytes:
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    async def hangs_later() -> AsyncIterator[bytes]:
+        yield BYTES
+        await asyncio.Event().wait()
+
+    async def gives_up() -> bytes:
+        raise asyncio.CancelledError
+
+    async def body() -> None:
+        for get_state in (hangs, hangs_later, gives_up):
+            members, application = Members(A, B, C), Application()
+            desks(members, {A: get_state, B: lambda: BYTES}, C, application.set_state)
+            members.desks[A]._stack.application_timeout = 0.01
+            await members.desks[C].arrived()
+            assert application.state == BYTES
+            await turns(5)
+            assert members.layers[A].below.transferred == 1
 
     run(body())
 

@@ -9,6 +9,7 @@ import pytest
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
+from raincheck.impl.transport import tcp
 from raincheck.impl.transport.contract import Datagrams, Transport, parse_endpoint, resolve
 from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
@@ -62,9 +63,9 @@ async def transports(kind: str, count: int) -> AsyncIterator[list[Transport]]:
     try:
         for _ in range(count):
             if kind == "tcp":
-                tcp = TcpTransport(LOOPBACK)
-                opened.append(tcp)
-                await tcp.listen()
+                listening = TcpTransport(LOOPBACK)
+                opened.append(listening)
+                await listening.listen()
             elif kind == "udp":
                 opened.append(UdpTransport(LOOPBACK))
             else:
@@ -211,6 +212,8 @@ def test_tcp_reconnects_to_a_member_that_returns() -> None:
         (b"GET / HTTP/1.1\r\n\r\n", "rejected_greeting"),
         (b"RCT1\x1b\x58\x02\xff\xfe", "rejected_greeting"),
         (b"RCT1\x1b\x58\x09127.0.0.1\xff\xff\xff\xff", "rejected_oversized_frame"),
+        (b"RCT1\x1b\x58\x09127.0.0.9\0\0\0\3abc", "rejected_identity"),
+        (b"RCT1\x1b\x58\x09localhost\0\0\0\3abc", "rejected_identity"),
     ],
 )
 def test_tcp_hangs_up_on_a_foreign_stream_and_serves_on(rubbish: bytes, reason: str) -> None:
@@ -248,6 +251,59 @@ def test_tcp_reassembles_frames_that_arrive_byte_by_byte() -> None:
         assert inbox.datagrams == [(b"abc", source), (b"", source), (b"d", source)]
         writer.close()
         await writer.wait_closed()
+
+    run("tcp", 1, body)
+
+
+@pytest.mark.parametrize("said", [b"", b"RC", b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3ab"])
+def test_tcp_closes_a_connection_that_falls_silent(
+    said: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tcp, "_GREET", 0.01)
+    monkeypatch.setattr(tcp, "_IDLE", 0.01)
+
+    async def body(opened: list[Transport]) -> None:
+        (a,) = opened
+        _, writer = await asyncio.open_connection(*a.endpoint)
+        writer.write(said)
+        await until(lambda: a.counters["closed_idle"] == 1)
+        assert isinstance(a, TcpTransport)
+        await until(lambda: isinstance(a, TcpTransport) and not a.incoming)
+        writer.close()
+
+    run("tcp", 1, body)
+
+
+def test_tcp_takes_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "_MOST", 3)
+
+    async def body(opened: list[Transport]) -> None:
+        (a,) = opened
+        writers = [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(5)]
+        await until(lambda: a.counters["rejected_too_many"] == 2)
+        assert isinstance(a, TcpTransport)
+        assert len(a.incoming) == 3
+        for writer in writers:
+            writer.close()
+
+    run("tcp", 1, body)
+
+
+def test_tcp_keeps_only_so_many_peers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tcp, "_MOST", 2)
+
+    async def body(opened: list[Transport]) -> None:
+        (a,) = opened
+        with socket.socket() as unused:
+            unused.bind(LOOPBACK)  # bound, not listening: refuses
+            port = unused.getsockname()[1]
+            for last in range(1, 4):
+                a.send(b"anyone?", (f"127.0.0.{last}", port))
+            assert a.counters["dropped_too_many_peers"] == 1
+            await until(lambda: a.counters["connect_failed"] == 2)
+            a.send(b"anyone?", ("127.0.0.3", port))
+            assert a.counters["dropped_too_many_peers"] == 1
+            await until(lambda: a.counters["connect_failed"] == 3)
 
     run("tcp", 1, body)
 

@@ -7,16 +7,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raincheck.impl.errors import WireError
+from raincheck.impl.errors import ConfigError, WireError
 from raincheck.impl.messages import Address
 from raincheck.impl.ring.config import RingConfig
-from raincheck.impl.ring.frames import ACK, GONE, HELLO, HERE, MESSAGE, REASONS, WINDOW, Frames
+from raincheck.impl.ring.door import Door, admission
+from raincheck.impl.ring.frames import (
+    ACK,
+    GONE,
+    HELLO,
+    HERE,
+    MESSAGE,
+    WINDOW,
+    Frames,
+    cookie_of,
+)
+from raincheck.impl.ring.guests import GUEST_IDLE, MAX_GUESTS, MAX_REQUEST
 from raincheck.impl.ring.transport_manager import MAX_UNDER_WAY, TransportManager
 from raincheck.impl.ring.transport_peers import (
     MAX_PEERS,
     Acknowledged,
     Arrived,
     Found,
+    Refused,
     Replaced,
     Undelivered,
 )
@@ -255,11 +267,8 @@ def test_who_sends_to_an_earlier_life_again_and_again_does_so_in_time():
 
 
 def test_an_earlier_life_is_not_heard_any_more_and_learns_it():
-    a, b, later = manager(A), manager(B), manager(Address("b", 5))
-    send(later, A, "new")
-    carry(later, a, place=AT_B)
-    a.poll_datagrams()
-    notices(a)
+    a, b, later = manager(A), manager(B), Address("b", 5)
+    a.peers.learn(later, AT_B)
 
     send(b, A, "old")
     carry(b, a)
@@ -284,28 +293,36 @@ def test_what_an_earlier_life_has_sent_says_nothing_of_the_latest_one(frame):
     send(a, later, "two", 10.0)
     notices(a)
 
-    a.receive(FRAMES.make(kind, B, to, number, mask), ("10.0.0.9", 9), 10.0)
+    if kind == HERE:
+        frame = FRAMES.here(B, number, a.door.question(AT_B), 1)
+    else:
+        frame = FRAMES.make(kind, B, to, number, mask)
+    a.receive(frame, AT_B, 10.0)
+    a.receive(frame, ("10.0.0.9", 9), 10.0)
 
     assert [to for to, _ in a.under_way()] == [later]
     assert a.peers.endpoint_of(later) == AT_B
     assert a.peers.has_failed(later)
     assert not any(isinstance(n, Acknowledged) for n in notices(a))
-    if to is not None:
-        assert a.counters["stale"] == 1
+    assert a.counters["stale"] == (to is not None)
+    assert a.counters["stranger"] + a.counters["unasked"] == 1
 
 
-def test_who_acknowledges_is_heard_of_again_and_from_where_it_is():
+def test_who_acknowledges_is_heard_of_again_if_it_does_so_from_where_it_is():
     a, b = manager(A), manager(B)
     send(a, B, "one")
     while a.under_way():
         a.tick(a.deadline())
     assert a.peers.has_failed(B)
 
-    carry(a, b, 5.0)
-    carry(b, a, 5.0, place=("10.0.0.9", 9))
+    for place in (("10.0.0.9", 9), AT_B):
+        carry(a, b, 5.0)
+        carry(b, a, 5.0, place=place)
+        send(a, B, "two")
 
-    assert not a.peers.has_failed(B)
-    assert a.peers.endpoint_of(B) == ("10.0.0.9", 9)
+        assert a.peers.has_failed(B) == (place != AT_B)
+        assert a.peers.endpoint_of(B) == AT_B
+    assert a.counters["stranger"] == 6  # once for each transmission
 
 
 def test_an_acknowledgement_of_what_was_never_sent_is_not_taken():
@@ -366,14 +383,15 @@ def test_members_answer_hello_and_others_do_not():
     assert notices(a) == [Found(B, AT_B, 7)]
 
 
-def test_who_answers_a_greeting_is_found_where_it_answers():
+def test_who_answers_a_greeting_is_found_where_it_was_asked():
     a, b = TransportManager(A, CONFIG, read), manager(B)
     b.answers_hello = True
-    for place in (AT_B, ("10.0.0.9", 9)):
+    for place, found in ((("10.0.0.9", 9), None), (AT_B, AT_B), (("10.0.0.9", 9), AT_B)):
         a.hello(AT_B)
         carry(a, b)
         carry(b, a, place=place)
-        assert a.peers.endpoint_of(B) == place
+        assert a.peers.endpoint_of(B) == found
+    assert a.counters["unasked"] == 2
 
 
 def test_the_first_pause_follows_the_round_trips_of_what_was_sent_once():
@@ -421,11 +439,11 @@ GOOD = FRAMES.make(MESSAGE, A, B, 1, 0, b"=x")
 )
 def test_what_cannot_be_taken_is_counted_and_its_sender_named(datagram, reason):
     b = manager(B)
-    b.receive(datagram, ("6.6.6.6", 666), 0.0)
+    b.receive(datagram, AT_A, 0.0)
 
     assert b.counters == Counter({reason: 1})
     [dropped] = b.poll_dropped()
-    assert (dropped.reason, dropped.sender, dropped.times) == (reason, ("6.6.6.6", 666), 1)
+    assert (dropped.reason, dropped.sender, dropped.times) == (reason, AT_A, 1)
     assert notices(b) == []
     assert b.poll_datagrams() == []
 
@@ -442,31 +460,227 @@ def test_numbers_out_of_range_are_refused_before_they_are_sent():
 def test_random_bytes_never_raise(junk):
     b = manager(B)
     b.receive(junk, AT_A, 0.0)
-    b.receive(GOOD[:33] + junk, AT_A, 0.0)
+    b.receive(GOOD[:37] + junk, AT_A, 0.0)
     assert notices(b) == []
 
 
-def test_a_flipped_bit_never_raises():
-    flip = random.Random(1)
-    for _ in range(600):
-        damaged = bytearray(GOOD)
-        damaged[flip.randrange(len(damaged))] ^= 1 << flip.randrange(8)
-        b = manager(B)
-        b.receive(bytes(damaged), AT_A, 0.0)
-        notices(b)
-        assert set(b.counters) <= {*REASONS, "not_for_me", "received", "stale", "for_old_life"}
+def test_any_flipped_bit_of_any_kind_of_frame_is_refused():
+    """All but those by which it is of nobody, of another version, or cut off, as corrupted."""
+    frames = [
+        FRAMES.make(MESSAGE, A, B, 1, 0, b"=x" * 20),
+        FRAMES.make(ACK, A, B, 3, 7),
+        FRAMES.make(GONE, A, B, 9),
+        FRAMES.make(HELLO, A, None),
+        FRAMES.here(A, 3, 7, 8),
+    ]
+    for frame in frames:
+        for bit in range(8 * len(frame)):
+            damaged = bytearray(frame)
+            damaged[bit // 8] ^= 1 << bit % 8
+            b = manager(B)
+            b.receive(bytes(damaged), AT_A, 0.0)
+            where = ("not_ours", "not_ours", "wrong_version", *["corrupted"] * 9)
+            length = ("truncated",) * 4
+            expected = dict(enumerate((*where, *length))).get(bit // 8, "corrupted")
+            assert b.counters == Counter({expected: 1})
+            assert notices(b) == b.poll_datagrams() == []
+
+
+@given(st.data())
+def test_no_burst_of_wrong_bits_is_taken(data):
+    """A CRC-32 finds each burst of up to 32 bits."""
+    frame = FRAMES.make(MESSAGE, A, B, 1, 0, b"=" + data.draw(st.binary(max_size=300)))
+    wrong = data.draw(st.integers(1, (1 << 32) - 1))
+    shift = data.draw(st.integers(0, 8 * len(frame) - 32))
+    damaged = (int.from_bytes(frame, "big") ^ wrong << shift).to_bytes(len(frame), "big")
+    b = manager(B)
+    b.receive(damaged, AT_A, 0.0)
+
+    [reason] = b.counters
+    assert reason in {"corrupted", "not_ours", "wrong_version", "truncated"}
+    assert notices(b) == []
+
+
+def test_another_version_is_named_whatever_else_it_has():
+    b = manager(B)
+    b.receive(b"RN\x01" + GOOD[3:30], ("6.6.6.6", 666), 0.0)
+
+    [dropped] = b.poll_dropped()
+    assert (dropped.reason, dropped.detail) == ("wrong_version", "version 1, this is 2")
+
+
+def asking(me, admit=None):
+    """A manager to which each message of "join" is a request to join."""
+    made = TransportManager(me, CONFIG, read, is_request="join".__eq__, admit=admit)
+    made.answers_hello = True
+    return made
+
+
+def asks(b, who, place, now=0.0, text=b"=join", number=1):
+    """A process asks to join by b, with the cookie of that place."""
+    b.receive(FRAMES.make(MESSAGE, who, b.me, number, b.door.cookie(place), text), place, now)
+    return [notice.source for notice in notices(b) if isinstance(notice, Arrived)]
 
 
 def test_memory_is_bounded_whatever_strangers_send():
-    b = manager(B)
-    for number in range(3 * MAX_PEERS):
+    b = asking(B)
+    for number in range(3 * MAX_GUESTS):
+        place = ("6.6.6.6", number + 1)
         stranger = Address(f"s{number}", 0)
-        b.receive(FRAMES.make(MESSAGE, stranger, B, 1, 0, b"=x"), AT_A, 0.0)
-        b.receive(FRAMES.make(MESSAGE, Address(f"t{number}", 0), B, 1, 0, b"junk"), AT_A, 0.0)
-        b.receive(FRAMES.make(HELLO, Address(f"u{number}", 0), None), AT_A, 0.0)
+        b.receive(FRAMES.make(MESSAGE, stranger, B, 1, 0, b"=join"), place, 0.0)
+        b.receive(FRAMES.make(HELLO, stranger, None), place, 0.0)
+        b.receive(FRAMES.here(stranger, 1, number, number), place, 0.0)
+        asks(b, stranger, place, text=b"=something else")
+        asks(b, stranger, place, text=b"junk")
+        assert len(b.peers) == min(number, MAX_GUESTS)
+        assert asks(b, stranger, place) == [stranger] * (number < MAX_GUESTS)
+        assert asks(b, Address(f"t{number}", 0), place) == []
         b.poll_datagrams()
-    assert len(b.peers) == MAX_PEERS
-    assert len(notices(b)) == 3 * MAX_PEERS
+    assert len(b.peers) == MAX_GUESTS
+    assert asks(b, Address("late", 0), ("6.6.6.6", 9999), GUEST_IDLE + 1) == [Address("late", 0)]
+    assert len(b.peers) == 1
+
+
+def test_who_asks_to_join_shows_that_it_is_where_it_says():
+    b, place, z = asking(B), ("6.6.6.6", 666), Address("z", 0)
+    for proof in (0, 1, b.door.cookie(AT_A), asking(B).door.cookie(place)):
+        b.receive(FRAMES.make(MESSAGE, z, B, 1, proof, b"=join"), place, 0.0)
+    large = b"=join" + bytes(MAX_REQUEST)
+    assert asks(b, z, place, text=large) == []
+    assert b.counters == Counter({"stranger": 5})
+    assert b.poll_datagrams() == []
+
+    b.receive(FRAMES.make(HELLO, z, None, 0, 77), place, 0.0)
+    [(here, to)] = b.poll_datagrams()
+    frame = FRAMES.read(here)
+    assert (to, frame.mask, cookie_of(frame)) == (place, 77, b.door.cookie(place))
+    assert asks(b, z, place) == [z]
+
+
+def test_a_guest_may_ask_and_nothing_else():
+    b, place, z = asking(B), ("6.6.6.6", 666), Address("z", 0)
+    assert asks(b, z, place) == [z]
+    assert asks(b, z, place, text=b"=token", number=2) == []
+    b.receive(FRAMES.make(GONE, z, B, 99), place, 0.0)
+    assert notices(b) == []
+    assert asks(b, z, place, number=2) == [z]
+    b.peers.learn(z, place)  # a member's token names it
+    assert asks(b, z, place, text=b"=token", number=3) == [z]
+
+
+def test_a_guest_is_given_the_secret_of_the_ring_if_there_is_room_for_it():
+    """It may be on a list, and be asked for its promise, before it has had a token."""
+    z, place = Address("z", 0), ("6.6.6.6", 666)
+    for room in (False, True):
+        b = asking(B)
+        b.door.make_secret()
+        b.has_room = room
+        joiner = TransportManager(z, CONFIG, read, door=Door(place))
+        joiner.peers.learn(B, AT_B)
+        joiner.peers.latest(B).cookie = b.door.cookie(place)
+        send(joiner, B, "join")
+        carry(joiner, b, place=place)
+        data = b.poll_datagrams()
+        for ack, _ in data:
+            joiner.receive(ack, ("6.6.6.7", 667), 0.0)  # of nobody that it knows
+        assert joiner.door.secret == b""
+        for ack, _ in data:
+            joiner.receive(ack, AT_B, 0.0)
+        assert joiner.door.secret == (b.door.secret if room else b"")
+        assert notices(joiner) == [Acknowledged(B, "join")]
+        notices(b)
+        if room:  # with it, it is one guest under any name
+            for name in "xy":
+                frame = FRAMES.make(MESSAGE, Address(name, 0), B, 1, joiner.door.proof, b"=join")
+                b.receive(frame, place, 0.0)
+            assert b.counters["too_many_guests"] == 2
+            assert notices(b) == []
+
+
+def test_who_knows_the_secret_of_the_ring_is_a_member_wherever_it_is():
+    b, place = manager(B), ("10.0.0.9", 9)
+    b.door.make_secret()
+    moved = TransportManager(A, CONFIG, read, door=Door(place))
+    moved.door.secret = b.door.secret
+    frame = FRAMES.make(MESSAGE, A, B, 1, moved.door.proof, b"=token")
+
+    b.receive(frame, ("6.6.6.6", 666), 0.0)  # the same, sent from elsewhere
+    assert notices(b) == []
+    b.receive(frame, place, 0.0)
+    assert notices(b) == [Arrived(A, "token")]
+    assert b.peers.endpoint_of(A) == place
+
+
+def test_a_duplicate_from_elsewhere_is_not_answered_and_moves_nobody():
+    b = manager(B)
+    frame = FRAMES.make(MESSAGE, A, B, 1, 0, b"=token")
+    b.receive(frame, AT_A, 0.0)
+    b.poll_datagrams()
+    place = ("6.6.6.6", 666)
+    cookie = b.door.cookie(place)  # which makes it no member
+    for shown in (frame, FRAMES.make(MESSAGE, A, B, 1, cookie, b"=join")):
+        b.receive(shown, place, 0.0)
+
+    assert b.poll_datagrams() == []
+    assert b.peers.endpoint_of(A) == AT_A
+
+
+def test_a_later_life_has_the_name_at_once_at_the_same_place_and_elsewhere_after_a_silence():
+    later, place = Address("a", 7), ("10.0.0.9", 9)
+
+    def with_member():
+        made = asking(B)
+        made.peers.learn(A, AT_A)
+        return made
+
+    assert asks(with_member(), later, AT_A) == [later]
+
+    b, now = with_member(), 10.0
+    while not asks(b, later, place, now):
+        assert [to for _, to in b.poll_datagrams()] == [AT_A]  # it is asked whether it is there
+        now += 0.1
+    assert now - 10.0 == pytest.approx(CONFIG.give_up, abs=0.11)
+
+    b = with_member()
+    assert asks(b, later, place, 10.0) == []
+    b.receive(FRAMES.here(A, 0, b.door.question(AT_A), 0), AT_A, 10.1)
+    notices(b)
+    b.poll_datagrams()
+    assert asks(b, later, place, 11.5) == []
+    [(refused, _)] = b.poll_datagrams()
+    joiner = TransportManager(later, CONFIG, read)
+    joiner.peers.learn(B, AT_B)
+    joiner.receive(refused, AT_B, 0.0)
+    assert notices(joiner) == [Refused(B, AT_B, A)]
+
+
+def test_who_may_join_is_decided_by_a_function_or_by_networks():
+    z, inside, outside = Address("z", 0), ("10.1.2.3", 4), ("10.2.2.3", 4)
+
+    def odd(_who, endpoint):
+        if endpoint == outside:
+            raise RuntimeError("odd")
+        return True
+
+    for admit in (["10.1.0.0/16", "::1"], odd, lambda who, at: who == z and at == inside):
+        b = asking(B, admission(admit))
+        assert asks(b, z, outside) == []
+        assert b.counters["not_admitted"] == 1
+        answers = b.poll_datagrams()
+        assert asks(b, z, inside) == [z]
+        if admit is odd:
+            assert b.poll_dropped()[0].detail == "z.0: admit() raised RuntimeError('odd')"
+            continue
+        [(refused, to)] = answers
+        assert to == outside
+        joiner = TransportManager(z, CONFIG, read)
+        joiner.peers.learn(B, AT_B)
+        joiner.receive(refused, AT_B, 0.0)
+        assert notices(joiner) == [Refused(B, AT_B, None)]
+    with pytest.raises(ConfigError, match=r"admit is the text '10\.0\.0\.0/8'"):
+        admission("10.0.0.0/8")
+    with pytest.raises(ConfigError, match=r"admit= names what is no network: '10/33'"):
+        admission(["10/33"])
 
 
 def test_a_peer_that_was_forgotten_is_sent_numbers_that_it_has_not_seen():
@@ -531,11 +745,16 @@ def test_over_any_network_each_message_is_taken_once_at_most_and_answered_once(s
 
 def test_a_receiver_that_forgets_what_it_took_is_noticed():
     class Forgetful(TransportManager):
-        def _message(self, frame, endpoint):
-            super()._message(frame, endpoint)
+        def _message(self, frame, endpoint, now):
+            super()._message(frame, endpoint, now)
             for peer in self.peers.by_name.values():
                 peer.mask = 0
 
-    arrived, _ = exchange(1, 0.2, lambda me: Forgetful(me, CONFIG, read))
+    def forgetful(me):
+        made = Forgetful(me, CONFIG, read)
+        made.peers.learn(A, AT_A)
+        return made
+
+    arrived, _ = exchange(1, 0.2, forgetful)
 
     assert len(arrived) > len(set(arrived))

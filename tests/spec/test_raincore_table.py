@@ -22,7 +22,6 @@ HOLES = {
     "raincore-f6-seed": ("split", True),
     "raincore-f7-seed": ("early", True),
     "raincore-f8-seed": ("join", True),
-    "raincore-f17-live": ("recover", False),
 }
 """Cases of holes that are in a column as well, and whether they are of the text as it is."""
 

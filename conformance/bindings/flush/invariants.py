@@ -13,30 +13,27 @@ from raincheck.conformance.trace.invariants.asked import (
 )
 from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
 from raincheck.conformance.trace.layers.speaks import Said
-from raincheck.model.flush.events import Block, Fid, Unblock
+from raincheck.model.flush.events import Block, Unblock
 from raincheck.model.flush.handlers import Local
 from raincheck.model.flush.promises import well_formed
 
 _CALLS: Final = {Block: 1, Unblock: -1}
 
 
-def _flush(fid: Fid | None) -> Any:
-    return None if fid is None else [fid.view, list(fid.requester), fid.attempt]
-
-
 def _suspended(_before: Local | None, after: Local) -> Said:
     there = after.suspended and after.asked is not None
-    participants = [list(who) for who in after.participants]
-    yield "suspended", [_flush(after.asked), participants] if there else None
+    yield "suspended", (after.asked, after.participants) if there else None
 
 
 def _still(_before: Local | None, after: Local) -> Said:
-    yield "still", _flush(after.flush) if after.latch and after.blocked == "yes" else None
+    yield "still", after.flush if after.latch and after.blocked == "yes" else None
 
 
 def _in_turns(before: Local, _event: Any, after: Local, outputs: tuple[Any, ...]) -> bool | None:
     """The application is called just when it becomes blocked, and no longer is."""
-    called = sum(_CALLS.get(type(output), 0) for output in outputs)
+    called = 0
+    for output in outputs:
+        called += _CALLS.get(type(output), 0)
     was, now = before.blocked != "no", after.blocked != "no"
     return called == now - was if called or was != now else None
 
@@ -74,7 +71,7 @@ INVARIANTS: Final = Invariants(
                     "completed",
                     "reconciled",
                 ),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="the parts of a flush fit together; positions and calls are not in a record",
             ),
         ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from itertools import product
+from collections.abc import Iterator
 from typing import Any, Final
 
+from raincheck.conformance.trace.following.writing import encode
 from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
 from raincheck.conformance.trace.invariants.moments import (
     Asking,
@@ -16,21 +17,15 @@ from raincheck.conformance.trace.invariants.moments import (
 )
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
-from raincheck.model.gms.events import Prepared, View
+from raincheck.model.gms.events import Prepared
 from raincheck.model.gms.handlers import Local, address, running
 from raincheck.model.gms.promises import is_later, named_once, names_joiners, well_formed
-
-
-def _plain(view: View) -> list[Any]:
-    """Return a view as notes have it: its identifier, its members and its joiners."""
-    people = [[list(who) for who in group] for group in (view.members, view.joiners)]
-    return [[view.id.counter, list(view.id.coordinator)], *people]
 
 
 def _is_there(before: Local | None, after: Local) -> Said:
     there = after.view if running(after) else None
     if before is None or (before.view if running(before) else None) != there:
-        yield "there", None if there is None else _plain(there)
+        yield "there", there
 
 
 def _has_installed(before: Local | None, after: Local) -> bool:
@@ -39,12 +34,12 @@ def _has_installed(before: Local | None, after: Local) -> bool:
 
 def _installs(before: Local | None, after: Local) -> Said:
     if before is not None and after.view is not None and after.view != before.view:
-        yield "step", [None if before.view is None else _plain(before.view), _plain(after.view)]
+        yield "step", (before.view, after.view)
 
 
 def _resumes(before: Local, _event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
     if outputs and before.view is not None:
-        yield "resume", _plain(before.view)
+        yield "resume", before.view
 
 
 def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
@@ -52,20 +47,18 @@ def _leaves(_before: Local, _event: Any, _after: Local, _outputs: Any) -> Said:
 
 
 def _suspects(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
-    yield "suspects", list(event.member)
+    yield "suspects", event.member
 
 
 def _prepares(_before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
     for output in outputs:
         if isinstance(output, Prepared):
-            held = [_plain(view) for view in output.held]
-            yield "prepared", [list(event.sender), _plain(output.view), held]
+            yield "prepared", (event.sender, output.view, output.held)
 
 
 def _answers(_before: Local, event: Any, _after: Local, _outputs: Any) -> Said:
     for answer in event.answers:
-        held = [_plain(view) for view in answer.held]
-        yield "answered", [list(answer.member), _plain(answer.view), held]
+        yield "answered", answer
 
 
 def _gone(moments: Moments) -> set[Address]:
@@ -122,21 +115,17 @@ def one_history(moments: Moments) -> Asking:
     return Asking(count)
 
 
-def _pairs(moments: Moments) -> list[tuple[Span, Span]]:
-    """Return the pairs of two members' views that are there in one consistent cut.
+def _pairs(moments: Moments) -> Iterator[tuple[Span, Span]]:
+    """Yield the pairs of two members' views that are there in one consistent cut, the newer first.
 
     A member that was killed, or has left, is left out: no message says when others knew of it.
     """
     gone = _gone(moments)
-    spans = (span for span in moments.spans("there") if span.who not in gone)
-    there = [span for span in spans if span.value is not None]
-    return [
-        (one, other)
-        for one, other in product(there, there)
-        if one.who != other.who
-        and _number(one.value) >= _number(other.value)
-        and moments.at_once(one, other)
-    ]
+    for one, other in moments.pairs("there"):
+        if one.who in gone or other.who in gone:
+            continue
+        if _number(one.value) >= _number(other.value):
+            yield one, other
 
 
 def same_views_at_once(moments: Moments) -> Asking:
@@ -164,14 +153,17 @@ def nobody_lost(moments: Moments) -> Asking:
 
 def installed_before_resume(moments: Moments) -> Asking:
     """When a leader lets FLUSH resume, whoever ever installs its view has done so."""
+    installed: dict[bytes, list[tuple[Address, int]]] = {}
+    for who, step in moments.noted("step"):
+        installed.setdefault(encode(step.value[1]), []).append((who, step.index))
     count = 0
     for who, note in moments.noted("resume"):
-        for other, step in moments.noted("step"):
-            if other == who or step.value[1] != note.value or list(other) in note.value[2]:
+        for other, index in installed.get(encode(note.value), ()):
+            if other == who or list(other) in note.value[2]:
                 continue
             count += 1
-            if not moments.before(other, step.index, who, note.index):
-                but = f"{name(other)} installs it by its event {step.index}"
+            if not moments.before(other, index, who, note.index):
+                but = f"{name(other)} installs it by its event {index}"
                 return Asking(count, broken(who, note.index, note.value, but))
     return Asking(count)
 
@@ -195,7 +187,7 @@ INVARIANTS: Final = Invariants(
                     "proposal",
                     "waiting",
                 ),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="the phases of a change and its parts fit together",
             ),
         ),
@@ -229,7 +221,7 @@ INVARIANTS: Final = Invariants(
         "OncePerView": (
             OfState(
                 reads=("view",),
-                holds=lambda _rules, _before, me: named_once(me.view),
+                alone=lambda me: named_once(me.view),
                 asked=lambda _, me: me.view is not None,
                 how="nobody is in a view twice",
             ),

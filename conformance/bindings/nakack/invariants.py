@@ -143,7 +143,7 @@ INVARIANTS: Final = Invariants(
         "TypeOK": (
             OfState(
                 reads=("status", "members", "acked", "owed", "stream"),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="a member is in its view, and has a stream of each member",
             ),
         ),

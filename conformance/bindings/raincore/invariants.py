@@ -23,7 +23,7 @@ INVARIANTS: Final = Invariants(
                     *("view_state", "reserved", "phase", "wanted", "token_state"),
                     *("global_view", "global_view_number"),
                 ),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="a member's states and its history fit together",
             ),
         ),
@@ -52,7 +52,7 @@ INVARIANTS: Final = Invariants(
         "PlacesKept": (
             OfState(
                 reads=("last_token",),
-                holds=lambda _rules, _before, me: places_kept(me),
+                alone=places_kept,
                 asked=lambda _, me: me.up == "up",
                 how="all members of the last settled list have their place in the mail",
             ),

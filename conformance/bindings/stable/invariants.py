@@ -90,7 +90,7 @@ INVARIANTS: Final = Invariants(
         "TypeOK": (
             OfState(
                 reads=("view", "members", "heard_from", "electorate"),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 asked=lambda _, me: me.view > 0,
                 how="a member is in its view, and hears from its electorate; how much is delivered "
                 "and purged is NAKACK's",

@@ -64,7 +64,7 @@ INVARIANTS: Final = Invariants(
         "TypeOK": (
             OfState(
                 reads=("phase", "provider", "serving"),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
                 how="a phase is one of six, and who fetches has a provider",
             ),
         ),

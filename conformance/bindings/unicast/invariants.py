@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from itertools import compress, groupby
+from operator import is_not
+from typing import Any, Final, NamedTuple
 
-from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfState, Unshown
+from raincheck.conformance.trace.invariants.asked import (
+    Change,
+    Invariants,
+    OfMembers,
+    OfState,
+    Unshown,
+)
 from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
 from raincheck.conformance.trace.layers.speaks import Said
 from raincheck.conformance.trace.records import Address
@@ -19,16 +27,22 @@ _SENDERS: Final = Local._fields.index("senders")
 
 
 def _sent(_before: Local, event: Any, after: Local, _outputs: Any) -> Said:
-    yield f"sent {_key(event.to, sender_to(after, event.to).connection)}", event.content
+    return [(_called("sent", event.to, sender_to(after, event.to).connection), event.content)]
 
 
 def _consumed(before: Local, event: Any, _after: Local, outputs: tuple[Any, ...]) -> Said:
     receiver = found(before.receivers, event.source)
-    if receiver is not None and outputs:
-        yield f"consumed {_key(event.source, receiver.connection)}", outputs[0].content
+    if receiver is None or not outputs:
+        return ()
+    return [(_called("consumed", event.source, receiver.connection), outputs[0].content)]
 
 
 @lru_cache(maxsize=4096)
+def _called(kind: str, peer: Any, connection: int) -> str:
+    """Return the name of what was sent, or consumed, in a conversation."""
+    return f"{kind} {_key(peer, connection)}"
+
+
 def _key(peer: Any, connection: int) -> str:
     """Return the name of a conversation: the peer, and the connection in its lane."""
     node, _, lane = peer.node.partition(LANE)
@@ -62,6 +76,62 @@ def _changed(before: tuple[Any, ...], after: tuple[Any, ...]) -> tuple[Any, ...]
     if len(before) != len(after):
         return after
     return tuple([new for old, new in zip(before, after, strict=True) if old is not new])
+
+
+class _Gathered(NamedTuple):
+    """The ends that several steps have changed."""
+
+    merged: Local
+    """A process that has all of them."""
+    steps: int
+    sending: int
+    """The number of steps that have changed the end of a sender."""
+    receiving: int
+    """The number of steps that have changed the end of a receiver."""
+    older: bool
+    """Whether a receiver may be older than the one before, or than one that was closed."""
+
+
+def _gather(changes: Sequence[Change]) -> _Gathered | None:
+    """Gather changed ends; None where connections were closed."""
+    _, first, after = changes[0]
+    if first.closed is not after.closed:
+        return None
+    senders: list[Any] = []
+    receivers: list[Any] = []
+    sending, receiving, older = 0, 0, False
+    for closed, steps in groupby(changes, key=_closed_of):
+        replaced: list[Any] = []
+        for _, before, after in steps:
+            old, new = before.senders, after.senders
+            if old is not new:
+                count = len(senders)
+                senders += compress(new, map(is_not, old, new)) if len(old) == len(new) else new
+                sending += len(senders) > count
+            old, new = before.receivers, after.receivers
+            if old is not new and len(old) == len(new):
+                count = len(replaced)
+                replaced += compress(zip(old, new, strict=True), map(is_not, old, new))
+                receiving += len(replaced) > count
+            elif old is not new:
+                receivers += new
+                receiving += bool(new)
+                older = older or not _never_older(None, before, after)
+        newest = dict(closed)
+        older = older or any(
+            peer != who or end.connection < was.connection or end.connection <= newest.get(peer, -1)
+            for (who, was), (peer, end) in replaced
+        )
+        receivers += [entry for _, entry in replaced]
+    connections = min([after.connections for _, _, after in changes])
+    merged = after._replace(
+        senders=tuple(senders), receivers=tuple(receivers), connections=connections
+    )
+    return _Gathered(merged, len(changes), sending, receiving, older)
+
+
+def _closed_of(change: Change) -> Any:
+    return change[2].closed
 
 
 def _never_older(_rules: Any, before: Local | None, after: Local) -> bool:
@@ -138,7 +208,8 @@ INVARIANTS: Final = Invariants(
         "TypeOK": (
             OfState(
                 reads=("senders", "receivers", "connections"),
-                holds=lambda _rules, _before, me: well_formed(me),
+                alone=well_formed,
+                sweep=lambda _, ends: ends.steps if well_formed(ends.merged) else None,
                 how="an end's numbers are in order, and it keeps what they say",
             ),
         ),
@@ -157,6 +228,7 @@ INVARIANTS: Final = Invariants(
                 reads=("receivers", "closed"),
                 holds=_never_older,
                 asked=lambda _, me: bool(me.receivers),
+                sweep=lambda _, ends: None if ends.older else ends.receiving,
                 how="no connection of a peer follows a newer one",
             ),
         ),
@@ -168,6 +240,9 @@ INVARIANTS: Final = Invariants(
                 reads=("receivers",),
                 holds=lambda rules, _, me: buffers_bounded(rules, me),
                 asked=lambda _, me: bool(me.receivers),
+                sweep=lambda rules, ends: (
+                    ends.receiving if buffers_bounded(rules, ends.merged) else None
+                ),
                 how="a receiver keeps at most a window of messages",
             ),
         ),
@@ -176,6 +251,7 @@ INVARIANTS: Final = Invariants(
                 reads=("senders",),
                 holds=lambda rules, _, me: window_of(rules, me),
                 asked=lambda _, me: bool(me.senders),
+                sweep=lambda rules, ends: ends.sending if window_of(rules, ends.merged) else None,
                 how="a sender has at most a window out that is not consumed, and a probe",
             ),
         ),
@@ -188,6 +264,7 @@ INVARIANTS: Final = Invariants(
         ),
     },
     focus=_fresh,
+    gather=_gather,
     numbers={"Send": _sent, "Consume": _consumed},
     ends=_ends,
 )

@@ -24,8 +24,12 @@ def traced(
     run: str,
     nodes: Collection[str],
     write: Callable[[Record], None],
+    together: Collection[str] = (),
 ) -> tuple[Any, Recorder]:
-    """Trace a layer from now on; return its core, for the footer, and the recorder."""
+    """Trace a layer from now on; return its core, for the footer, and the recorder.
+
+    `together`: all protocols that are traced of this process.
+    """
     core, config = stack.cores[protocol], stack.config
     binding: Binding = binding_of(protocol)
     binding, real = binding.real or binding, binding.real is not None
@@ -40,6 +44,8 @@ def traced(
     elif protocol == "state_transfer":
         constants = {"window": config.state_window}
     described, me = FromBinding(binding), stack.address
-    recorder = Recorder(described, run, me, nodes, write, constants=constants, real=real)
+    recorder = Recorder(
+        described, run, me, nodes, write, constants=constants, real=real, traced=together
+    )
     attach(core, recorder)
     return core, recorder

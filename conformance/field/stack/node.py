@@ -46,6 +46,11 @@ class TracedConfig(ChannelConfig):
     recorders: list[tuple[Any, Recorder]] = field(default_factory=list)
     heavy: tuple[str, ...] = ()
 
+    @property
+    def _traced(self) -> tuple[str, ...]:
+        """All protocols that are traced."""
+        return ("sequencer", *TRACED, *self.heavy)
+
     def _flush(self) -> None:
         for writer in self.writers:
             writer.flush()
@@ -60,7 +65,7 @@ class TracedConfig(ChannelConfig):
         address = self.address(transport.endpoint)
         writer = TraceWriter(self.traces, self.run, address, problem=trace_failed)
         self.writers.append(writer)
-        recorder = sequencer_recorder(self.run, address, self.nodes, writer)
+        recorder = sequencer_recorder(self.run, address, self.nodes, writer, self._traced)
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
@@ -72,12 +77,14 @@ class TracedConfig(ChannelConfig):
 
     def _record(self, stack: Stack, address: Address) -> None:
         """Trace the layers beside SEQUENCER."""
-        for protocol in (*TRACED, *self.heavy):
+        for protocol in self._traced[1:]:
             writer = TraceWriter(
                 self.traces, self.run, address, problem=trace_failed, protocol=protocol
             )
             self.writers.append(writer)
-            self.recorders.append(traced(stack, protocol, self.run, self.nodes, writer))
+            self.recorders.append(
+                traced(stack, protocol, self.run, self.nodes, writer, self._traced)
+            )
 
 
 def _status(stack: Stack) -> None:

@@ -18,7 +18,8 @@ from msgspec import UNSET
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 from raincheck.conformance.trace.columns import Append, Channel, Columns, Digest
-from raincheck.conformance.trace.invariants.watch import Watch, plan_of
+from raincheck.conformance.trace.invariants.asked import Change
+from raincheck.conformance.trace.invariants.watch import Step, Watch, plan_of
 from raincheck.conformance.trace.layers.speaks import Heard, Speaks
 from raincheck.model.machine.machine import Accepted
 
@@ -53,7 +54,8 @@ class FastPath:
         self._me = ("", 0)
         self._columns = Columns(digest)
         self._heard = Heard(None)
-        self._watch: Watch | None = None
+        self._change: Callable[[Change], None] | None = None
+        self._step: Callable[[Step], None] | None = None
         self.takes = Made(self._taking)
         """The function that takes a record, by the record's type."""
         self._sends = Made(self._sending)
@@ -65,7 +67,9 @@ class FastPath:
         self, me: tuple[str, int], columns: Columns, heard: Heard, watch: Watch | None
     ) -> None:
         """Begin with another file."""
-        self._me, self._columns, self._heard, self._watch = me, columns, heard, watch
+        self._me, self._columns, self._heard = me, columns, heard
+        self._change = None if watch is None else watch.change
+        self._step = None if watch is None else watch.step
         for known in self._known:
             known.clear()
 
@@ -149,12 +153,10 @@ class FastPath:
                 self._heard.say(record.index, says(local, event, after, outputs))
             if tallies is not None:
                 self._heard.count(tallies(event, after))
-            watch = self._watch
-            if watch is not None:
-                if after is not local:
-                    watch.changed(record.index, local, after)
-                if asks is not None:
-                    asks(watch, record.index, local, event, after, outputs)
+            if after is not local and self._change is not None:
+                self._change((record.index, local, after))
+            if asks is not None and self._step is not None:
+                self._step((asks, record.index, local, event, after, outputs))
             return answer
 
         return take

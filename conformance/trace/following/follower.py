@@ -99,6 +99,8 @@ class Follower:
             self._lines.otherwise = True
         else:
             self._goes_on(local, last)
+        if full.watch is not None:
+            full.watch.settle()
         full.report.events += len(records) - len(judged)
         self._counts.update(map(type, records))
         self._counts.subtract(judged)

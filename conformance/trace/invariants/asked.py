@@ -7,7 +7,7 @@ messages leave possible. What a trace cannot show is named with its reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,21 +29,29 @@ class Tested(msgspec.Struct, array_like=True):
     broken: int = NEVER
 
 
-def _always(_before: Any, _after: Any) -> bool:
-    return True
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfState:
     """Evaluated on the first state of a file, and on each that an event has changed."""
 
     reads: tuple[str, ...]
     """The variables that it speaks of: it is evaluated where one of them has changed."""
-    holds: Callable[[Any, Any, Any], bool]
+    holds: Callable[[Any, Any, Any], bool] | None = None
     """(rules, state before, state after); before the first event there is no state before."""
-    asked: Callable[[Any, Any], bool] = _always
-    """(state before, state after) -> whether it has something to say."""
+    alone: Callable[[Any], bool] | None = None
+    """In place of `holds`, if it speaks of the state after alone."""
+    asked: Callable[[Any, Any], bool] | None = None
+    """(state before, state after) -> whether it has something to say; None if it always has."""
+    sweep: Callable[[Any, Any], int | None] | None = None
+    """(rules, what `Invariants.gather` has gathered of several steps) -> on how many of them it was
+    evaluated, if it holds of all; None if that is to be found out step by step."""
     how: str
+
+    def evaluate(self, rules: Any, before: Any, after: Any) -> bool:
+        """Whether it holds."""
+        if self.alone is not None:
+            return self.alone(after)
+        assert self.holds is not None
+        return self.holds(rules, before, after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,9 +95,11 @@ class Unshown:
     why: str
 
 
+Change: TypeAlias = tuple[int, Any, Any]
+"""A step that has changed the state: (index, state before, state after)."""
 Asked: TypeAlias = OfState | OfStep | OfMembers | Promised | Followed | Unshown
 Notes: TypeAlias = Callable[[Any, Any], Said]
-"""(state before or None, state after) -> the notes."""
+"""(state before or None, state after) -> the notes, whose values are kept as JSON writes them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +111,9 @@ class Invariants:
     focus: Callable[[Any, Any], Any] | None = None
     """(state before, state after) -> the state after with only those entries that have changed,
     which is what the parts are given then: their cost is that of a step, not of a state."""
+    gather: Callable[[Sequence[Change]], Any] | None = None
+    """Gathers the entries that several steps have changed, the same variables each, for `sweep`;
+    None if these are to be looked at step by step."""
     changes: tuple[tuple[tuple[str, ...], Notes], ...] = ()
     """Notes on the first state, and wherever one of these variables has changed."""
     says: Mapping[str, Says] = field(default_factory=dict)

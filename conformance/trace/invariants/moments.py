@@ -6,8 +6,12 @@ states are in one such cut if neither had ended before the other began.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
+from itertools import groupby, islice
+from math import inf
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import msgspec
@@ -50,6 +54,7 @@ class Moments:
         crashed: Collection[Address],
     ) -> None:
         self.reports, self._compared, self.crashed = reports, compared, crashed
+        self._pairs: dict[str, list[tuple[Span, Span]]] = {}
 
     @cached_property
     def order(self) -> HappensBefore[Address]:
@@ -69,7 +74,16 @@ class Moments:
 
     def noted_by(self, who: Address, topic: str) -> list[Statement]:
         """Return a member's notes on a topic, in order."""
-        return [each for each in self.reports[who].noted if each.topic == topic]
+        return self._topics[who].get(topic, [])
+
+    @cached_property
+    def _topics(self) -> dict[Address, dict[str, list[Statement]]]:
+        found: dict[Address, dict[str, list[Statement]]] = {}
+        for who, report in self.reports.items():
+            topics = found[who] = {}
+            for each in report.noted:
+                topics.setdefault(each.topic, []).append(each)
+        return found
 
     def spans(self, topic: str) -> Iterator[Span]:
         """Yield the spans of all members' notes on a topic.
@@ -95,6 +109,35 @@ class Moments:
             self.before(one.who, one.end, other.who, other.start)
             or self.before(other.who, other.end, one.who, one.start)
         )
+
+    def pairs(self, topic: str) -> list[tuple[Span, Span]]:
+        """Return the pairs of two members' spans that are in one consistent cut, each in both
+        orders; of notes that are null there are none.
+        """
+        found = self._pairs.get(topic)
+        if found is None:
+            there = [span for span in self.spans(topic) if span.value is not None]
+            found = self._pairs[topic] = list(self._at_once(there))
+        return found
+
+    def _at_once(self, there: list[Span]) -> Iterator[tuple[Span, Span]]:
+        """Yield the pairs: of each other member those spans that follow one another."""
+        of = {who: list(spans) for who, spans in groupby(there, key=attrgetter("who"))}
+        ends = {who: [_end(span) for span in spans] for who, spans in of.items()}
+        for one in there:
+            known = self.order.known(one.who, one.start)
+            for who, spans in of.items():
+                if who == one.who:
+                    continue
+                # Those that had not ended before it began, and had begun before it ended.
+                for other in islice(spans, bisect_right(ends[who], known.get(who, -1)), None):
+                    if self.before(one.who, one.end, who, other.start):
+                        break
+                    yield one, other
+
+
+def _end(span: Span) -> float:
+    return inf if span.end is None else span.end
 
 
 def broken(one: Span | Address, index: int, recorded: Any, other: str) -> dict[str, Any]:

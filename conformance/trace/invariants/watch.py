@@ -1,85 +1,103 @@
-"""The evaluation of a protocol's invariants over one file, along with its fold."""
+"""The evaluation of a protocol's invariants over one file, along with its fold.
+
+The fold hands over its steps, and `settle` evaluates a block of them at once: by the variables that
+they have changed, so that what is looked up per step is looked up per block.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
-from operator import is_not
-from typing import Any, TypeAlias
+from operator import is_not, itemgetter
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import msgspec
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.bindings.conversion import fields_of
 from raincheck.conformance.trace.columns import Digest
-from raincheck.conformance.trace.layers.speaks import Statement
+from raincheck.conformance.trace.layers.speaks import Says, Statement
 
-from .asked import NEVER, Invariants, Notes, OfState, OfStep, Tested
+from .asked import NEVER, Change, Invariants, Notes, OfState, OfStep, Tested
 
-Step: TypeAlias = Callable[["Watch", int, Any, Any, Any, tuple[Any, ...]], None]
-"""(watch, index, state before, input, state after, outputs)."""
+ENOUGH: Final = 1024
+"""Steps that are kept before they are evaluated."""
 
 
-Due: TypeAlias = tuple[list[tuple[int, Any, Any]], list[Notes]]
+class Steps(NamedTuple):
+    """What is evaluated at each step of an action."""
+
+    parts: tuple[tuple[int, OfStep], ...]
+    says: Says | None
+    numbers: Says | None
+
+
+class Due(NamedTuple):
+    """What is evaluated, and noted, where certain variables have changed."""
+
+    parts: list[tuple[int, OfState]]
+    notes: list[Notes]
+
+
+Step: TypeAlias = tuple[Steps, int, Any, Any, Any, tuple[Any, ...]]
+"""(what is asked, index, state before, input, state after, outputs)."""
+Note: TypeAlias = tuple[int, str, Any]
+"""(index, topic, value)."""
 
 
 class Plan:
     """The evaluations that a protocol's invariants ask for, by variable and by action."""
 
     def __init__(self, invariants: Invariants, local: type[Any]) -> None:
-        places = {name: place for place, name in enumerate(fields_of(local))}
         self.invariants = invariants
         self.names: list[str] = []
         """Of each part that is evaluated in a file: its invariant, and its number in it."""
-        self.states: list[tuple[tuple[int, ...], int, OfState]] = []
-        self.notes = [
-            (tuple(places[name] for name in names), notes) for names, notes in invariants.changes
-        ]
-        self.due = cache(self._due)
-        self._of_steps: dict[str, list[tuple[int, OfStep]]] = {}
+        self.states: list[tuple[int, OfState]] = []
+        of_steps: dict[str, list[tuple[int, OfStep]]] = {}
         for name, parts in invariants.of.items():
             for number, part in enumerate(parts):
                 if isinstance(part, OfState):
-                    reads = tuple(places[each] for each in part.reads)
-                    self.states.append((reads, len(self.names), part))
+                    self.states.append((len(self.names), part))
                 elif isinstance(part, OfStep):
                     for action in part.actions:
-                        self._of_steps.setdefault(action, []).append((len(self.names), part))
+                        of_steps.setdefault(action, []).append((len(self.names), part))
                 else:
                     continue
                 self.names.append(f"{name} {number}")
+        says, numbers = invariants.says, invariants.numbers
+        self._steps = {
+            action: Steps(tuple(of_steps.get(action, ())), says.get(action), numbers.get(action))
+            for action in of_steps.keys() | says.keys() | numbers.keys()
+        }
+        read = {each for _, part in self.states for each in part.reads}
+        read |= {each for names, _ in invariants.changes for each in names}
+        known = list(fields_of(local))
+        self._read = sorted(read, key=known.index)
+        self.values = _picking([known.index(each) for each in self._read])
+        """(state) -> the variables that something speaks of."""
+        self.changes = bool(read)
+        """Whether anything speaks of a variable."""
+        self.due = cache(self._due)
 
     def _due(self, changed: tuple[bool, ...]) -> Due:
         """Return what is evaluated, and noted, where these variables have changed."""
-        return (
-            [
-                (number, part.asked, part.holds)
-                for places, number, part in self.states
-                if any(changed[place] for place in places)
-            ],
-            [notes for places, notes in self.notes if any(changed[place] for place in places)],
+        names = {name for name, is_new in zip(self._read, changed, strict=True) if is_new}
+        return Due(
+            [(number, part) for number, part in self.states if not names.isdisjoint(part.reads)],
+            [note for of, note in self.invariants.changes if not names.isdisjoint(of)],
         )
 
-    def step(self, action: str) -> Step | None:
+    def step(self, action: str) -> Steps | None:
         """Return what is evaluated at each step of that action."""
-        parts = self._of_steps.get(action, ())
-        says = self.invariants.says.get(action)
-        numbers = self.invariants.numbers.get(action)
-        if not parts and says is None and numbers is None:
-            return None
+        return self._steps.get(action)
 
-        def step(
-            watch: Watch, index: int, before: Any, event: Any, after: Any, outputs: Any
-        ) -> None:
-            for place, part in parts:
-                watch.count(place, index, part.holds(before, event, after, outputs))
-            if says is not None:
-                watch.note(index, says(before, event, after, outputs))
-            if numbers is not None:
-                watch.number(numbers(before, event, after, outputs))
 
-        return step
+def _picking(places: Sequence[int]) -> Callable[[Any], tuple[Any, ...]]:
+    """Return what picks these places of a tuple, as a tuple."""
+    if len(places) > 1:
+        return itemgetter(*places)
+    return lambda local: tuple(local[place] for place in places)
 
 
 @cache
@@ -91,73 +109,184 @@ def plan_of(binding: Binding) -> Plan | None:
 class Watch:
     """The evaluation over one file."""
 
-    __slots__ = ("_digest", "_plan", "_rules", "_tested", "noted", "sequences")
+    __slots__ = (
+        "_changes",
+        "_digest",
+        "_noted",
+        "_plan",
+        "_rules",
+        "_sequences",
+        "_steps",
+        "_tested",
+    )
 
     def __init__(self, plan: Plan, rules: Any, digest: Digest) -> None:
         self._plan, self._rules, self._digest = plan, rules, digest
         self._tested = [Tested() for _ in plan.names]
-        self.noted: list[Statement] = []
-        self.sequences: dict[str, array[int]] = {}
+        self._changes: list[Change] = []
+        self._steps: list[Step] = []
+        self._noted: list[Statement] = []
+        self._sequences: dict[str, array[int]] = {}
+
+    @property
+    def change(self) -> Callable[[Change], None] | None:
+        """What takes each step that has changed the state; None if nobody asks."""
+        return self._changes.append if self._plan.changes else None
+
+    @property
+    def step(self) -> Callable[[Step], None]:
+        """What takes each step of the actions that `Plan.step` knows."""
+        return self._steps.append
 
     def begin(self, local: Any) -> None:
         """Evaluate the first state."""
-        for _, place, part in self._plan.states:
-            if part.asked(None, local):
-                self.count(place, 0, part.holds(self._rules, None, local))
-        for _, notes in self._plan.notes:
-            self.note(0, notes(None, local))
-
-    def changed(self, index: int, before: Any, after: Any) -> None:
-        """Evaluate what speaks of the variables that an event has changed."""
-        states, all_notes = self._plan.due(tuple(map(is_not, before, after)))
-        focus = self._plan.invariants.focus
-        seen = after if focus is None else focus(before, after)
-        for number, asked, holds in states:
-            if asked(before, seen):
-                tested = self._tested[number]
-                tested.count += 1
-                if not holds(self._rules, before, seen) and tested.broken == NEVER:
-                    tested.broken = index
-        for notes in all_notes:
-            self.note(index, notes(before, after))
+        for number, part in self._plan.states:
+            if part.asked is None or part.asked(None, local):
+                self._count(number, 0, part.evaluate(self._rules, None, local))
+        self._note(
+            [
+                (0, *said)
+                for _, notes in self._plan.invariants.changes
+                for said in notes(None, local)
+            ]
+        )
 
     def take(self, action: str, index: int, step: tuple[Any, Any, Any, tuple[Any, ...]]) -> None:
-        """Evaluate a step that was judged in full."""
+        """Take a step that was judged in full."""
         before, _, after, _ = step
         if after is not before:
-            self.changed(index, before, after)
+            self._changes.append((index, before, after))
         asks = self._plan.step(action)
         if asks is not None:
-            asks(self, index, *step)
+            self._steps.append((asks, index, *step))
+        if len(self._changes) + len(self._steps) >= ENOUGH:
+            self.settle()
 
-    def count(self, number: int, index: int, holds: bool | None) -> None:
-        """Count an evaluation."""
-        if holds is not None:
+    def settle(self) -> None:
+        """Evaluate the steps that were taken, and forget them."""
+        notes: list[Note] = []
+        if self._changes:
+            for changed, changes in self._by_variables().items():
+                due = self._plan.due(changed)
+                if due.parts:
+                    self._evaluate(due.parts, changes)
+                for says in due.notes:
+                    for index, before, after in changes:
+                        for topic, value in says(before, after):
+                            notes.append((index, topic, value))
+            self._changes.clear()
+        if self._steps:
+            notes += self._evaluate_steps()
+            self._steps.clear()
+        if notes:
+            # What an event's changes say comes before what its action says.
+            notes.sort(key=itemgetter(0))
+            self._note(notes)
+
+    def _by_variables(self) -> dict[tuple[bool, ...], list[Change]]:
+        """Return the changes by which of the variables, of those that are read, have changed."""
+        found: dict[tuple[bool, ...], list[Change]] = {}
+        values, local, read = self._plan.values, None, ()
+        for change in self._changes:
+            _, before, after = change
+            if before is not local:
+                read = values(before)
+            old, read, local = read, values(after), after
+            changed = tuple(map(is_not, old, read))
+            group = found.get(changed)
+            if group is None:
+                found[changed] = [change]
+            else:
+                group.append(change)
+        return found
+
+    def _evaluate(self, parts: Sequence[tuple[int, OfState]], changes: list[Change]) -> None:
+        invariants, rules = self._plan.invariants, self._rules
+        gathered = None if invariants.gather is None else invariants.gather(changes)
+        focus = invariants.focus
+        for number, part in parts:
             tested = self._tested[number]
-            tested.count += 1
-            if not holds and tested.broken == NEVER:
-                tested.broken = index
+            if gathered is not None and part.sweep is not None:
+                count = part.sweep(rules, gathered)
+                if count is not None:
+                    tested.count += count
+                    continue
+            if focus is not None:
+                changes = [(index, old, focus(old, new)) for index, old, new in changes]
+                focus = None
+            asked, alone, asking = part.asked, part.alone, changes
+            if asked is not None:
+                asking = [each for each in changes if asked(each[1], each[2])]
+            tested.count += len(asking)
+            if alone is not None and all(map(alone, [each[2] for each in asking])):
+                continue
+            for index, before, after in asking:
+                if not part.evaluate(rules, before, after):
+                    self._break(tested, index)
+                    break
 
-    def note(self, index: int, said: Iterable[tuple[str, Any]]) -> None:
-        """Keep notes."""
-        for topic, value in said:
-            self.noted.append(Statement(topic, index, value))
-
-    def number(self, said: Iterable[tuple[str, Any]]) -> None:
-        """Keep the digests of values."""
-        for name, value in said:
-            rows = self.sequences.get(name)
+    def _evaluate_steps(self) -> list[Note]:
+        """Evaluate what is asked of the steps of actions, and return what they say."""
+        notes: list[Note] = []
+        values: dict[str, list[Any]] = {}
+        for asks, index, before, event, after, outputs in self._steps:
+            for number, part in asks.parts:
+                holds = part.holds(before, event, after, outputs)
+                if holds is not None:
+                    self._count(number, index, holds)
+            if asks.says is not None:
+                for topic, value in asks.says(before, event, after, outputs):
+                    notes.append((index, topic, value))
+            if asks.numbers is not None:
+                for name, value in asks.numbers(before, event, after, outputs):
+                    values.setdefault(name, []).append(value)
+        for name, each in values.items():
+            rows = self._sequences.get(name)
             if rows is None:
-                rows = self.sequences[name] = array("q")
-            rows.append(self._digest(msgspec.json.encode(value)))
+                rows = self._sequences[name] = array("q")
+            rows.extend(map(self._digest, map(msgspec.json.encode, each)))
+        return notes
+
+    def _count(self, number: int, index: int, holds: bool) -> None:
+        """Count an evaluation."""
+        tested = self._tested[number]
+        tested.count += 1
+        if not holds:
+            self._break(tested, index)
+
+    @staticmethod
+    def _break(tested: Tested, index: int) -> None:
+        """Keep the first event to break a part."""
+        if tested.broken == NEVER or index < tested.broken:
+            tested.broken = index
+
+    def _note(self, notes: Iterable[Note]) -> None:
+        """Keep notes, with values as JSON has them."""
+        indices, topics, values = zip(*notes, strict=True) if notes else ((), (), ())
+        plain = msgspec.json.decode(msgspec.json.encode(values))
+        self._noted += map(Statement, topics, indices, plain)
 
     def end(self, local: Any) -> None:
         """Note what the last state says."""
+        self.settle()
         if self._plan.invariants.ends is not None:
-            self.note(0, self._plan.invariants.ends(local))
+            self._note([(0, *said) for said in self._plan.invariants.ends(local)])
 
     @property
     def tested(self) -> dict[str, Tested]:
         """The parts that were evaluated, by invariant and number."""
+        self.settle()
         pairs = zip(self._plan.names, self._tested, strict=True)
         return {name: tested for name, tested in pairs if tested.count}
+
+    @property
+    def noted(self) -> list[Statement]:
+        """The notes."""
+        self.settle()
+        return self._noted
+
+    @property
+    def sequences(self) -> dict[str, array[int]]:
+        """Digests of values, by name."""
+        self.settle()
+        return self._sequences

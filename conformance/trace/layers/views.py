@@ -87,3 +87,15 @@ def between_members(reports: Iterable[FileReport]) -> Iterator[Different]:
                 if different is not None:
                     yield different
                     break
+
+
+def other_beginnings(reports: Iterable[FileReport]) -> Iterator[tuple[FileReport, FileReport]]:
+    """Yield each file that begins in another view than a file before it, by the same number."""
+    known: dict[int, Place] = {}
+    for report in reports:
+        views = views_of(report)
+        if views and views[0].index == 0 and (number := views[0].value[0]) is not None:
+            mine = Place(report, views[0])
+            other = known.setdefault(number, mine)
+            if _first(mine, [other]) is not None:
+                yield report, other.report

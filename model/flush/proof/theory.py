@@ -14,7 +14,7 @@ The theory differs from the spec in these points, none of which excludes a run o
 - A requester that suspects a participant gives its flush up and asks again in a separate step;
   giving up is possible at any time. RECONCILE may reach any process, even one that lacks nothing.
 - The next view may be decided by any requester that has suspended all participants, whether it
-  leads or not.
+  leads or not; and it may resume although a member that it left out is still in the view.
 - block() and the policy MayOpenLatch are left out (only STOP opens a latch), and PassLatch is one
   step with Multicast. The changed design is left to TLC.
 

@@ -15,6 +15,11 @@ _P = ("p", "process")
 _Q = ("q", "process")
 
 
+def heard(s: World, r: Expr, p: Expr) -> Expr:
+    """p has answered r's change, and is not gone since: its answer counts."""
+    return And(s.answered(s.change(r), p), Not(s.gone(r, p)))
+
+
 def deciding(basis: Basis) -> tuple[Transition, ...]:
     def complete(s: World, r: Expr) -> Expr:
         c = s.change(r)
@@ -23,9 +28,7 @@ def deciding(basis: Basis) -> tuple[Transition, ...]:
             s.phase(r) == FLUSHING,
             s.forall(
                 ["process"],
-                lambda p: Implies(
-                    s.part(c, p), And(Not(s.gone(r, p)), Or(p == r, s.answered(c, p)))
-                ),
+                lambda p: Implies(s.part(c, p), Or(p == r, s.answered(c, p))),
                 lambda p: [s.part(c, p)],
             ),
         )
@@ -35,7 +38,7 @@ def deciding(basis: Basis) -> tuple[Transition, ...]:
 
         def same(p: Expr) -> Expr:
             held = Implies(s.said_holds(c, p), same_id(s, s.said_held(c, p), v))
-            return Implies(s.answered(c, p), And(same_id(s, s.said_view(c, p), v), held))
+            return Implies(heard(s, r, p), And(same_id(s, s.said_view(c, p), v), held))
 
         return And(
             Implies(s.holds(r), same_id(s, s.held(r), v)),
@@ -75,24 +78,26 @@ def deciding(basis: Basis) -> tuple[Transition, ...]:
         c, v = s.change(r), s.view(r)
         g, n = s.proposal(c), s.number
 
-        def heard(p: Expr) -> Expr:
+        def no_later(p: Expr) -> Expr:
             held = Implies(s.said_holds(c, p), n(s.said_held(c, p)) <= n(g))
-            return Implies(s.answered(c, p), And(n(s.said_view(c, p)) <= n(g), held))
+            return Implies(heard(s, r, p), And(n(s.said_view(c, p)) <= n(g), held))
 
         return And(
             complete(s, r),
             Or(
                 g == v,
                 And(s.holds(r), g == s.held(r)),
-                And(s.answered(c, w), g == s.said_view(c, w)),
-                And(s.answered(c, w), s.said_holds(c, w), g == s.said_held(c, w)),
+                And(heard(s, r, w), g == s.said_view(c, w)),
+                And(heard(s, r, w), s.said_holds(c, w), g == s.said_held(c, w)),
             ),
             n(v) <= n(g),
             Implies(s.holds(r), n(s.held(r)) <= n(g)),
-            s.forall(["process"], heard, lambda p: [s.answered(c, p)]),
+            s.forall(["process"], no_later, lambda p: [s.answered(c, p)]),
             s.forall(
                 ["process"],
-                lambda m: s.survivor(c, m) == And(m != r, s.part(c, m), s.member(g, m)),
+                lambda m: (
+                    s.survivor(c, m) == And(m != r, s.part(c, m), Not(s.gone(r, m)), s.member(g, m))
+                ),
                 lambda m: [s.survivor(c, m), s.part(c, m), s.member(g, m)],
             ),
         )

@@ -249,7 +249,10 @@ def _views(basis: Basis) -> tuple[Transition, ...]:
                 lambda k: And(k > s.delivered(n), k <= c + 1, Not(s.held(n, k))),
             )
             within = And(s.delivered(n) <= c, gap if basis.cut_by_arrived else True)
-            return Implies(stays(n), And(s.frozen(n), within))
+            here = s.forall(["seqno"], lambda k: has_all(n, k))
+            whole = here if basis.cut_by_arrived else s.delivered(n) >= s.sent()
+            ended = Or(s.frozen(n), And(c == s.sent(), whole))
+            return Implies(stays(n), And(ended, within))
 
         flushed = s.forall(["process", "seqno"], has_all) if basis.virtual_synchrony else True
         live = And(c == s.sent(), flushed)

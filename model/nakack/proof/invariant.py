@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from raincheck.model.proof.induction import Conjunct
-from raincheck.model.proof.logic import And, Expr, Function, Implies, Not, World
+from raincheck.model.proof.logic import And, Expr, Function, Implies, Not, Or, World
 
 from .words import CRASHED, JOINING, MEMBER, has_source, is_passed, running
 
@@ -276,11 +276,14 @@ _FROZEN: Final = (
     _of(
         "FrozenAtTheCut",
         "A member that has still to install a view without the source reads a frozen stream up to"
-        " the cut.",
+        " the cut, or the cut is the end of all that was sent.",
         "process",
         lambda s, p: Implies(
             And(s.reads(p), s.view(p) < s.decided(), Not(has_source(s, s.view(p) + 1))),
-            And(s.frozen(p), s.heard(p) <= s.cut(s.view(p) + 1)),
+            Or(
+                And(s.frozen(p), s.heard(p) <= s.cut(s.view(p) + 1)),
+                s.cut(s.view(p) + 1) == s.sent(),
+            ),
         ),
     ),
 )

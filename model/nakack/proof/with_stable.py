@@ -224,14 +224,16 @@ COUPLING: Final = (
 
 def compositions() -> tuple[Composition, ...]:
     """Return both, side by side."""
+    granted = {NAKACK: ("SafePurge",), STABLE: ("TrueDigests",)}
     both = Composition(
         {NAKACK: nakack.theory(), STABLE: stable.theory()},
         {
-            NAKACK: nakack.theory(nakack.basis_without(["SafePurge"])),
-            STABLE: stable.theory(stable.basis_without(["TrueDigests"])),
+            NAKACK: nakack.theory(nakack.basis_without(granted[NAKACK])),
+            STABLE: stable.theory(stable.basis_without(granted[STABLE])),
         },
         JOINTS,
         COUPLING,
         lambda s: s.forall(["process"], lambda p: s.nakack_founder(p) == s.stable_founder(p)),
+        granted,
     )
     return (both,)
