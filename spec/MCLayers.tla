@@ -66,7 +66,7 @@ CONSTANTS
     Freeze,           \* FLUSH: of a member that is left out, only fetched multicasts are taken
     Freezing,         \* NAKACK: of a dead sender's stream take what lies before the first "gap"
     AskHolders,       \* NAKACK: a request goes to any member that has it, not to the sender alone
-    MembersOnly,      \* NAKACK: multicasts of former members are discarded
+    MembersOnly,      \* NAKACK: multicasts of former members, and from them, are discarded
     AtomicVote        \* STABLE: taking a digest into the minimum and counting the vote are one step
 
 VARIABLES
@@ -170,6 +170,7 @@ N == INSTANCE Nakack WITH
         Founders <- MCFounders, Number <- 1 .. MaxSent,
         Window <- 2 * MaxSent, Retain <- 2 * MaxSent,
         SafePurge <- "any", VirtualSynchrony <- FALSE, Prompt <- FALSE,
+        Strangers <- {}, TrueSources <- TRUE, DatagramsUnaltered <- TRUE, FromMembers <- MembersOnly,
         Announcing <- TRUE, Vector <- TRUE, DigestMeans <- "delivered", CutBy <- "arrived",
         KeepDeparted <- TRUE, KeepUndelivered <- TRUE, OwnCopy <- TRUE, ViewTag <- TRUE,
         view <- InViews, link <- links, lost <- losses, views <- Decided
@@ -179,6 +180,7 @@ Expecting(decided) == INSTANCE Nakack WITH
         Founders <- MCFounders, Number <- 1 .. MaxSent,
         Window <- 2 * MaxSent, Retain <- 2 * MaxSent,
         SafePurge <- "any", VirtualSynchrony <- FALSE, Prompt <- FALSE,
+        Strangers <- {}, TrueSources <- TRUE, DatagramsUnaltered <- TRUE, FromMembers <- MembersOnly,
         Announcing <- TRUE, Vector <- TRUE, DigestMeans <- "delivered", CutBy <- "arrived",
         KeepDeparted <- TRUE, KeepUndelivered <- TRUE, OwnCopy <- TRUE, ViewTag <- TRUE,
         view <- InViews, link <- links, lost <- losses, views <- decided

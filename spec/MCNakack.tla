@@ -13,6 +13,7 @@ CONSTANTS
     MaxViews,         \* the largest number of views that are decided
     Announcers,       \* the nodes whose timer for announcements may fire
     Purging,          \* whether STABLE ever declares anything stable
+    MaxForged,        \* how many datagrams each stranger makes up
     MaxLost           \* how many datagrams the network loses; duplicable ones need not be lost
 
 MCNumber == 1 .. MaxSent
@@ -32,6 +33,10 @@ MCFreeze(n, s) == Len(views) < MaxViews /\ Freeze(n, s)
 
 MCLose(m, n) == lost < MaxLost /\ Lose(m, n)
 
+MCForge(s, n) == sent[s] < MaxForged /\ Forge(s, n)
+
+MCCorrupt(m, n) == lost < MaxLost /\ Corrupt(m, n)
+
 MCViewChange == Len(views) < MaxViews /\ ViewChange
 
 MCNext ==
@@ -43,7 +48,7 @@ MCNext ==
                 \/ MCFreeze(n, m) \/ Fetch(n, m)
                 \/ \E s \in Node : Ask(n, s, m) \/ HeardOf(n, m, s)
                 \/ \E at \in Number : MCPurge(n, m, at)
-                \/ MCLose(m, n)
+                \/ MCLose(m, n) \/ MCForge(m, n) \/ MCCorrupt(m, n)
     \/ MCViewChange
 
 \* All actions that are taken in the end, if they are possible.
@@ -86,6 +91,8 @@ SendersExercise == \A n \in Senders : sent[n] > 0
 MaxSentExercise == Senders = {} \/ \E n \in Node : sent[n] = MaxSent
 CrashersExercise == \E n \in Crashers : status[n] = "crashed"
 MaxViewsExercise == Len(views) = MaxViews
+StrangersExercise == \A s \in Strangers : sent[s] > 0
+MaxForgedExercise == \E s \in Strangers : sent[s] = MaxForged
 MaxLostExercise == lost = MaxLost
 PurgingExercise ==
     \E n \in Founders, s \in Node :

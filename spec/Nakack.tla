@@ -33,6 +33,7 @@ CONSTANTS
     Window,           \* how many of a member's multicasts may be unacknowledged
     Retain,           \* how many of its own multicasts a member may keep
     Number,           \* the numbers in temporal properties: 1 .. some bound
+    Strangers,        \* processes that no view takes in, and that send datagrams all the same
 
     \* What the network may do. A set of datagrams reorders in any case.
     MayDuplicate,     \* a datagram that has arrived may arrive again, at any time
@@ -41,6 +42,8 @@ CONSTANTS
     SafePurge,        \* STABLE: stable is what all have "delivered", have "received", or "any"thing
     VirtualSynchrony, \* FLUSH: a member installs a view once it has all multicasts of the old one
     Prompt,           \* N6: a member that freezes a stream has delivered what it can
+    TrueSources,      \* a datagram comes from the process that it names as its source
+    DatagramsUnaltered, \* a datagram arrives as it was sent
 
     \* Repairs of the text's holes.
     Announcing,       \* a sender that is not acknowledged announces how far its stream goes
@@ -54,7 +57,10 @@ CONSTANTS
     KeepUndelivered,  \* nobody forgets what it has not delivered, even if it is stable
     OwnCopy,          \* a sender keeps its multicasts and hands them to itself
     ViewTag,          \* a multicast of a newer view waits for it
-    MembersOnly       \* N8
+    MembersOnly,      \* N8
+    FromMembers       \* a multicast is taken from members of the view only, whose ever it is
+
+ASSUME Strangers \cap Founders = {}
 
 VARIABLES
     status,           \* "joining", "member" or "crashed"
@@ -177,12 +183,14 @@ Announce(n) ==
 (* Receiving *)
 
 \* A multicast of `d.source` arrives, from m: from the source, or sent again by a member that has it
-\* (N1, N8).
+\* (N1, N8). Who is no member has nothing to hand on, and nobody has n's own multicasts before n.
 ReceiveData(n, m) ==
     /\ Running(n)
     /\ \E d \in Kind(n, m, "data") :
          /\ link' = Taken(n, m, d)
-         /\ IF d.source \notin DOMAIN stream[n]
+         /\ IF (FromMembers /\ m \notin MembersOf(n)) \/ (OwnCopy /\ d.source = n)
+            THEN UNCHANGED stream
+            ELSE IF d.source \notin DOMAIN stream[n]
             THEN stream' = IF MembersOnly THEN stream
                            ELSE [stream EXCEPT ![n] = @ @@ (d.source :>
                                   [Begun(0) EXCEPT !.held = d.seqno :> d.view, !.heard = d.seqno])]
@@ -401,15 +409,16 @@ Settled ==
 \* How much of the stream of s belongs to the old view, as its survivors have frozen it.
 Has(n, s) == IF CutBy = "arrived" THEN Arrived(stream[n][s]) ELSE stream[n][s].delivered
 
-\* Members that are gone leave the view, and processes that ask to join enter it. FLUSH comes first:
-\* all survivors have the multicasts of those that stay, and have frozen the streams of those that
-\* are gone, or have all of them: of a member that was suspended, too, and died then.
+\* Members that are gone leave the view, and processes that ask to join enter it, strangers never.
+\* FLUSH comes first: all survivors have the multicasts of those that stay, and have frozen the
+\* streams of those that are gone, or have all of them: of a member that was suspended, too, and died
+\* then.
 ViewChange ==
     /\ Settled
     /\ LET old == LastView.members
            stay == {n \in old : Running(n)}
            gone == old \ stay
-           asking == {n \in Node : status[n] = "joining"}
+           asking == {n \in Node \ Strangers : status[n] = "joining"}
            Cut(s) == IF s \in gone THEN Largest({Has(n, s) : n \in stay}) ELSE sent[s]
        IN  /\ stay # {}
            /\ \A n \in stay : \A s \in gone :
@@ -425,6 +434,36 @@ ViewChange ==
                                                 THEN CHOOSE n \in stay : Has(n, s) = Cut(s)
                                                 ELSE s]])
     /\ UNCHANGED <<localVars, link, lost>>
+
+-----------------------------------------------------------------------------
+(* The adversary *)
+
+\* The datagrams to n that c has not sent: the next multicast of any process, or the one after it,
+\* in the last view, the one before or the next; more than c has, and all of n's acknowledged; and
+\* a request for any stream's first multicast.
+Unsent(c, n) ==
+    {Data(s, sent[s] + k, v) :
+         s \in Node, k \in 1 .. 2, v \in {w \in Len(views) - 1 .. Len(views) + 1 : w > 0}}
+    \cup {[kind |-> "alive", highest |-> sent[c] + 1, asking |-> TRUE, delivered |-> sent[n]]}
+    \cup {Nak(s, {1}) : s \in Node}
+
+\* A stranger s sends n any datagram, from its own address unless it can have another's. `sent`
+\* counts what it makes up.
+Forge(s, n) ==
+    /\ s \in Strangers
+    /\ Running(n)
+    /\ \E c \in IF TrueSources THEN {s} ELSE Node : \E d \in Unsent(c, n) :
+         link' = [link EXCEPT ![c][n] = @ \cup {d}]
+    /\ sent' = [sent EXCEPT ![s] = @ + 1]
+    /\ UNCHANGED <<status, view, acked, owed, stream, departed, log, lost, views>>
+
+\* A datagram of m under way to n is lost, and another one comes in its place.
+Corrupt(m, n) ==
+    /\ ~DatagramsUnaltered
+    /\ \E d \in link[m][n] : \E other \in Unsent(m, n) :
+         link' = [link EXCEPT ![m][n] = (@ \ {d}) \cup {other}]
+    /\ lost' = lost + 1
+    /\ UNCHANGED <<localVars, views>>
 
 -----------------------------------------------------------------------------
 FirstView == [members |-> Founders, joiners |-> {}, cut |-> <<>>, holder |-> <<>>]
@@ -451,7 +490,7 @@ Next ==
                 \/ Freeze(n, m) \/ Fetch(n, m)
                 \/ \E s \in Node : Ask(n, s, m) \/ HeardOf(n, m, s)
                 \/ \E at \in Number : Purge(n, m, at)
-                \/ Lose(m, n)
+                \/ Lose(m, n) \/ Forge(m, n) \/ Corrupt(m, n)
     \/ ViewChange
 
 \* Every possible action is taken in the end; a datagram that is sent again and again arrives in the

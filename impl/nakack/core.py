@@ -172,10 +172,12 @@ class Nakack:
 
     def _receive_data(self, event: ReceiveData) -> list[Effect]:
         """A multicast arrives (N1, N8)."""
-        _, source, seqno, view, content, raw = event
+        sender, source, seqno, view, content, raw = event
         stream = self.stream.get(source)
         if stream is None:
             return [Dropped("multicast_of_non_member")]
+        if self.repairs.from_members and sender not in self.stream:
+            return [Dropped("multicast_from_stranger")]
         if source == self.me:
             return [Dropped("own_echo")]
         if seqno <= stream.arrived or seqno in stream.buffer:

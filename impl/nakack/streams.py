@@ -24,6 +24,7 @@ class Repairs:
     keep_departed: bool = True
     keep_undelivered: bool = True
     view_tag: bool = True
+    from_members: bool = True
 
 
 class Held(NamedTuple):

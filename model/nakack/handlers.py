@@ -38,6 +38,7 @@ class Rules:
     own_copy: bool = True
     view_tag: bool = True
     members_only: bool = True
+    from_members: bool = True
 
 
 @state
@@ -249,7 +250,10 @@ def receive_data(rules: Rules, me: Local, event: on.ReceiveData) -> Answer:
     refused = None if running(me) else refusal(_runs(me))
     if refused:
         return refused
-    _, source, seqno, view = event
+    sender, source, seqno, view = event
+    own = rules.own_copy and source[0] == me.node and source == address(me)
+    if own or (rules.from_members and sender not in me.members):
+        return Accepted(me)
     stream = stream_of(me.stream, source)
     if stream is None:
         if rules.members_only:

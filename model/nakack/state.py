@@ -43,6 +43,10 @@ class Constants:
     prompt: bool
     cut_by: str
     rules: Rules
+    strangers: frozenset[str] = frozenset()
+    max_forged: int = 0
+    true_sources: bool = True
+    datagrams_unaltered: bool = True
 
 
 class View(NamedTuple):

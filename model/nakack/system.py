@@ -18,12 +18,13 @@ from raincheck.model.machine.runs import Address
 
 from . import events as on
 from . import handlers as node
+from .adversary import corrupted, forged
 from .events import Alive, Data, Datagram, Delivered, Nak
 from .handlers import HANDLERS, Local, Rules, stream_of
 from .promises import all_delivered, invariants
 from .state import Constants, Link, State, View, constants_of, variables
 
-ENVIRONMENT = {"Multicast", "Purge", "Crash", "Lose"}
+ENVIRONMENT = {"Multicast", "Purge", "Crash", "Lose", "Forge", "Corrupt"}
 """The actions that nobody has to take; all others are taken in the end (the spec's Progress)."""
 
 
@@ -94,6 +95,7 @@ class NakackSystem(Composed[State, Local]):
                     yield from self._of(state, name, me, peer)
             yield from self._join(state, name, me)
             yield from self._lose(state, i)
+            yield from self.adversary(state, i)
         yield from self.view_change(state)
 
     def _own(self, state: State, i: int, name: str, me: Local) -> Iterator[Move[State]]:
@@ -196,6 +198,11 @@ class NakackSystem(Composed[State, Local]):
         """Return the move in which a datagram is lost; `left` is the state without it."""
         return Move("Lose", (sender, to), left._replace(lost=left.lost + 1))
 
+    def adversary(self, state: State, i: int) -> Iterator[Move[State]]:
+        """Yield what strangers can send to a node, and what the datagrams to it can become."""
+        yield from forged(self.constants, self.addresses, state, i)
+        yield from corrupted(self.constants, self.addresses, state, i)
+
     # ------------------------------------------------------------------ views
 
     def view_change(self, state: State) -> Iterator[Move[State]]:
@@ -216,7 +223,11 @@ class NakackSystem(Composed[State, Local]):
             has = {a: self._has(state, a, source) for a in stay}
             cut[source] = max(has.values())
             holder[source] = next(a for a in stay if has[a] == cut[source])
-        asking = [a for a in self.addresses if self.local(state, a.node).status == "joining"]
+        asking = [
+            a
+            for a in self.addresses
+            if self.local(state, a.node).status == "joining" and a.node not in c.strangers
+        ]
         for size in range(len(asking) + 1):
             for joiners in combinations(asking, size):
                 if not joiners and not gone:

@@ -50,6 +50,7 @@ def test_every_edge_is_made_by_the_real_class(name):
         ({"keep_departed": False}, "nakack-crash"),
         ({"keep_undelivered": False}, "nakack-f7-repaired"),
         ({"view_tag": False}, "nakack-f11-repaired"),
+        ({"from_members": False}, "nakack-f15-repaired"),
         ({"window": 1}, "nakack-join"),
         ({"retain": 1}, "nakack-window"),
     ],

@@ -5,9 +5,10 @@ from itertools import product
 
 import pytest
 
+from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address, Digest, Payloads, Run, View, ViewId
 from raincheck.impl.nakack.core import Nakack
-from raincheck.impl.nakack.events import Freeze
+from raincheck.impl.nakack.events import Deliver, Dropped, Freeze, ReceiveData
 from raincheck.impl.nakack.streams import Held, Repairs, Stream
 from raincheck.impl.sequencer.events import Data
 from raincheck.impl.stack.config import StackConfig
@@ -276,6 +277,18 @@ def test_multicasts_of_non_members_are_counted_and_dropped():
 
     assert net.delivered[B] == []
     assert net.outboxes[B].counters["multicast_of_non_member"] == 1
+
+
+def test_what_a_stranger_hands_on_as_a_members_multicast_is_counted_and_dropped():
+    b = Nakack(B, window=4, retain=8)
+    b.begin(1, (A, B))
+    forged = ReceiveData(C, A, 1, 1, "forged", b"")
+
+    assert b.handle(forged) == [Dropped("multicast_from_stranger")]
+    with pytest.raises(NotEnabled):
+        b.handle(Deliver(A))
+    assert b.handle(forged._replace(sender=A)) == []
+    assert b.handle(Deliver(A)) != []
 
 
 def test_a_multicast_of_a_newer_view_waits_until_that_view_is_installed():

@@ -51,7 +51,7 @@ def make_core(rules: model.Rules, local: model.Local) -> Core:
     core = Core(me, window=rules.window, retain=rules.retain, repairs=repairs)
     if local.members:
         core.begin(local.view, tuple(Address(*member) for member in local.members))
-    core.status = local.status
+    core.status, core.sent = local.status, local.sent
     return core
 
 
@@ -138,12 +138,7 @@ def _seqnos(gaps: Gaps) -> tuple[int, ...]:
 
 
 def assumes(_rules: Any, local: model.Local, event: Any) -> bool:
-    """Return whether the input can occur.
-
-    Nobody else multicasts in a member's name, and no digest counts a message that was never sent.
-    """
-    if isinstance(event, events.ReceiveData):
-        return event.source != model.address(local) or event.seqno <= local.sent
+    """Return whether the input can occur: a joiner is a member of the view that admits it."""
     if isinstance(event, events.Join):
         return model.address(local) in event.members
     return True
@@ -215,6 +210,7 @@ _SPEC = Binding(
         "keep_departed": False,
         "keep_undelivered": False,
         "view_tag": False,
+        "from_members": False,
     },
     channels={"Data": DATAGRAM, "Nak": DATAGRAM, "Alive": DATAGRAM},
     local_of=local_of,

@@ -10,7 +10,13 @@ from .words import CRASHED, JOINING, MEMBER, Basis, has_source, most, running
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return every action, one transition for each branch of it."""
-    return (*_sending(basis), *_receiving(basis), *_acknowledging(basis), *_views(basis))
+    return (
+        *_sending(basis),
+        *_receiving(basis),
+        *_acknowledging(basis),
+        *_views(basis),
+        *_adversary(basis),
+    )
 
 
 def _sending(basis: Basis) -> tuple[Transition, ...]:
@@ -54,7 +60,8 @@ def _receiving(basis: Basis) -> tuple[Transition, ...]:
     def kept(s: World, p: Expr, k: Expr, v: Expr) -> Expr:
         late = And(basis.freezing, s.frozen(p), k > s.heard(p))
         new = And(k > s.delivered(p), Not(s.held(p, k)))
-        return And(running(s, p), s.reads(p), s.data(k, v), new, Not(late))
+        handed = Or(s.data(k, v), And(s.forged(k, v), p != s.source(), not basis.from_members))
+        return And(running(s, p), s.reads(p), handed, new, Not(late))
 
     def keep(s: World, p: Expr, k: Expr, v: Expr) -> Updates:
         return {
@@ -286,6 +293,42 @@ def _views(basis: Basis) -> tuple[Transition, ...]:
             },
         ),
     )
+
+
+def _adversary(basis: Basis) -> tuple[Transition, ...]:
+    """Return what makes datagrams that nobody has sent; as a member's, where it can have its
+    address or alter its datagrams.
+    """
+    datagram = (("k", "seqno"), ("v", "view"))
+    as_strangers = Transition(
+        "Forge",
+        "a multicast",
+        datagram,
+        lambda _s, _k, _v: True,
+        lambda s, k, v: {"forged": lambda j, w: Or(s.forged(j, w), And(j == k, w == v))},
+    )
+    as_members = tuple(
+        transition
+        for action, kept in (("Forge", basis.true_sources), ("Corrupt", basis.datagrams_unaltered))
+        if not kept
+        for transition in (
+            Transition(
+                action,
+                "a member's multicast",
+                datagram,
+                lambda _s, _k, _v: True,
+                lambda s, k, v: {"data": lambda j, w: Or(s.data(j, w), And(j == k, w == v))},
+            ),
+            Transition(
+                action,
+                "an acknowledgement",
+                (("p", "process"), ("k", "seqno")),
+                lambda _s, _p, _k: True,
+                lambda s, p, k: {"acks": lambda q, j: Or(s.acks(q, j), And(q == p, j == k))},
+            ),
+        )
+    )
+    return (as_strangers, *as_members)
 
 
 def _begun(s: World, p: Expr, new: Expr, at: Expr) -> Updates:

@@ -21,7 +21,7 @@ from raincheck.model.proof.ties import Edge, Machines, Path, Seen, damages, said
 from .theory import theory
 from .words import CRASHED, JOINING, MEMBER, SPEC
 
-HISTORY: Final = ("data", "acks", "sent", "sent_in", "begin")
+HISTORY: Final = ("data", "forged", "acks", "sent", "sent_in", "begin")
 """What no state shows."""
 
 _BY: Final = {
@@ -205,8 +205,19 @@ def _weight(crash: float, _: State, move: Move[State]) -> float:
 
 
 def _runs() -> Iterator[tuple[NakackSystem, int, State, list[Move[State]]]]:
-    for source, founders in ((0, "ab"), (0, "abc"), (2, "ab")):
-        machine = instance(senders=frozenset("abc"[source]), founders=frozenset(founders), **_MANY)
+    for source, founders, strangers in (
+        (0, "ab", ""),
+        (0, "abc", ""),
+        (2, "ab", ""),
+        (0, "ab", "c"),
+    ):
+        machine = instance(
+            senders=frozenset("abc"[source]),
+            founders=frozenset(founders),
+            strangers=frozenset(strangers),
+            max_forged=2,
+            **_MANY,
+        )
         for seed in range(20):
             crash = 0.05 if seed % 4 else 0.5
             first, moves = walked(machine, seed, 70, partial(_weight, crash))

@@ -10,6 +10,8 @@ The theory differs from the spec in these points, each of which allows as much o
 - The network holds everything ever sent: a datagram may arrive at any time, as often as it likes,
   in any order, or never. So sending again changes nothing, and requests need not be modelled; their
   receivers matter to progress only.
+- A stranger may send any multicast of the source at any time; no view takes a stranger in, so
+  nothing else that it sends under its own address is heeded.
 - A member may hear of any number at any time. Windows are left out: a source may always send.
 - The streams of departed members are left out: they are handed out and never read.
 - A cut may lie beyond the survivors' streams; then nobody can install the view.

@@ -30,7 +30,8 @@ SPEC: Final = symbols("""
     in_view:   view process -> bool        # members
     cut:       view -> seqno               # of the source's stream, where it is in the view before
     sent:      -> seqno                    # kept when the source crashes
-    data:      seqno view -> bool          # datagrams ever sent
+    data:      seqno view -> bool          # datagrams that members ever sent
+    forged:    seqno view -> bool          # the same of those that strangers sent
     acks:      process seqno -> bool       # acknowledgements ever sent
     acked:     process -> seqno            # as the source knows
     reads:     process -> bool             # stream has an entry of the source, with these fields
@@ -67,6 +68,9 @@ class Basis:
     cut_by_arrived: bool = True
     safe_purge: bool = True
     keep_undelivered: bool = True
+    from_members: bool = True
+    true_sources: bool = True
+    datagrams_unaltered: bool = True
 
 
 _DROPPED: Final[Mapping[str, str]] = {
@@ -78,6 +82,9 @@ _DROPPED: Final[Mapping[str, str]] = {
     "CutBy": "cut_by_arrived",
     "SafePurge": "safe_purge",
     "KeepUndelivered": "keep_undelivered",
+    "FromMembers": "from_members",
+    "TrueSources": "true_sources",
+    "DatagramsUnaltered": "datagrams_unaltered",
 }
 
 WITHOUT: Final = tuple(_DROPPED)
