@@ -77,6 +77,8 @@ def miscounted(verdicts: Iterable[RunVerdict], folder: Path) -> Complaints:
     told = []
     for verdict in verdicts:
         of = verdict.protocol
+        if not of:  # it is about the folder
+            continue
         if of == LAYERS:
             pairs: list[tuple[str, Any, Any]] = [("files", verdict.files, files.total())]
         else:

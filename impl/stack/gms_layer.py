@@ -214,8 +214,9 @@ class GmsLayer(Layer):
                 self.outbox.send_to(Excluded(self.me, source, effect.view), endpoint)
 
     def out(self, source: Address, view: View, now: float) -> None:
-        """Handle EXCLUDED."""
-        self._do(ReceiveExcluded(source, view), now)
+        """Handle EXCLUDED; several members may say so."""
+        if self.core.running:
+            self._do(ReceiveExcluded(source, view), now)
 
     # ------------------------------------------------------------------ views
 

@@ -26,8 +26,10 @@ def test_without_reconciliation_views_are_not_virtually_synchronous(trouble: str
     def undo(story: Story) -> None:
         story.group.layers = LayerRepairs(flush=FlushRepairs(reconcile=False))
 
-    [broken] = campaign(range(30), trouble, undo, enough=1).values()
-    assert broken.startswith(("virtual synchrony", "total order", "integrity", "gap"))
+    shows = ("virtual synchrony", "total order", "integrity", "gap")
+    # A group can also stand still first: nobody sequences what comes behind a lost message.
+    broken = (campaign(range(at, at + 5), trouble, undo).values() for at in range(0, 200, 5))
+    assert any(each.startswith(shows) for some in broken for each in some)
 
 
 @pytest.mark.slow
