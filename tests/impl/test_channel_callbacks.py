@@ -309,7 +309,9 @@ def test_a_joiner_has_the_state_and_then_the_messages_behind_it() -> None:
 
             loading = asyncio.create_task(load())
             await asyncio.sleep(0)
-            async with join("c", [a.endpoint, b.endpoint], **apps[2].settings()) as c:
+            patient = replace(FAST, join_timeout=10.0)  # on a busy machine a takes longer to answer
+            settings = {"stack": patient, **apps[2].settings()}
+            async with join("c", [a.endpoint, b.endpoint], **settings) as c:
                 assert apps[2].pieces > 30
                 tasks.append(asyncio.create_task(apps[2].work(c)))
                 await loading
