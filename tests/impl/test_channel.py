@@ -26,7 +26,7 @@ from raincheck.impl.wire.datagrams import REASONS
 pytestmark = pytest.mark.sockets
 
 LIMIT = 30.0
-FAST = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=2.0)
+FAST = StackConfig(join_timeout=2.0, join_interval=0.02, heartbeat=0.05, suspect_after=2.0)
 TRANSPORTS = pytest.mark.parametrize("transport", ["udp", "multicast", "tcp"])
 
 
@@ -224,7 +224,7 @@ def test_leaving_delivers_what_was_sent_and_tells_the_others(transport: str) -> 
 
 def test_a_member_that_falls_silent_is_excluded() -> None:
     async def body() -> None:
-        stack = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.02, suspect_after=0.5)
+        stack = StackConfig(join_timeout=2.0, join_interval=0.02, heartbeat=0.02, suspect_after=0.5)
         async with group("abc", stack=stack) as (a, b, c):
             await a._driver.close()  # as if killed
             view = await until_view(c, lambda view: members(view) == "bc")

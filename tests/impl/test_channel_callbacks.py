@@ -17,7 +17,7 @@ from raincheck.impl.stack.config import StackConfig
 pytestmark = pytest.mark.sockets
 
 LIMIT = 30.0
-FAST = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=2.0)
+FAST = StackConfig(join_timeout=2.0, join_interval=0.02, heartbeat=0.05, suspect_after=2.0)
 
 
 def run(body: Coroutine[Any, Any, None]) -> None:
@@ -160,7 +160,7 @@ def test_a_block_that_does_not_return_is_named_and_its_member_excluded_in_the_en
 ) -> None:
     async def body() -> None:
         stack = StackConfig(
-            join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=2.0,
+            join_timeout=2.0, join_interval=0.02, heartbeat=0.05, suspect_after=2.0,
             flush_timeout=0.5,
         )  # fmt: skip
 

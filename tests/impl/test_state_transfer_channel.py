@@ -15,8 +15,8 @@ from raincheck.impl.stack.config import StackConfig
 
 pytestmark = pytest.mark.sockets
 
-FAST = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.05, suspect_after=1.0)
-PATIENT = StackConfig(join_timeout=0.2, join_interval=0.02, heartbeat=0.1, suspect_after=10.0)
+FAST = StackConfig(join_timeout=2.0, join_interval=0.02, heartbeat=0.05, suspect_after=1.0)
+PATIENT = StackConfig(join_timeout=2.0, join_interval=0.02, heartbeat=0.1, suspect_after=10.0)
 MEMORY = Path("/proc/self/statm")
 
 
