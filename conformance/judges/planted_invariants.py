@@ -16,6 +16,7 @@ import numpy as np
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.bindings.gms.promised import PROMISED
+from raincheck.conformance.protocols.registry import installed_alone
 from raincheck.conformance.trace.channels_compared import Compared
 from raincheck.conformance.trace.findings import HOLDS, FileReport
 from raincheck.conformance.trace.invariants.asked import Tested
@@ -143,9 +144,10 @@ def steps_tried() -> Iterator[tuple[str, str, bool]]:
     """Yield, of each part of an invariant that speaks of one state or step, the protocol, the part,
     and whether it holds of the good step and is broken by the other one.
     """
-    for protocol, parts in STEPS.items():
-        for part, (good, bad) in parts.items():
-            yield protocol, part, asked(protocol, good)[part] and not asked(protocol, bad)[part]
+    with installed_alone():
+        for protocol, parts in STEPS.items():
+            for part, (good, bad) in parts.items():
+                yield protocol, part, asked(protocol, good)[part] and not asked(protocol, bad)[part]
 
 
 def _view(number: int, *members: Address, joiners: tuple[Address, ...] = ()) -> gms.View:

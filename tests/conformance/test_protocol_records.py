@@ -13,6 +13,7 @@ import pytest
 from raincheck.conformance.bindings.binding import DATAGRAM, binding_of
 from raincheck.conformance.bindings.stable.binding import BINDING as STABLE
 from raincheck.conformance.errors import Inconclusive, UsageError
+from raincheck.conformance.judges.planted_invariants import steps_tried
 from raincheck.conformance.protocols import registry
 from raincheck.conformance.protocols.record import Circle, Protocol
 
@@ -51,6 +52,14 @@ def test_a_project_speaks_of_itself_alone(project: Callable[[str], Path]) -> Non
     assert list(found) == ["ping"]
     assert found["ping"].cases == home / "ping.toml"
     assert str(home) in sys.path
+
+
+def test_the_steps_planted_for_our_checkers_are_asked_in_any_project(
+    project: Callable[[str], Path],
+) -> None:
+    project(RECORD)
+
+    assert {noticed for _, _, noticed in steps_tried()} == {True}
 
 
 @pytest.mark.parametrize(
