@@ -10,6 +10,7 @@ from raincheck.impl.messages import Address, Digest, Endpoint, Payloads
 from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.cookies import Cookies
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import Outgoing
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
 from raincheck.impl.stack.stack import Stack
@@ -21,6 +22,7 @@ from raincheck.impl.wire.headers import (
     Alive,
     Body,
     DataHeader,
+    Fetch,
     Fid,
     ForwardBody,
     JoinHint,
@@ -162,6 +164,55 @@ def test_a_forward_that_leaves_messages_out_is_refused_and_ends_nobody() -> None
     assert forwards(group, ForwardBody(9, 1, 1, 9, 9)) == 1
 
     assert group["a"].stack.counters["refused"] == 1
+    goes_on(group, "a", "b", "c")
+
+
+def spoil(group: Simulator, *receivers: str) -> None:
+    """The coordinator sends these a DATA that cannot be its next."""
+    node = group["a"]
+    at = node.stack._group.find(NakackLayer).core.sent + 1
+    data = DataHeader(A, at, Address("c", 0), 9, 1, 1, 77, 9)
+    for name in receivers:
+        group.inject(name, CODEC.encode(data, Payloads.pack([b"evil"])), node.endpoint)
+
+
+def test_a_coordinator_that_sends_all_what_cannot_follow_is_excluded_by_the_others() -> None:
+    group = group_of("a", "b", "c")
+
+    spoil(group, "b", "c")
+
+    group.run_until(lambda: group.in_one_view("b", "c"))
+    assert [group[name].stack.counters["refused"] for name in "bc"] == [1, 1]
+    assert [group[name].left for name in "bc"] == [None, None]
+    group.send("c", [b"after"])
+    group.run(1.0)
+    assert [group[name].messages for name in "bc"] == [4, 4]
+    check(logs(group))
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_who_alone_was_sent_what_cannot_follow_has_to_join_again(changing: bool) -> None:
+    group = group_of("a", "b", "c")
+    spoil(group, "c")
+    if changing:
+        group.start("d")
+    for _ in range(12):
+        group.send("a", [b"x"])
+        group.run(1.0)
+
+    left = "c.0 cannot take what a.0 sends, the others do; join again"
+    assert group["c"].left == left
+    assert group.in_one_view("a", "b", *("d" * changing))
+    check(logs(group))
+
+
+def test_a_reconcile_of_a_stream_that_nobody_else_sends_is_refused() -> None:
+    group = group_of("a", "b", "c")
+    layer = group["b"].stack._group.find(NakackLayer)
+
+    layer.fetch([Fetch(B, 99, A), Fetch(Z, 99, A)], group.now)
+
+    assert group["b"].stack.counters["refused"] == 1
     goes_on(group, "a", "b", "c")
 
 
