@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
@@ -135,10 +136,11 @@ class ChannelConfig:
         config = await self.stack_config(transport)
         seed = address.incarnation if self.seed is None else self.seed
         if self.trace is None:
-            return Stack(address, config, seed=seed), None
+            return Stack(address, config, seed=seed, secret=token_bytes(32)), None
         writer = TraceWriter(Path(self.trace), self.run, address, problem=_log.error)
         recorder = sequencer_recorder(self.run, address, self.nodes or (address.node,), writer)
-        return Stack(address, config, seed=seed, recorder=recorder), writer
+        stack = Stack(address, config, seed=seed, secret=token_bytes(32), recorder=recorder)
+        return stack, writer
 
     async def stack_config(self, transport: Transport) -> StackConfig:
         """Return the stack's settings, hosts resolved, fitting the transport."""

@@ -11,12 +11,10 @@ reason. Nothing that arrives raises.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from random import Random
 from typing import Any
-from zlib import crc32
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.messages import Endpoint, Payloads
 from raincheck.impl.wire.headers import (
     Alive,
     AreYouAlive,
@@ -55,7 +53,6 @@ class Arrivals:
         self._outbox = ground.outbox
         self._membership = ground.membership
         self._pace = Pace(1.0)
-        self._secret = Random(ground.seed + 2).getrandbits(60)
         self._handlers: dict[type[Any], Callable[..., None]] = {
             UnicastAck: self._on_unicast_ack,
             Alive: self._on_members,
@@ -97,7 +94,7 @@ class Arrivals:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
         if problem.reason not in ("wrong_version", "refused_version"):
             return
-        if self._status == "joining" and endpoint in self._group.joining.hosts:
+        if self._status == "joining" and endpoint in self._ground.config.initial_hosts:
             host, port = endpoint
             self._ground.out(
                 f"not admitted: {host}:{port} speaks another version of the protocol "
@@ -168,15 +165,30 @@ class Arrivals:
         if header.to != self._me or self._membership.status == "left":
             self._outbox.counters["not_for_me"] += 1
             return
-        if self._membership.status == "joining":  # whoever admits it may be unknown
-            if group.unicast.connections() >= _STRANGERS:
-                self.drop("stranger", endpoint, f"{header.source} is not known here", now)
-                return
-            self._outbox.endpoints[header.source] = endpoint
+        if self._status == "joining" and not self._may_admit(header, endpoint, now):
+            return
         group.take(header, payloads, b"", now)
 
-    def _on_unicast_ack(self, ack: UnicastAck, _endpoint: Endpoint, now: float) -> None:
-        if ack.to == self._me:
+    def _may_admit(self, header: UnicastHeader, endpoint: Endpoint, now: float) -> bool:
+        """Whether what a joiner hears is of a process that it has asked; then its place is kept."""
+        group, source, places = self._group, header.source, self._outbox.endpoints
+        if not group.joining.may_admit(endpoint, now):
+            group.joining.ask_too(endpoint, now)
+            self.drop("unasked", endpoint, f"{source} sent {_kind(header)}", now)
+            return False
+        if group.unicast.connections() >= _STRANGERS:
+            self.drop("stranger", endpoint, f"{source} is not known here", now)
+            return False
+        if places.get(source) != endpoint:
+            group.unicast.forget([source])  # it may have been somebody else
+            places[source] = endpoint
+        return True
+
+    def _on_unicast_ack(self, ack: UnicastAck, endpoint: Endpoint, now: float) -> None:
+        joining = self._status == "joining"
+        if ack.to == self._me and not (
+            joining and self._outbox.endpoints.get(ack.source) != endpoint
+        ):
             self._group.take(ack, None, b"", now)
 
     def _on_members(self, header: Header, endpoint: Endpoint, now: float) -> None:
@@ -192,42 +204,48 @@ class Arrivals:
             if self._status == "joining":
                 self._group.joining.handle_request(request.source, endpoint, now)
             return
+        source, question = request.source, request.question
         leader = group.gms.core.leader
         if leader != me:
             host, port = self._outbox.endpoints.get(leader or me, ("unknown", 0))
-            self._outbox.send_to(JoinHint(me, host, port, 0), endpoint)
+            self._outbox.send_to(JoinHint(me, host, port, 0, question), endpoint)
             return
-        cookie = self._cookie(request.source, endpoint)
-        ours = self._ground.config.fingerprint
+        view = self._membership.view
+        cookie = self._ground.cookies.cookie(source, endpoint, view and view.id)
+        if request.cookie != cookie:  # where it is found is not proved yet
+            self._outbox.send_to(JoinHint(me, "here", 0, cookie, question), endpoint)
+            return
+        admission, ours = group.gms.admission, self._ground.config.fingerprint
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
         else:
-            refusal = group.gms.admission.refuses(request.source, endpoint)
+            refusal = admission.refuses(source, endpoint)
         if refusal:
-            self.drop("join_refused", endpoint, f"{request.source}: {refusal}", now)
-            self._outbox.send_to(JoinRefused(me, request.source, refusal), endpoint)
+            self.drop("join_refused", endpoint, f"{source}: {refusal}", now)
+            self._outbox.send_to(JoinRefused(me, source, refusal, question), endpoint)
+            return
+        if admission.too_often(source, endpoint, now):
+            self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
         else:
-            admission, source = group.gms.admission, request.source
-            if request.cookie != cookie:
-                pass  # the joiner's address is not proved yet
-            elif admission.too_often(source, endpoint, now):
-                self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
-            else:
-                group.gms.request(source, endpoint, request.state)
-            self._outbox.send_to(JoinHint(me, "here", 0, cookie), endpoint)
+            group.gms.request(source, endpoint, request.state)
+        self._outbox.send_to(JoinHint(me, "here", 0, cookie, question), endpoint)
 
-    def _cookie(self, joiner: Address, endpoint: Endpoint) -> int:
-        """Return the cookie that proves that a joiner asked in this view."""
-        view = self._membership.view
-        return crc32(repr((self._secret, joiner, endpoint, view and view.id)).encode()) + 1
+    def _on_join_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
+        if self._is_answer(hint, endpoint, now):
+            self._group.joining.handle_hint(hint, endpoint, now)
 
-    def _on_join_hint(self, hint: JoinHint, _endpoint: Endpoint, now: float) -> None:
-        if self._status == "joining":
-            self._group.joining.handle_hint(hint, now)
-
-    def _on_join_refused(self, refused: JoinRefused, _endpoint: Endpoint, _now: float) -> None:
-        if refused.to == self._me and self._status == "joining":
+    def _on_join_refused(self, refused: JoinRefused, endpoint: Endpoint, now: float) -> None:
+        if refused.to == self._me and self._is_answer(refused, endpoint, now):
             self._ground.out(f"not admitted: {refused.reason}")
+
+    def _is_answer(self, answer: JoinHint | JoinRefused, endpoint: Endpoint, now: float) -> bool:
+        """Whether a process that is joining has asked for that, else it is dropped."""
+        if self._status != "joining":
+            return False
+        if self._group.joining.is_answer(answer.question, endpoint, now):
+            return True
+        self.drop("unasked", endpoint, f"{answer.source} sent {_kind(answer)}", now)
+        return False
 
     def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, now: float) -> None:
         if notice.to != self._me:

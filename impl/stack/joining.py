@@ -3,6 +3,11 @@
 It sends JoinReq to its initial hosts (and by broadcast, if it may) until JOIN_RSP arrives; a member
 that is not the coordinator hints at who is. Processes that start together hear each other's
 requests: all but the one with the smallest address then wait for that one to found the group.
+
+An answer has to have the question back that its sender was asked, so a process that was not asked
+can neither hint, nor refuse, nor admit. The hosts that the user names, and those that they name,
+are trusted; whoever else has sent something is asked too, but its answers count only while none of
+the trusted answers.
 """
 
 from __future__ import annotations
@@ -19,6 +24,8 @@ from .passing import Found, Install, Joined
 from .timers import NEVER
 
 _MAX_HOSTS = 256
+_MAX_UNTRUSTED = 64
+_UNTRUSTED_WAIT = 10  # `join_timeout`s
 
 
 class Joining(Layer):
@@ -30,10 +37,13 @@ class Joining(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         self._random = Random(ground.seed)
-        self._hosts = dict.fromkeys(self.config.initial_hosts)
+        self._hosts = dict.fromkeys(self.config.initial_hosts, True)  # whether it is trusted
+        self._answered: set[Endpoint] = set()
+        self._began = 0.0
+        self._trusted_at = 0.0  # when a trusted host last answered; first, when asking began
         self._request_at = NEVER
         self._found_at = NEVER
-        self._cookie = 0
+        self._cookies: dict[Endpoint, int] = {}
         self.alone = False
         """Whether nobody has answered, so that this process founds a group."""
         self.wants_state = False
@@ -55,7 +65,7 @@ class Joining(Layer):
 
     def start(self, now: float) -> None:
         """Begin to ask."""
-        self._request_at = now
+        self._request_at = self._began = self._trusted_at = now
         self._found_at = now + self.config.join_timeout
         self.alone = not self._hosts and not self.config.discovery
 
@@ -68,24 +78,60 @@ class Joining(Layer):
         """Handle the request of another process that is joining."""
         if other == self.me:
             return
-        self._learn(endpoint)
+        self._learn(endpoint, trusted=False)
         if other < self.me:
             # Wait long enough for it to found a group and to answer.
-            self._found_at = now + 2 * self.config.join_timeout
+            self._wait(now + 2 * self.config.join_timeout, endpoint)
 
-    def handle_hint(self, hint: JoinHint, now: float) -> None:
+    def handle_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
         """Handle a hint: there is a group, so keep asking. Port 0: its sender leads the group."""
-        self._found_at = max(self._found_at, now + 4 * self.config.join_timeout)
-        if not hint.port and hint.cookie != self._cookie:
-            self._cookie = hint.cookie
-            self._request_at = now
-        if hint.port and (hint.host, hint.port) not in self._hosts:
-            self._learn((hint.host, hint.port))
+        self._wait(now + 4 * self.config.join_timeout, endpoint)
+        if hint.port:
+            place = hint.host, hint.port
+            self._learn(place, trusted=self._hosts[endpoint], soon=now)
+        elif self._cookies.get(endpoint) != hint.cookie:
+            self._cookies[endpoint] = hint.cookie
             self._request_at = now
 
-    def _learn(self, endpoint: Endpoint) -> None:
-        if len(self._hosts) < _MAX_HOSTS:
-            self._hosts.setdefault(endpoint)
+    def is_answer(self, question: int, endpoint: Endpoint, now: float) -> bool:
+        """Whether that endpoint was asked this question, and its answer counts."""
+        cookies = self.ground.cookies
+        if self.config.discovery and question == cookies.question(None):
+            self._learn(endpoint, trusted=True)
+        elif endpoint not in self._hosts or question != cookies.question(endpoint):
+            return False
+        if endpoint not in self._hosts:
+            return False  # there are too many
+        self._answered.add(endpoint)
+        if self._hosts[endpoint]:
+            self._trusted_at = now
+        return self.may_admit(endpoint, now)
+
+    def may_admit(self, endpoint: Endpoint, now: float) -> bool:
+        """Whether a process there was asked, has answered, and may admit this one."""
+        if endpoint not in self._answered:
+            return False
+        return self._hosts[endpoint] or now - self._trusted_at >= self.config.join_timeout
+
+    def ask_too(self, endpoint: Endpoint, now: float) -> None:
+        """Ask a process that says it has admitted this one: it may lead since those asked died."""
+        self._learn(endpoint, trusted=False, soon=now)
+
+    def _wait(self, until: float, endpoint: Endpoint) -> None:
+        """Found no group until then; who is not trusted keeps nobody from it for ever."""
+        if not self._hosts.get(endpoint):
+            until = min(until, self._began + _UNTRUSTED_WAIT * self.config.join_timeout)
+        self._found_at = max(self._found_at, until)
+
+    def _learn(self, endpoint: Endpoint, *, trusted: bool, soon: float | None = None) -> None:
+        """Ask that endpoint from now on, unless there are too many; at `soon`, if it is new."""
+        if endpoint not in self._hosts:
+            most = _MAX_HOSTS if trusted else _MAX_UNTRUSTED
+            if sum(known == trusted for known in self._hosts.values()) >= most:
+                return
+            if soon is not None:
+                self._request_at = soon
+        self._hosts[endpoint] = trusted or self._hosts.get(endpoint, False)
 
     @property
     def hosts(self) -> list[Endpoint]:
@@ -100,12 +146,17 @@ class Joining(Layer):
             self.alone = True
             return
         if self._request_at <= now:
-            stack = self.config.fingerprint
-            request = JoinReq(self.me, stack, self.wants_state, self._cookie)
             for endpoint in self._hosts:
-                self.outbox.send_to(request, endpoint)
+                self.outbox.send_to(self._request(endpoint), endpoint)
             if self.config.discovery:
-                self.outbox.broadcast(request)
+                self.outbox.broadcast(self._request(None))
             # Processes that start together should not stay in step.
             pause = self.config.join_interval * self._random.uniform(0.75, 1.25)
             self._request_at = now + pause
+
+    def _request(self, endpoint: Endpoint | None) -> JoinReq:
+        """Return the request to an endpoint, or to everybody."""
+        cookie = self._cookies.get(endpoint, 0) if endpoint is not None else 0
+        question = self.ground.cookies.question(endpoint)
+        stack = self.config.fingerprint
+        return JoinReq(self.me, stack, self.wants_state, cookie, question)

@@ -29,6 +29,7 @@ from raincheck.impl.wire.headers import (
 
 from .bundling import SendBuffer
 from .config import StackConfig
+from .cookies import Cookies
 from .endpoints import Places
 from .membership import Membership
 from .outbox import Outbox
@@ -53,6 +54,7 @@ class Ground:
         repairs: LayerRepairs | None = None,
         sequencer: SequencerRepairs | None = None,
         recorder: Recorder | None = None,
+        secret: bytes | None = None,
     ) -> None:
         self.me = me
         self.config = config
@@ -63,6 +65,7 @@ class Ground:
         self.sequencer_repairs = sequencer
         self.recorder = recorder
         """Records SEQUENCER from its first view on."""
+        self.cookies = Cookies(secret, seed)
         self.membership = Membership(me)
         self.places = Places(outbox.endpoints)
         self.buffer = SendBuffer(config.send_buffer)

@@ -283,7 +283,11 @@ class NakackLayer(Layer):
         """Ask the streams' holders for what this member lacks."""
         for sender, at, holder in wanted:
             stream = self.core.stream.get(sender)
-            if stream is not None and at > stream.arrived:
+            if stream is None or at <= stream.arrived:
+                continue
+            if sender not in self.reading:
+                self.counters["refused"] += 1
+            else:
                 self.core.handle(Fetch(sender, at, holder))
                 self.reading.look(sender, now)
 

@@ -7,9 +7,10 @@ forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from raincheck.impl.errors import NotEnabled
 from raincheck.impl.messages import Address, Run
 from raincheck.impl.recording.core import attach
 from raincheck.impl.sequencer.core import Sequencer
@@ -34,7 +35,7 @@ from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody
 
 from .layer import Ground, Layer
-from .passing import Bundle, Drain, Found, Install, Joined, Waits
+from .passing import Bundle, Drain, Found, Install, Joined, Unanswered, Waits
 
 
 class SequencerLayer(Layer):
@@ -52,6 +53,7 @@ class SequencerLayer(Layer):
         self._forwards = False  # whether FORWARDs may wait to be pulled
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._sequenced: dict[Address, int] = {}  # in this view, of each sender, by its FORWARDs
+        self._refused: dict[Address, float] = {}  # whose DATA was refused in this view, and when
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
@@ -63,6 +65,8 @@ class SequencerLayer(Layer):
                 self._forwards = True
                 return
             case Install(placed):
+                if self._odd_one(placed.view.members):
+                    return  # it is not in this view as the others are
                 self.apply(self.core.handle(InstallView(placed.view)), now)
             case Joined(source, body):
                 self._record()
@@ -81,7 +85,36 @@ class SequencerLayer(Layer):
         header = bundle.header
         run = Run(header.sender, header.first, header.size)
         data = Data(run, header.view, bundle.payloads, header.position, header.clock)
-        self.apply(self.core.handle(ReceiveData(header.source, data)), now)
+        try:
+            effects = self.core.handle(ReceiveData(header.source, data))
+        except NotEnabled as refusal:
+            self._refuse(header.source, refusal, now)
+        else:
+            self.apply(effects, now)
+
+    def _refuse(self, source: Address, refusal: NotEnabled, now: float) -> None:
+        """Drop a DATA that cannot be its source's next, and suspect the source.
+
+        All that have it do the same, and go on without the source. If they have another one and
+        keep the source, what they deliver is not known here: then this member has to join again.
+        """
+        if source == self.me:
+            raise refusal  # no datagram can do that
+        self.counters["refused"] += 1
+        if now - self._refused.setdefault(source, now) >= self.config.flush_timeout:
+            self._odd_one((source,))
+            return
+        self.below.down(Unanswered({source: f"to send what can follow: {refusal}"}), now)
+
+    def _odd_one(self, members: Iterable[Address]) -> bool:
+        """Leave if the others keep a member whose DATA was refused here; return whether they do."""
+        kept = [source for source in self._refused if source in members]
+        self._refused.clear()
+        if kept:
+            self.ground.out(
+                f"{self.me} cannot take what {kept[0]} sends, the others do; join again"
+            )
+        return bool(kept)
 
     def down(self, event: Any, now: float) -> None:
         """Handle the steps of leaving."""

@@ -61,6 +61,7 @@ class Stack:
         config: StackConfig,
         *,
         seed: int = 0,
+        secret: bytes | None = None,
         recorder: Recorder | None = None,
         repairs: Repairs | None = None,
         layers: LayerRepairs | None = None,
@@ -68,6 +69,7 @@ class Stack:
     ) -> None:
         """`kinds` are the layers, from the bottom to the top; any may be replaced.
 
+        `secret` is what nobody else can know of this life, made from the seed in simulations;
         `recorder` is SEQUENCER's.
         """
         self.address = address
@@ -76,7 +78,7 @@ class Stack:
         self._codec = Codec(config.cluster, config.max_bundle)
         self._outbox = Outbox(self._codec)
         self._ground = ground = Ground(
-            address, config, self._outbox, seed, layers, repairs, recorder
+            address, config, self._outbox, seed, layers, repairs, recorder, secret
         )
         self._group = Group(ground, kinds)
         self._membership = ground.membership

@@ -231,13 +231,15 @@ class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
 
     `stack` is what a member's stack has to have in common with the others'; `state` asks for the
     group's state as well. `cookie` is what the leader has last given to this process: a request
-    that was under way for long, or is sent again by somebody else, does not have it.
+    that was under way for long, or is sent again by somebody else, does not have it. The answer
+    has `question` back, so that only who is asked can answer.
     """
 
     source: Address
     stack: Annotated[str, Meta(max_length=300)]
     state: bool
     cookie: Count
+    question: Count
 
 
 class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
@@ -247,6 +249,7 @@ class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
     host: Host
     port: Port
     cookie: Count
+    question: Count
 
 
 class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
@@ -255,6 +258,7 @@ class JoinRefused(Struct, frozen=True, array_like=True, tag="X", gc=False):
     source: Address
     to: Address
     reason: Annotated[str, Meta(max_length=300)]
+    question: Count
 
 
 class Excluded(Struct, frozen=True, array_like=True, tag="E", gc=False):

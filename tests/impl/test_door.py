@@ -6,22 +6,32 @@ import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
 from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Address, Digest, Payloads
+from raincheck.impl.messages import Address, Digest, Endpoint, Payloads
 from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import Admit, StackConfig
+from raincheck.impl.stack.cookies import Cookies
+from raincheck.impl.stack.nakack_layer import NakackLayer
 from raincheck.impl.stack.reports import Outgoing
 from raincheck.impl.stack.sequencer_layer import SequencerLayer
+from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec, sealed
 from raincheck.impl.wire.headers import (
     CONTROL,
     FORWARDS,
+    LANES,
     Alive,
     Body,
     DataHeader,
+    Fetch,
     Fid,
     ForwardBody,
+    JoinHint,
+    JoinRefused,
+    JoinReq,
     Leaving,
+    StartFlush,
     StopFlush,
+    UnicastAck,
     UnicastHeader,
 )
 
@@ -157,6 +167,55 @@ def test_a_forward_that_leaves_messages_out_is_refused_and_ends_nobody() -> None
     goes_on(group, "a", "b", "c")
 
 
+def spoil(group: Simulator, *receivers: str) -> None:
+    """The coordinator sends these a DATA that cannot be its next."""
+    node = group["a"]
+    at = node.stack._group.find(NakackLayer).core.sent + 1
+    data = DataHeader(A, at, Address("c", 0), 9, 1, 1, 77, 9)
+    for name in receivers:
+        group.inject(name, CODEC.encode(data, Payloads.pack([b"evil"])), node.endpoint)
+
+
+def test_a_coordinator_that_sends_all_what_cannot_follow_is_excluded_by_the_others() -> None:
+    group = group_of("a", "b", "c")
+
+    spoil(group, "b", "c")
+
+    group.run_until(lambda: group.in_one_view("b", "c"))
+    assert [group[name].stack.counters["refused"] for name in "bc"] == [1, 1]
+    assert [group[name].left for name in "bc"] == [None, None]
+    group.send("c", [b"after"])
+    group.run(1.0)
+    assert [group[name].messages for name in "bc"] == [4, 4]
+    check(logs(group))
+
+
+@pytest.mark.parametrize("changing", [False, True])
+def test_who_alone_was_sent_what_cannot_follow_has_to_join_again(changing: bool) -> None:
+    group = group_of("a", "b", "c")
+    spoil(group, "c")
+    if changing:
+        group.start("d")
+    for _ in range(12):
+        group.send("a", [b"x"])
+        group.run(1.0)
+
+    left = "c.0 cannot take what a.0 sends, the others do; join again"
+    assert group["c"].left == left
+    assert group.in_one_view("a", "b", *("d" * changing))
+    check(logs(group))
+
+
+def test_a_reconcile_of_a_stream_that_nobody_else_sends_is_refused() -> None:
+    group = group_of("a", "b", "c")
+    layer = group["b"].stack._group.find(NakackLayer)
+
+    layer.fetch([Fetch(B, 99, A), Fetch(Z, 99, A)], group.now)
+
+    assert group["b"].stack.counters["refused"] == 1
+    goes_on(group, "a", "b", "c")
+
+
 def test_a_forward_of_a_far_view_is_not_kept() -> None:
     group = group_of("a", "b", "c")
 
@@ -175,6 +234,114 @@ def test_forwards_of_the_next_view_are_kept_up_to_a_bound_and_then_left_where_th
     taken = forwards(group, *(ForwardBody(3 + n, 1, 2, n, n) for n in range(1, 2 * most)))
 
     assert taken == len(group["a"].stack.sequencer.early) == most
+
+
+# ------------------------------------------------------------------ what a joiner takes from whom
+
+
+def joining(group: Simulator, hosts: tuple[Endpoint, ...]) -> Stack:
+    """A process that asks these hosts, beside the group, at STRANGER's neighbour."""
+    stack = Stack(Z, StackConfig(initial_hosts=hosts))
+    stack.start(group.now)
+    stack.handle_timer(group.now)
+    return stack
+
+
+def hint(stack: Stack, of: Address, at: Endpoint, cookie: int) -> bytes:
+    """An answer of somebody who was asked there, with the question that it was asked."""
+    for out in stack.poll_datagrams():
+        request = CODEC.decode(out.data).header
+        if out.to == (at,) and isinstance(request, JoinReq):
+            return CODEC.encode(JoinHint(of, "here", 0, cookie, request.question))
+    raise AssertionError(f"{at} was not asked")
+
+
+def test_a_joiner_is_blocked_by_no_stranger_that_speaks_for_the_leader() -> None:
+    group = group_of("a", "b", "c")
+    group.start("z")
+    for lane in LANES:
+        body = UnicastHeader(A, Z, lane, 1 << 59, 1, StopFlush(Fid(1, A, 1)))
+        group.inject("z", CODEC.encode(body), STRANGER)
+        group.inject("z", CODEC.encode(UnicastAck(A, Z, lane, 1, 9, 9, ())), STRANGER)
+
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "z"))
+
+    assert group["z"].stack.counters["unasked"] == 3
+
+
+@pytest.mark.parametrize("learnt", [False, True])
+def test_a_joiner_takes_hints_and_refusals_of_those_only_that_it_has_asked(learnt: bool) -> None:
+    group = group_of("a", "b", "c")
+    group.start("z")
+    if learnt:  # then the stranger is asked, but counts only while no host answers
+        wish = JoinReq(Address("zz", 0), StackConfig().fingerprint, False, 0, 0)
+        group.inject("z", CODEC.encode(wish), STRANGER)
+    for question in (0, 1, group["z"].stack._ground.cookies.question(STRANGER)):
+        for header in (
+            JoinHint(A, "here", 0, 99, question),
+            JoinHint(A, "6.6.6.6", 667, 0, question),
+            JoinRefused(A, Z, "no", question),
+        ):
+            group.inject("z", CODEC.encode(header), STRANGER)
+
+    hosts = group["z"].stack._group.joining.hosts
+    group.run_until(lambda: group.in_one_view("a", "b", "c", "z"))
+
+    assert ("6.6.6.6", 667) not in hosts
+    assert group["z"].stack.counters["unasked"] == 9
+
+
+def test_who_is_asked_because_it_has_sent_something_admits_once_no_host_answers() -> None:
+    group = group_of("a", "b", "c")
+    stack, now = joining(group, (("10.9.9.9", 1),)), group.now
+    flush = StartFlush(Fid(1, A, 1), (A, Z))
+    mail = CODEC.encode(UnicastHeader(A, Z, CONTROL, 1, 1, flush))
+    stack.receive([(mail, STRANGER)], now)
+    stack.handle_timer(now)
+    answer = hint(stack, A, STRANGER, 5)
+
+    guessed = CODEC.encode(JoinHint(A, "here", 0, 5, 5))
+    for passed, said, counted in ((0.5, answer, 2), (1.5, guessed, 3), (1.5, answer, 3)):
+        stack.receive([(said, STRANGER)], now + passed)
+        assert stack.counters["unasked"] == counted
+    stack.receive([(mail, STRANGER)], now + 1.5)
+
+    assert stack.counters["unasked"] == 3
+    assert stack._outbox.endpoints[A] == STRANGER
+
+
+def test_strangers_do_not_keep_a_process_from_founding_for_ever() -> None:
+    group = group_of("a", "b", "c")
+    stack, now = joining(group, (("10.9.9.9", 1),)), group.now
+    request = CODEC.encode(JoinReq(A, StackConfig().fingerprint, False, 0, 0))
+    for n in range(1000):
+        stack.receive([(request, ("6.6.6.6", 600 + n))], now)
+        now += 0.1
+        stack.handle_timer(now)
+        if stack.status == "member":
+            break
+
+    assert 9 < now - group.now < 12
+    assert len(stack._group.joining.hosts) == 65
+
+
+def test_nobody_is_asked_for_an_answer_before_it_has_proved_where_it_is() -> None:
+    asked: list[Endpoint] = []
+
+    def admit(_who: Address, endpoint: Endpoint) -> bool:
+        asked.append(endpoint)
+        return False
+
+    group = Simulator(1, config=StackConfig(admit=admit))
+    group.start("a", founders=True)
+    for stack in ("another stack", StackConfig().fingerprint):
+        group.inject("a", CODEC.encode(JoinReq(Z, stack, False, 7, 0)), STRANGER)
+
+    assert asked == []
+    assert group["a"].stack.counters["join_refused"] == 0
+    assert Cookies(b"1" * 32, 0).cookie(Z, STRANGER, None) != Cookies(b"2" * 32, 0).cookie(
+        Z, STRANGER, None
+    )
 
 
 # ------------------------------------------------------------------ who may join, and how often

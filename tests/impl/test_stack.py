@@ -217,11 +217,13 @@ def test_datagrams_cut_off_anywhere_are_counted_and_harm_nobody():
 
 def test_bad_datagrams_are_counted_by_reason_and_reported_with_their_sender_once_a_second():
     group = group_of("a", "b")
-    good = Codec("raincheck", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0))
+    good = Codec("raincheck", 60_000).encode(JoinReq(Address("z", 0), "", False, 0, 0))
     bad = {
         "not_ours": b"GET / HTTP/1.1\r\n\r\n" + bytes(20),
         "wrong_version": sealed(good[:2] + b"\x63" + good[3:]),
-        "other_group": Codec("another", 60_000).encode(JoinReq(Address("z", 0), "stack", False, 0)),
+        "other_group": Codec("another", 60_000).encode(
+            JoinReq(Address("z", 0), "stack", False, 0, 0)
+        ),
         "oversized": bytes(60_001),
         "corrupted": good[:-1] + b"\xc1",
         "malformed": sealed(good[:-1] + b"\xc1"),

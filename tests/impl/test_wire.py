@@ -67,9 +67,9 @@ HEADERS = [
     AreYouAlive(A, B),
     StableDigest(A, VIEW.id, DIGEST, DIGEST),
     Stability(A, VIEW.id, DIGEST),
-    JoinReq(A, "stack", False, 0),
-    JoinHint(A, "10.0.0.1", 7, 0),
-    JoinRefused(A, B, "no"),
+    JoinReq(A, "stack", False, 0, 0),
+    JoinHint(A, "10.0.0.1", 7, 0, 0),
+    JoinRefused(A, B, "no", 0),
     Excluded(A, B, View(ViewId(5, A), (A,))),
     Leaving(A),
 ]
@@ -131,7 +131,7 @@ def test_the_reason_says_what_is_wrong():
         reason_for(b"RC\x02\x01" + good[4:8] + b"\x00\x00\x00\x10" + bytes(4)) == "refused_version"
     )
     assert (
-        reason_for(Codec("invoices", 60_000).encode(JoinReq(A, "stack", False, 0))) == "other_group"
+        reason_for(Codec("invoices", 60_000).encode(JoinReq(A, "", False, 0, 0))) == "other_group"
     )
     assert reason_for(good + bytes(60_000)) == "oversized"
     assert reason_for(sealed(good[:12] + b"\xff\xff\xff\xff" + good[16:])) == "malformed"
@@ -152,9 +152,9 @@ def test_the_reason_says_what_is_wrong():
         in_unicast(NewViewBody(PlacedView(VIEW, ()))),
         in_unicast(FlushCompleted(FID, DIGEST, (PlacedView(VIEW, ()),))),
         in_unicast(NewViewBody(PlacedView(VIEW, (("10.0.0.1", 7), ("example.org", 8))))),
-        JoinHint(A, "\0", 7, 0),
-        JoinHint(A, "example.org", 7, 0),
-        JoinHint(A, "10.0.0.1\0", 7, 0),
+        JoinHint(A, "\0", 7, 0, 0),
+        JoinHint(A, "example.org", 7, 0, 0),
+        JoinHint(A, "10.0.0.1\0", 7, 0, 0),
         DataHeader(A, 3, B, 10, 4, 4, 100, 55),
     ],
 )
@@ -177,7 +177,7 @@ def test_random_bytes_are_refused(junk):
     )
 )
 def test_any_msgpack_in_a_good_prefix_is_read_or_refused(value):
-    frame = CODEC.encode(JoinReq(A, "stack", False, 0))
+    frame = CODEC.encode(JoinReq(A, "", False, 0, 0))
     body = msgspec.msgpack.encode(value)
     total = (20 + len(body)).to_bytes(4, "big") + len(body).to_bytes(4, "big")
     assert outcome(sealed(frame[:8] + total + bytes(4) + body)) in ("read", "malformed")

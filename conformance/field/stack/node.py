@@ -10,6 +10,7 @@ import signal
 import sys
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 
 from raincheck.conformance.field.nodes import damage_of, damaged, live, parser_of, trace_failed
@@ -69,7 +70,13 @@ class TracedConfig(ChannelConfig):
         config = await self.stack_config(transport)
         seed = self.seed or 0
         stack = Stack(
-            address, config, seed=seed, recorder=recorder, repairs=self.repairs, layers=self.layers
+            address,
+            config,
+            seed=seed,
+            secret=token_bytes(32),
+            recorder=recorder,
+            repairs=self.repairs,
+            layers=self.layers,
         )
         self._record(stack, address)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, _status, stack)

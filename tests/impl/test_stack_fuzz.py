@@ -1,0 +1,236 @@
+"""Whatever arrives at a member's stack, no exception leaves it, and strangers change nothing.
+
+The datagrams are captured ones, as they were or changed and sealed anew, and well-formed ones of
+every kind, whose fields are drawn from what a member would believe or from the ends of their
+types. They come to processes of every status. What a member's own endpoint sends is believed
+without a key: it may make others wait, or have them excluded, but ends nobody with a false guard.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+from types import UnionType
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import Meta
+
+from raincheck.conformance.campaigns.promises import check, check_quiet, logs
+from raincheck.impl.errors import WireError
+from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.simulation.group import Node, Simulator
+from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.reports import Outgoing
+from raincheck.impl.wire.datagrams import Codec, sealed
+from raincheck.impl.wire.headers import (
+    LANES,
+    Body,
+    DataHeader,
+    ForwardBody,
+    Header,
+    UnicastHeader,
+)
+
+CODEC = Codec("raincheck", 60_000)
+NAMES = "abc"
+EVIL: Endpoint = ("6.6.6.6", 666)
+LIVES = [Address(name, life) for name in "abcdz" for life in (0, 1)]
+KINDS = [*get_args(Header), *[UnicastHeader] * 5]
+BODIES = get_args(Body)
+
+
+class Hostile(NamedTuple):
+    """A datagram, and to whom it goes."""
+
+    to: str
+    data: bytes
+
+
+# ------------------------------------------------------------------ values of a type
+
+
+def value(kind: Any, lots: Random) -> Any:
+    """Draw a value of that type, more often one that a member would believe."""
+    origin, args = get_origin(kind), get_args(kind)
+    if kind is Address:
+        return lots.choice(LIVES)
+    if kind is Header:
+        return value(lots.choice(KINDS), lots)
+    if origin is Annotated:
+        return bounded(args[0], args[1], lots)
+    if origin is UnionType:
+        return value(lots.choice(args), lots)
+    if origin is tuple and args[-1] is Ellipsis:
+        return tuple(value(args[0], lots) for _ in range(lots.choice((0, 1, 2, 3, 5))))
+    if origin is tuple:
+        return tuple(value(arg, lots) for arg in args)
+    if kind is bool:
+        return lots.random() < 0.5
+    if kind is bytes:
+        return lots.randbytes(lots.choice((0, 1, 100)))
+    hints = get_type_hints(kind, include_extras=True)
+    drawn = {name: value(hint, lots) for name, hint in hints.items() if not name.startswith("_")}
+    if "lane" in drawn:
+        drawn["lane"] = lots.choice(LANES)
+    return kind(**drawn)
+
+
+def bounded(kind: Any, meta: Meta, lots: Random) -> Any:
+    """Draw a number or text within its bounds."""
+    if kind is int:
+        low = meta.ge or 0
+        high = meta.le if meta.le is not None else int(meta.lt or 0) - 1
+        return min(high, low + lots.choice((0, 0, 1, 1, 2, 3, 7, 1 << 20, high - low)))
+    if kind is str:
+        return lots.choice(("10.0.0.1", "10.0.0.2", "x"))
+    return value(kind, lots)
+
+
+@cache
+def captured() -> list[tuple[str, str, bytes]]:
+    """The datagrams, with source and target, of a run that has all changes of the view."""
+    seen: list[tuple[str, str, bytes]] = []
+
+    class Heard(Simulator):
+        def _transmit(self, node: Node, out: Outgoing) -> None:
+            seen.extend((node.name, self._by_endpoint[to], out.data) for to in out.to)
+            super()._transmit(node, out)
+
+    group = Heard(1, with_state=True)
+    group.start(*NAMES, founders=True)
+    group.send("b", [b"x"] * 3)
+    group.run(0.6)
+    group.start("d")
+    group.run(1.0)
+    group.crash("d")
+    group.run(2.0)
+    group.leave("c")
+    group.run(1.0)
+    return seen
+
+
+def made(lots: Random) -> Hostile:
+    """Draw a datagram that a member can read."""
+    how, to = lots.random(), lots.choice("abcd")
+    if how < 0.1:
+        return Hostile(to, lots.choice(captured())[2])
+    if how < 0.3:
+        data = bytearray(lots.choice(captured())[2])
+        for _ in range(lots.choice((1, 1, 2, 5))):
+            data[lots.randrange(20, len(data))] = lots.randrange(256)
+        return Hostile(to, sealed(bytes(data)))
+    header = value(Header, lots)
+    payloads = None
+    if isinstance(header, UnicastHeader) and lots.random() < 0.9:  # past UNICAST
+        connection, seqno = lots.choice((1, 1 << 59)), lots.choice((1, 2, 3, 9))
+        there = Address(to, 0)
+        header = UnicastHeader(header.source, there, header.lane, connection, seqno, header.body)
+    sized = header.body if isinstance(header, UnicastHeader) else header
+    if isinstance(sized, DataHeader | ForwardBody):
+        payloads = Payloads.pack([b"evil"] * min(sized.size, 50))
+    return Hostile(to, CODEC.encode(header, payloads))
+
+
+def hostile(lots: Random, times: int) -> Iterator[Hostile]:
+    """Draw so many datagrams."""
+    for _ in range(times):
+        yield made(lots)
+
+
+# ------------------------------------------------------------------ a group that is attacked
+
+
+def group_of_every_status() -> Simulator:
+    """Three members, a fourth that is joining, and short times."""
+    config = StackConfig(join_timeout=0.5, flush_timeout=1.0, suspect_after=0.5, retain_window=16)
+    group = Simulator(1, config=config)
+    group.start(*NAMES, founders=True)
+    group.send("b", [b"x"] * 3)
+    group.run(0.2)
+    group.start("d")
+    return group
+
+
+def size_of(group: Simulator, name: str) -> list[int]:
+    """How much a process keeps."""
+    stack = group[name].stack
+    inner, ground = stack._group, stack._ground
+    return [
+        len(ground.outbox.endpoints),
+        len(inner.gms.core.joining),
+        inner.unicast.connections(),
+        len(inner.joining.hosts),
+        len(inner.detection._past),
+        stack.buffered(),
+        len(ground.strangers),
+    ]
+
+
+def attack_by_strangers(lots: Random, times: int) -> None:
+    """A group in which one joins and one leaves hears strangers all the time."""
+    group = group_of_every_status()
+    for number, (to, data) in enumerate(hostile(lots, times)):
+        group.inject(to, data, (EVIL[0], EVIL[1] + number % 5))
+        if number % 8 == 0:
+            group.run(0.0005)
+    group.run_until(lambda: group.in_one_view(*NAMES, "d"))
+    group.leave("c")
+    for number, (to, data) in enumerate(hostile(lots, times)):
+        group.inject(to, data, (EVIL[0], EVIL[1] + number % 5))
+        if number % 8 == 0:
+            group.run(0.01)
+    group.run_until(lambda: group.in_one_view("a", "b", "d"))
+    group.send("a", [b"after"])
+    group.run(2.0)
+
+    assert [node.left for node in group.nodes.values()] == [None, None, "", None]
+    assert [len(group[name].views) for name in "abcd"] == [3, 3, 2, 2]
+    assert [group[name].messages for name in "abcd"] == [4, 4, 3, 1]
+    check(logs(group))
+    check_quiet(group)
+    assert all(size < 100 for name in "abd" for size in size_of(group, name))
+
+
+def attack_by_members(lots: Random, times: int) -> None:
+    """What comes from members' endpoints is believed, but nobody ends with a false guard."""
+    group = group_of_every_status()
+    for number, (to, data) in enumerate(hostile(lots, times)):
+        try:
+            source = CODEC.decode(data).header.source.node
+        except WireError:
+            source = lots.choice("abcd")
+        source = source if source in group.nodes else lots.choice("abcd")
+        if source != to:
+            group.inject(to, data, group[source].endpoint)
+        if number % 8 == 0:
+            group.run(lots.choice((0.0005, 0.02, 0.3)))
+        assert all(size < 2000 for name in "abcd" for size in size_of(group, name))
+    group.run(2.0)
+
+    left = [node.left or "" for node in group.nodes.values()]
+    assert [reason for reason in left if "is not enabled" in reason] == []
+
+
+LOTS = st.randoms(use_true_random=False)
+
+
+@settings(max_examples=10, deadline=None)
+@given(LOTS)
+def test_a_group_goes_on_whatever_strangers_send(lots: Random) -> None:
+    attack_by_strangers(lots, 40)
+
+
+@settings(max_examples=20, deadline=None)
+@given(LOTS)
+def test_no_datagram_from_a_members_endpoint_ends_anybody_by_a_false_guard(lots: Random) -> None:
+    attack_by_members(lots, 60)
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_datagrams_end_nobody() -> None:
+    for seed in range(100):
+        print("seed", seed)
+        attack_by_strangers(Random(seed), 250)
+        attack_by_members(Random(seed), 500)
