@@ -25,6 +25,8 @@ from random import Random
 from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
 from raincheck.impl.recording.core import Recorder
+from raincheck.impl.sealing.keys import Keys
+from raincheck.impl.sealing.sealing import SEED, Sealing
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
@@ -57,7 +59,9 @@ class Simulator(Network, VirtualTime):
         with_state: bool = False,
         layers: LayerRepairs | None = None,
         kinds: Kinds = LAYERS,
+        keys: Keys = (),
     ) -> None:
+        """`keys`: all datagrams are sealed; `keys_of` has those of nodes that differ."""
         Network.__init__(self, link or Link(), Random(seed))
         VirtualTime.__init__(self)
         self.nodes: dict[str, Node] = {}
@@ -70,6 +74,8 @@ class Simulator(Network, VirtualTime):
         self._kinds = kinds
         self.with_state = with_state
         """Whether applications have a state, and joiners ask for it."""
+        self.keys_of: dict[str, Keys] = {}
+        self._keys = keys
         self.blocking = False
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
@@ -78,6 +84,7 @@ class Simulator(Network, VirtualTime):
         self._on_batch = on_batch
         self._record = record
         self._seed = seed
+        self._sealing_seeds = Random(f"sealing {seed}")
         self._by_endpoint: dict[Endpoint, str] = {}
 
     def __getitem__(self, name: str) -> Node:
@@ -114,9 +121,10 @@ class Simulator(Network, VirtualTime):
         self._by_endpoint[endpoint] = name
         address = Address(name, incarnation)
         hosts = tuple(n.endpoint for n in self.nodes.values() if n.name != name)
+        keys = self.keys_of.get(name, self._keys)
         stack = Stack(
             address,
-            replace(self._config, initial_hosts=hosts),
+            replace(self._config, initial_hosts=hosts, sums=not keys),
             seed=self._seed * 1000 + len(self._by_endpoint),
             recorder=self._recorder(address),
             repairs=self.repairs,
@@ -128,6 +136,11 @@ class Simulator(Network, VirtualTime):
         if self.with_state:
             stack.want_state(self.now)
         node = Node(name, endpoint, stack, app=self.application())
+        if keys:
+            seed = self._sealing_seeds.randbytes(SEED)
+            group = f"group {self._config.cluster}"
+            node.sealing = Sealing(keys, group, endpoint, seed, counters=stack.counters)
+            stack.tells_refused(node.refused)
         if known is not None:
             node.history = [*known.history, (known.address, known.delivered, known.views)]
         self.nodes[name] = node
@@ -170,8 +183,7 @@ class Simulator(Network, VirtualTime):
 
     def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
         """Hand a datagram from elsewhere to a node."""
-        self[name].stack.receive([(data, endpoint)], self.now)
-        self._settle(self[name])
+        self._receive(self[name], data, endpoint)
 
     def deliver(self, flight: Flight) -> None:
         """Manual: this datagram arrives now."""
@@ -183,25 +195,40 @@ class Simulator(Network, VirtualTime):
         self.in_flight.remove(flight)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
+        data = out.data if node.sealing is None else node.sealing.seal(out.data)
         if out.to:
             targets = [self._by_endpoint[e] for e in out.to if e in self._by_endpoint]
         else:
             targets = [name for name in self.nodes if name != node.name]
         for name in targets:
-            flight = Flight(node.name, name, out.data)
-            if self._manual:
-                self.in_flight.append(flight)
-                continue
-            for delay in self.delays(node.name, name):
-                self.after(delay, lambda f=flight: self._arrive(f))  # type: ignore[misc]
+            self._fly(Flight(node.name, name, data))
+
+    def _fly(self, flight: Flight) -> None:
+        if self._manual:
+            self.in_flight.append(flight)
+            return
+        for delay in self.delays(flight.source, flight.to):
+            self.after(delay, lambda: self._arrive(flight))
 
     def _arrive(self, flight: Flight) -> None:
         node = self[flight.to]
         if not node.up or self.apart(flight.source, flight.to):
             return
         self.datagrams += 1
-        node.stack.receive([(flight.data, self[flight.source].endpoint)], self.now)
-        self._settle(node)
+        self._receive(node, flight.data, self[flight.source].endpoint)
+
+    def _receive(self, node: Node, data: bytes, endpoint: Endpoint) -> None:
+        """Open a datagram, if it may be sealed, and hand it to the stack."""
+        opened: bytes | None = data
+        if node.sealing is not None:
+            opened = node.sealing.open(data, endpoint, self.now)
+            for answer, to in node.sealing.poll_answers():
+                if to in self._by_endpoint:
+                    self._fly(Flight(node.name, self._by_endpoint[to], answer))
+            node.dropped += node.sealing.poll_dropped()
+        if opened is not None:
+            node.stack.receive([(opened, endpoint)], self.now)
+            self._settle(node)
 
     # ------------------------------------------------------------------ time
 
