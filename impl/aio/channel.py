@@ -28,10 +28,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
-from raincheck.impl.errors import ConfigError, RaincheckError, WaitTimeout, WouldBlock
+from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.stack.reports import Left, Report, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
@@ -62,7 +61,7 @@ class Channel(Connected[Driver]):
         inbox = Inbox(
             config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
         )
-        super().__init__(driver, inbox, of="group")
+        super().__init__(driver, inbox, of="group", key=config.key)
         self._config = config
         self._turns = Turns()
         self._live(config, stack, driver)
@@ -314,17 +313,6 @@ class Channel(Connected[Driver]):
                     ) from None
             else:
                 return
-
-    def change_key(self, key: KeySource = None) -> None:
-        """Seal with another key from now on, and open with all that are given.
-
-        Without an argument the key file or the environment is read again. The order of steps for a
-        group that runs is in docs/stack.md. Raises ConfigError, and changes nothing, for no key.
-        """
-        keys = read_keys(self._config.key if key is None else key)
-        if not keys:
-            raise ConfigError("a member cannot give its key up; give it another one")
-        self._driver.transport.change_keys(keys)
 
     # receiving
 

@@ -37,11 +37,12 @@ from .head import (
     GREETING,
     HEAD,
     MAGIC,
-    NO_SALT,
+    NO_KEY,
     REFUSAL,
     SALT,
     TAG,
     VERSION,
+    refusal,
 )
 from .keys import Keys
 
@@ -61,6 +62,7 @@ _MASK = (1 << WINDOW) - 1
 _PAUSE = 0.02  # seconds between two greetings for one salt
 _REFUSED_PAUSE = 1.0  # seconds between two refusals to one endpoint
 _NOTED = 1024  # salts and endpoints for which these times are kept
+_WITHOUT = "has no key, this process has one"
 _SILENT = ("replayed", "unproved", "own")
 """Reasons that are counted without a report: they belong to an ordinary day."""
 
@@ -142,8 +144,7 @@ class Sealing:
 
     def _head(self, kind: int) -> bytes:
         """Return a head without its counter."""
-        salt = NO_SALT if kind == REFUSAL else self._salt
-        return HEAD.pack(MAGIC, VERSION, kind, self._key_id, self._group_id, salt, 0)[:-8]
+        return HEAD.pack(MAGIC, VERSION, kind, self._key_id, self._group_id, self._salt, 0)[:-8]
 
     # ------------------------------------------------------------------ sealing
 
@@ -201,12 +202,14 @@ class Sealing:
     ) -> tuple[int, bytes, int, bytes]:
         """Return kind, salt, counter and content of what is authentic; raises WireError."""
         if datagram[:2] != MAGIC:
-            raise self._refuse("without_key", source, now, "has no key, this process has one")
+            raise self._refuse("without_key", source, now, _WITHOUT)
         if len(datagram) < HEAD.size:
             raise WireError("truncated", f"{len(datagram)} bytes")
         _, version, kind, key_id, group, salt, counter = HEAD.unpack_from(datagram)
         if version != VERSION:
             raise WireError("wrong_version", f"seal {version}, this is {VERSION}")
+        if kind == REFUSAL and key_id == NO_KEY:
+            raise self._refuse("without_key", source, now, _WITHOUT, answers=False)
         if kind == REFUSAL:
             raise self._refuse("wrong_key", source, now, "refuses this key", answers=False)
         key = self._keys.get(key_id)
@@ -244,7 +247,7 @@ class Sealing:
             if len(self._refusals) >= _NOTED:
                 self._refusals.clear()
             self._refusals[source] = now
-            self._answers.append((self._head(REFUSAL) + bytes(8), source))
+            self._answers.append((refusal(self._key_id), source))
         return WireError(reason, f"{why}; one group has one key")
 
     def _drop(self, problem: WireError, source: Endpoint, now: float) -> None:

@@ -26,7 +26,6 @@ from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sealing.keys import Keys
-from raincheck.impl.sealing.sealing import SEED, Sealing
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
@@ -37,6 +36,7 @@ from raincheck.impl.stack.stack import Stack
 from .application import Application
 from .network import Network
 from .parts import Flight, Link, Node
+from .sealed import Sealings, opened, seal
 from .virtual_time import VirtualTime
 
 __all__ = ["Flight", "Link", "Node", "Simulator"]
@@ -61,7 +61,7 @@ class Simulator(Network, VirtualTime):
         kinds: Kinds = LAYERS,
         keys: Keys = (),
     ) -> None:
-        """`keys`: all datagrams are sealed; `keys_of` has those of nodes that differ."""
+        """`keys`: all datagrams are sealed."""
         Network.__init__(self, link or Link(), Random(seed))
         VirtualTime.__init__(self)
         self.nodes: dict[str, Node] = {}
@@ -74,8 +74,7 @@ class Simulator(Network, VirtualTime):
         self._kinds = kinds
         self.with_state = with_state
         """Whether applications have a state, and joiners ask for it."""
-        self.keys_of: dict[str, Keys] = {}
-        self._keys = keys
+        self.sealings = Sealings(keys, seed)
         self.blocking = False
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
@@ -84,7 +83,6 @@ class Simulator(Network, VirtualTime):
         self._on_batch = on_batch
         self._record = record
         self._seed = seed
-        self._sealing_seeds = Random(f"sealing {seed}")
         self._by_endpoint: dict[Endpoint, str] = {}
 
     def __getitem__(self, name: str) -> Node:
@@ -121,10 +119,9 @@ class Simulator(Network, VirtualTime):
         self._by_endpoint[endpoint] = name
         address = Address(name, incarnation)
         hosts = tuple(n.endpoint for n in self.nodes.values() if n.name != name)
-        keys = self.keys_of.get(name, self._keys)
         stack = Stack(
             address,
-            replace(self._config, initial_hosts=hosts, sums=not keys),
+            replace(self._config, initial_hosts=hosts, sums=not self.sealings.keys(name)),
             seed=self._seed * 1000 + len(self._by_endpoint),
             recorder=self._recorder(address),
             repairs=self.repairs,
@@ -136,11 +133,9 @@ class Simulator(Network, VirtualTime):
         if self.with_state:
             stack.want_state(self.now)
         node = Node(name, endpoint, stack, app=self.application())
-        if keys:
-            seed = self._sealing_seeds.randbytes(SEED)
-            group = f"group {self._config.cluster}"
-            node.sealing = Sealing(keys, group, endpoint, seed, counters=stack.counters)
-            stack.tells_refused(node.refused)
+        group = f"group {self._config.cluster}"
+        node.sealing = self.sealings.life(name, group, endpoint, stack.counters)
+        stack.tells_refused(node.refused)
         if known is not None:
             node.history = [*known.history, (known.address, known.delivered, known.views)]
         self.nodes[name] = node
@@ -195,7 +190,7 @@ class Simulator(Network, VirtualTime):
         self.in_flight.remove(flight)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
-        data = out.data if node.sealing is None else node.sealing.seal(out.data)
+        data = seal(node, out.data)
         if out.to:
             targets = [self._by_endpoint[e] for e in out.to if e in self._by_endpoint]
         else:
@@ -219,15 +214,14 @@ class Simulator(Network, VirtualTime):
 
     def _receive(self, node: Node, data: bytes, endpoint: Endpoint) -> None:
         """Open a datagram, if it may be sealed, and hand it to the stack."""
-        opened: bytes | None = data
-        if node.sealing is not None:
-            opened = node.sealing.open(data, endpoint, self.now)
-            for answer, to in node.sealing.poll_answers():
-                if to in self._by_endpoint:
-                    self._fly(Flight(node.name, self._by_endpoint[to], answer))
-            node.dropped += node.sealing.poll_dropped()
-        if opened is not None:
-            node.stack.receive([(opened, endpoint)], self.now)
+
+        def send(answer: bytes, to: Endpoint) -> None:
+            if to in self._by_endpoint:
+                self._fly(Flight(node.name, self._by_endpoint[to], answer))
+
+        content = opened(node, data, endpoint, self.now, send)
+        if content is not None:
+            node.stack.receive([(content, endpoint)], self.now)
             self._settle(node)
 
     # ------------------------------------------------------------------ time

@@ -149,7 +149,7 @@ def test_a_member_that_restarts_takes_nothing_of_what_was_sent_to_its_earlier_li
 def test_a_stranger_without_the_key_gets_nothing_accepted() -> None:
     group = started("a", "b", "c")
     seen, lives = state(group), len(group["a"].sealing._lives)  # type: ignore[union-attr]
-    group.keys_of = {"d": (NEW,), "e": ()}
+    group.sealings.of = {"d": (NEW,), "e": ()}
 
     group.start("d", "e")
     group.run(8.0)
@@ -167,7 +167,7 @@ def test_a_stranger_without_the_key_gets_nothing_accepted() -> None:
 
 def test_a_process_with_a_key_is_not_let_into_a_group_without_one() -> None:
     group = started("a", "b", keys=())
-    group.keys_of = {"c": (NEW,)}
+    group.sealings.of = {"c": (NEW,)}
 
     group.start("c")
     group.run(8.0)
@@ -186,7 +186,7 @@ def test_two_that_start_together_with_unlike_keys_both_say_so() -> None:
     group = Tapped()
     group.start("z")
     group.crash("z")  # so that the next one asks somebody before it founds a group
-    group.keys_of = {"b": (NEW,)}
+    group.sealings.of = {"b": (NEW,)}
 
     group.start("a", "b")
     group["a"].stack._group.joining._learn(group["b"].endpoint)
@@ -199,7 +199,7 @@ def test_one_wrong_key_does_not_keep_the_others_from_founding_their_group() -> N
     group = Tapped()
     group.start("z")
     group.crash("z")
-    group.keys_of = {"b": (NEW,)}
+    group.sealings.of = {"b": (NEW,)}
 
     group.start("b", "a", "c")
     group["b"].stack._group.joining._learn(group["a"].endpoint)
@@ -253,7 +253,7 @@ def test_the_key_is_changed_while_the_group_runs_and_no_message_is_lost() -> Non
     assert [group[name].messages for name in "abc"] == [660] * 3
     assert not any(group[name].stack.counters["wrong_key"] for name in "abc")
     assert [node.views for node in group.nodes.values()] == views
-    group.keys_of = {"d": (NEW,)}
+    group.sealings.of = {"d": (NEW,)}
     group.start("d")
     group.run_until(lambda: group.in_one_view("a", "b", "c", "d"), 20.0)
     group.run(2.0)
