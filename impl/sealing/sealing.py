@@ -60,6 +60,7 @@ _NONE = bytes(16)  # no question, or no answer
 _GREETING = struct.Struct(">16s16sH")
 _MASK = (1 << WINDOW) - 1
 _PAUSE = 0.02  # seconds between two greetings for one salt
+_AGAIN = 1.0  # seconds for which a datagram that may have been dropped is worth repeating
 _REFUSED_PAUSE = 1.0  # seconds between two refusals to one endpoint
 _NOTED = 1024  # salts and endpoints for which these times are kept
 _WITHOUT = "has no key, this process has one"
@@ -123,6 +124,8 @@ class Sealing:
         self._lives: dict[bytes, _Life] = {}
         self._forgotten = 0
         self._question = self._ask()
+        self._places: set[Endpoint] = set()  # where lives are that have answered
+        self._again: dict[Endpoint, tuple[bytes, float]] = {}  # sent last to other places, and when
         self._greeted: dict[bytes, float] = {}
         self._refusals: dict[Endpoint, float] = {}
         self._answers: list[tuple[bytes, Endpoint]] = []
@@ -162,6 +165,16 @@ class Sealing:
         end = counter.to_bytes(8, "big")
         head = self._heads[kind] + end
         return head + self._aead.encrypt(b"\0\0\0\0" + end, content, head)
+
+    def seal_to(self, datagram: bytes, to: Endpoint, now: float) -> bytes:
+        """The same for one receiver. One that does not know this life yet drops it and asks; then
+        the last one is sent again, lest whoever sent it wait for its timer.
+        """
+        if to not in self._places:
+            if len(self._again) >= _NOTED:
+                self._again.clear()
+            self._again[to] = datagram, now
+        return self.seal(datagram)
 
     # ------------------------------------------------------------------ opening
 
@@ -278,6 +291,10 @@ class Sealing:
             self._greet(salt, question, source, now, known=life is not None)
         elif life is None:
             raise WireError("unproved")
+        if life is not None and source in self._again:
+            datagram, sent = self._again.pop(source)
+            if now - sent < _AGAIN:
+                self._answers.append((self.seal(datagram), source))
 
     def _greet(
         self, salt: bytes, question: bytes, to: Endpoint, now: float, *, known: bool = False
@@ -297,10 +314,12 @@ class Sealing:
     def _meet(self, salt: bytes, life: _Life) -> _Life:
         """Know a life. When an earlier one is forgotten its answers are no good any more."""
         if len(self._lives) >= LIVES:
-            del self._lives[next(iter(self._lives))]
+            forgotten = self._lives.pop(next(iter(self._lives)))
+            self._places.discard(forgotten.endpoint)
             self._forgotten += 1
             self._question = self._ask()
         self._lives[salt] = life
+        self._places.add(life.endpoint)
         self._greeted.pop(salt, None)
         return life
 

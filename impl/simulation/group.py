@@ -190,7 +190,7 @@ class Simulator(Network, VirtualTime):
         self.in_flight.remove(flight)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
-        data = seal(node, out.data)
+        data = seal(node, out.data, out.to, self.now)
         if out.to:
             targets = [self._by_endpoint[e] for e in out.to if e in self._by_endpoint]
         else:

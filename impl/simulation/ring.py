@@ -206,7 +206,7 @@ class RingSimulator(Network, VirtualTime):
     # ------------------------------------------------------------------ the network
 
     def _transmit(self, member: Member, data: bytes, to: Endpoint) -> None:
-        self._fly(member, seal(member, data), to)
+        self._fly(member, seal(member, data, (to,), self.now), to)
 
     def _fly(self, member: Member, data: bytes, to: Endpoint) -> None:
         name = self._by_endpoint.get(to)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from random import Random
 from typing import Protocol
 
@@ -40,9 +40,11 @@ class Sealings:
         return Sealing(keys, group, here, seed, counters=counters) if keys else None
 
 
-def seal(node: Sealed, data: bytes) -> bytes:
+def seal(node: Sealed, data: bytes, to: Sequence[Endpoint], now: float) -> bytes:
     """Return the datagram as the node transmits it."""
-    return data if node.sealing is None else node.sealing.seal(data)
+    if node.sealing is None:
+        return data
+    return node.sealing.seal(data) if len(to) != 1 else node.sealing.seal_to(data, to[0], now)
 
 
 def opened(

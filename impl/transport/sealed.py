@@ -49,7 +49,7 @@ class SealedTransport(Transport):
         self._inner.start(self._arrived)
 
     def send(self, data: bytes, to: Endpoint) -> None:
-        self._inner.send(self._sealing.seal(data), to)
+        self._inner.send(self._sealing.seal_to(data, to, self._loop.time()), to)
 
     def multicast(self, data: bytes, to: Iterable[Endpoint]) -> None:
         self._inner.multicast(self._sealing.seal(data), to)

@@ -293,6 +293,33 @@ def test_a_greeting_from_elsewhere_proves_nothing() -> None:
     assert b.counters["moved"] == 1
 
 
+def test_the_first_datagram_is_sent_again_once_its_receiver_knows_its_sender() -> None:
+    a, b = life(here=HERE), life(here=THERE)
+    b.open(a.seal_to(b"old", THERE, 0.0), HERE, 0.0)
+    b.open(a.seal_to(b"join me", THERE, 0.1), HERE, 0.1)
+    a.seal_to(b"to another", ("10.0.0.3", 7000), 0.1)
+
+    under_way, taken = b.poll_answers(), []
+    while under_way:
+        for datagram, to in under_way:
+            taken += [(a if to == HERE else b).open(datagram, THERE if to == HERE else HERE, 0.2)]
+        under_way = a.poll_answers() + b.poll_answers()
+
+    assert [each for each in taken if each is not None] == [b"join me"]
+    b.open(a.seal_to(b"later", THERE, 0.3), HERE, 0.3)
+    assert a.poll_answers() == b.poll_answers() == []
+
+
+def test_a_datagram_that_is_old_is_not_sent_again() -> None:
+    a, b = life(here=HERE), life(here=THERE)
+    b.open(a.seal_to(b"join me", THERE, 0.0), HERE, 0.0)
+
+    answers = exchange(a, b, 5.0)
+
+    assert a.proved
+    assert all(HEAD.unpack_from(each)[2] == GREETING for each in answers)
+
+
 def test_questions_to_one_life_are_few_until_it_answers() -> None:
     a, b = life(here=HERE), life(here=THERE)
 
@@ -369,5 +396,6 @@ def test_what_is_kept_of_others_is_bounded() -> None:
         b.open(life(here=place).seal(b"x"), place, float(i))
         b.poll_answers()
 
-    kept = (b.refused, b._refusals, b._greeted, b._lives)
+        b.seal_to(b"x", place, float(i))
+    kept = (b.refused, b._refusals, b._greeted, b._lives, b._again)
     assert max(map(len, kept)) <= 1024
