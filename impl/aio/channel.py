@@ -61,7 +61,7 @@ class Channel(Connected[Driver]):
         inbox = Inbox(
             config.inbox, hold=lambda: self._driver.hold(), release=lambda: self._driver.release()
         )
-        super().__init__(driver, inbox, of="group")
+        super().__init__(driver, inbox, of="group", key=config.key)
         self._config = config
         self._turns = Turns()
         self._live(config, stack, driver)

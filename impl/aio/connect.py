@@ -18,9 +18,11 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.recording.sequencer import sequencer_recorder
 from raincheck.impl.recording.writer import TraceWriter
+from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve, resolve_all
+from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
 
@@ -80,6 +82,11 @@ class ChannelConfig:
     """Gives the application's state to a member that joins; see `state_desk`."""
     set_state: SetStateCall | None = None
     """Takes the group's state as this member joins, before any message; connecting waits for it."""
+    key: KeySource = field(default=None, repr=False)
+    """The group's key: `SIZE` bytes, the path of a key file, or several of these, of which the
+    first one seals and all open. None: as the environment says; []: no key. See docs/stack.md."""
+    encrypt: bool = True
+    """Whether datagrams under a key are encrypted too, not only authenticated."""
     rejoin: bool = False
     """Whether a member that the group excludes comes back by itself, as its next incarnation; see
     `Channel.on_excluded`."""
@@ -156,10 +163,18 @@ class ChannelConfig:
             admit=self.stack.admit if self.admit is None else self.admit,
             initial_hosts=tuple(host for host in hosts if host != transport.endpoint),
             discovery=transport.multicasts,
+            sums=not transport.sealed,
         )
 
     async def open_transport(self) -> Transport:
         """Open the sockets."""
+        keys = read_keys(self.key)
+        transport = await self._open_transport()
+        if not keys:
+            return transport
+        return SealedTransport(transport, keys, f"group {self.cluster}", encrypt=self.encrypt)
+
+    async def _open_transport(self) -> Transport:
         endpoint = await resolve(parse_endpoint(self.bind, "bind"), "bind")
         if endpoint[0] == "0.0.0.0":
             raise ConfigError(

@@ -10,8 +10,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from types import TracebackType
 from typing import Any, Generic, Self, TypeVar
 
-from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout
+from raincheck.impl.errors import ConfigError, NotMember, RaincheckError, WaitTimeout
 from raincheck.impl.messages import Address, Endpoint, Message
+from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.stack.reports import Left
 
 from .inbox import Inbox
@@ -24,11 +25,12 @@ D = TypeVar("D", bound=Shell[Any])
 class Connected(ABC, Generic[D]):
     """One member over its driver `D`; iterating takes the messages that it delivers."""
 
-    def __init__(self, driver: D, inbox: Inbox, *, of: str) -> None:
-        """`of` is what it is a member of, in errors: "group" or "ring"."""
+    def __init__(self, driver: D, inbox: Inbox, *, of: str, key: KeySource) -> None:
+        """`of` is what it is a member of, in errors: "group" or "ring"; `key` as it was given."""
         self._driver = driver
         self._inbox = inbox
         self._of = of
+        self._key = key
         self._left: Left | None = None
         self._leaving: asyncio.Task[None] | None = None
 
@@ -124,6 +126,17 @@ class Connected(ABC, Generic[D]):
     def counters(self) -> dict[str, int]:
         """The protocols' counters and, as transport.*, the transport's."""
         return self._driver.counters | self._inbox.counters
+
+    def change_key(self, key: KeySource = None) -> None:
+        """Seal with another key from now on, and open with all that are given.
+
+        Without an argument the key file or the environment is read again. The order of steps while
+        the others run is in docs/stack.md. Raises ConfigError for no key, and changes nothing.
+        """
+        keys = read_keys(self._key if key is None else key)
+        if not keys:
+            raise ConfigError("a member cannot give its key up; give it another one")
+        self._driver.transport.change_keys(keys)
 
     # inside
 

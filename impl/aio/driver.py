@@ -29,6 +29,7 @@ class Driver(Shell[Report]):
         super().__init__(stack, transport, report, soon=stack.flush)
         self.stack = stack
         self._writer = writer
+        stack.tells_refused(lambda: transport.refused)
 
     def send(self, payloads: Sequence[bytes]) -> int:
         """Hand payloads to the stack, which takes as many of the first ones as it has room for.

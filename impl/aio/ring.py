@@ -25,13 +25,13 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Address, Batch, Run
+from raincheck.impl.errors import ConfigError, WaitTimeout
+from raincheck.impl.messages import Address, Batch, Endpoint, Run
 from raincheck.impl.ring.fence import Fence
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, NotAdmitted, RingReport
 from raincheck.impl.ring.views import RingView
-from raincheck.impl.stack.reports import Left
+from raincheck.impl.stack.reports import Dropped, Left
 
 from .connected import Connected
 from .connecting import Connecting
@@ -50,13 +50,14 @@ class Ring(Connected[RingDriver]):
         driver = RingDriver(opened.node, opened.transport, self._reported, opened.keep)
         lock = Lock(driver, self._until)
         inbox = Inbox(settings.inbox, hold=lock.rest, release=lock.stop_resting)
-        super().__init__(driver, inbox, of="ring")
+        super().__init__(driver, inbox, of="ring", key=settings.key)
         self._settings = settings
         self._opened = opened
         self._lock = lock
         self._readers = Readers[RingView](driver.settled)
         self._namesake: str | None = None
         self._barred: str | None = None
+        self._sealed: Endpoint | None = None
         self.on_view: Callable[[RingView], None] | None = None
         """Called with each view when this member commits it; must not block."""
 
@@ -86,7 +87,18 @@ class Ring(Connected[RingDriver]):
         return ring
 
     async def _joined(self) -> None:
-        await self._until(self._admitted, "connecting", self._settings.timeout)
+        try:
+            await self._until(self._admitted, "connecting", self._settings.timeout)
+        except WaitTimeout:
+            if why := self._locked_out():
+                raise ConfigError(f"{why}; give all members of a ring the same key=") from None
+            raise
+
+    def _locked_out(self) -> str:
+        """Return who has another key, if nobody has this one."""
+        if self._sealed is not None:
+            return f"{self._sealed[0]}:{self._sealed[1]} has a key, this process has none"
+        return next(iter(self._driver.transport.refused.values()), "")
 
     def _admitted(self) -> bool:
         if self._namesake is not None:
@@ -221,6 +233,9 @@ class Ring(Connected[RingDriver]):
         elif isinstance(report, NotAdmitted):
             host, port = report.endpoint
             self._barred = f"{report.member} at {host}:{port}"
+        elif isinstance(report, Dropped):
+            if report.reason == "sealed":
+                self._sealed = report.sender
         elif isinstance(report, Left):
             self._end(report)
 

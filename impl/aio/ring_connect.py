@@ -21,7 +21,9 @@ from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
+from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve
+from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
 _log = logging.getLogger("raincheck")
@@ -72,6 +74,12 @@ class RingSettings:
     """Who may join by this member: networks ("10.0.0.0/8"), or a function that is given the
     process's address and endpoint. None: whoever asks."""
 
+    key: KeySource = field(default=None, repr=False)
+    """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
+    first one seals and all open. None: as the environment says; []: no key. See docs/stack.md."""
+    encrypt: bool = True
+    """Whether datagrams under a key are encrypted too, not only authenticated."""
+
     repairs: Repairs | None = None
     """For tests: the protocol with some of its repairs undone."""
     on_node: Callable[[RingNode], None] | None = None
@@ -114,7 +122,12 @@ class RingSettings:
         try:
             transport = await self.open_transport(bind)
             try:
-                node = self._make_node(transport.endpoint, kept, founders, contacts)
+                if self.config.max_datagram > transport.max_datagram:
+                    raise ConfigError(
+                        f"max_datagram is {self.config.max_datagram}, but at most "
+                        f"{transport.max_datagram} bytes fit into one under a key"
+                    )
+                node = self._make_node(transport, kept, founders, contacts)
             except BaseException:
                 await transport.close()
                 raise
@@ -133,19 +146,24 @@ class RingSettings:
 
     async def open_transport(self, bind: Endpoint) -> Transport:
         """Open the socket."""
-        return UdpTransport(bind)
+        keys = read_keys(self.key)
+        transport = UdpTransport(bind)
+        if not keys:
+            return transport
+        return SealedTransport(transport, keys, f"ring {self.ring}", encrypt=self.encrypt)
 
     def _make_node(
         self,
-        here: Endpoint,
+        transport: Transport,
         kept: Kept | None,
         founders: Sequence[Placed],
         contacts: Sequence[Endpoint],
     ) -> RingNode:
+        here = transport.endpoint
         how: dict[str, Any] = {"endpoint": here, "repairs": self.repairs}
         how["admit"] = admission(self.admit)
         how |= {"founders": founders, "contacts": contacts}
-        config = replace(self.config, ring=self.ring)
+        config = replace(self.config, ring=self.ring, sums=not transport.sealed)
         name = self.name if self.name is not None else f"{here[0]}:{here[1]}"
         if kept is not None:
             node = RingNode(kept.address, config, state=kept.state, **how)

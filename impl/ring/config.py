@@ -39,6 +39,8 @@ class RingConfig:
 
     max_members: int = 64
     """The most members of a ring; further ones are not admitted."""
+    sums: bool = True
+    """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_datagram: int = 60_000
     """The most bytes of one datagram, which the token shares with all mail of a round."""
     send_buffer: int = 1 << 20

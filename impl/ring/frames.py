@@ -6,7 +6,8 @@
     body      of a MESSAGE: see `wire.py`; of HERE: a cookie, u64;
               of an ACK to a guest: the ring's secret
 
-The prefix is big endian; `crc` is the CRC-32 of all other bytes, `ring` that of the ring's name,
+The prefix is big endian; `crc` is the CRC-32 of all other bytes (under a key, whose tag is better,
+0), `ring` that of the ring's name,
 and `number` counts the messages from `source` to `to`. An ACK has the highest number that arrived
 and a mask of the 63 up to it. The mask of HELLO and HERE is a question, that of a MESSAGE a proof
 or a cookie (`door.py`); that of REFUSED, the reason. Magic and version stand there in each version.
@@ -24,6 +25,7 @@ from msgspec import Meta
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address
+from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .door import SECRET
 
@@ -36,6 +38,7 @@ Mask: TypeAlias = Annotated[int, Meta(ge=0, le=(1 << WINDOW) - 1)]
 REASONS = (
     "truncated",
     "not_ours",
+    "sealed",
     "wrong_version",
     "corrupted",
     "other_ring",
@@ -82,7 +85,8 @@ def cookie_of(here: Frame) -> int:
 class Frames:
     """Makes and reads the frames of one ring."""
 
-    def __init__(self, ring: str, max_datagram: int) -> None:
+    def __init__(self, ring: str, max_datagram: int, *, sums: bool = True) -> None:
+        self._sums = sums
         self._ring = crc32(ring.encode())
         self._max = max_datagram
         self._encode = msgspec.msgpack.Encoder().encode
@@ -112,7 +116,7 @@ class Frames:
             raise ValueError(f"a frame of {size} bytes, at most {self._max} are taken")
         head = _HEAD.pack(MAGIC, VERSION, kind)
         rest = _REST.pack(self._ring, size, number, mask, len(envelope)) + envelope
-        crc = crc32(body, crc32(rest, crc32(head)))
+        crc = crc32(body, crc32(rest, crc32(head))) if self._sums else 0
         return b"".join((head, crc.to_bytes(4, "big"), rest, body))
 
     def here(self, source: Address, epoch: int, question: int, cookie: int) -> bytes:
@@ -124,6 +128,8 @@ class Frames:
         size = len(datagram)
         if size > self._max:
             raise WireError("oversized", f"{size} bytes, at most {self._max} are taken")
+        if datagram[:2] == SEALED:
+            raise WireError("sealed", "its sender has a key, this process has none")
         if datagram[:2] != MAGIC[:size]:
             raise WireError("not_ours", f"begins with {bytes(datagram[:4])!r}")
         if size > 2 and datagram[2] != VERSION:
@@ -133,10 +139,11 @@ class Frames:
         _, _, kind, crc, ring, length, number, mask, envelope = PREFIX.unpack_from(datagram)
         if length != size:
             raise WireError("truncated", f"{size} bytes of {length}")
-        view = memoryview(datagram)
-        found = crc32(view[_HEAD.size + 4 :], crc32(view[: _HEAD.size]))
-        if found != crc:
-            raise WireError("corrupted", f"checksum {crc:08x}, that of its bytes is {found:08x}")
+        if self._sums:
+            view = memoryview(datagram)
+            found = crc32(view[_HEAD.size + 4 :], crc32(view[: _HEAD.size]))
+            if found != crc:
+                raise WireError("corrupted", f"checksum {crc:08x}, of its bytes {found:08x}")
         if ring != self._ring:
             raise WireError("other_ring", f"ring {ring:08x}, this is {self._ring:08x}")
         stop = PREFIX.size + envelope

@@ -21,6 +21,7 @@ from typing import Generic, TypeAlias, TypeVar
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Endpoint
+from raincheck.impl.sealing.head import HEAD, refusal
 from raincheck.impl.stack.reports import Dropped, Pace
 from raincheck.impl.stack.timers import NEVER
 
@@ -93,7 +94,7 @@ class TransportManager(Generic[M, B]):
         self.door = door or Door(None)
         self._decode = decode
         self._is_request = is_request
-        self._frames = Frames(config.ring, config.max_datagram)
+        self._frames = Frames(config.ring, config.max_datagram, sums=config.sums)
         self.peers: Peers[M] = Peers(config, self._ended)
         self._guests = Guests(config, self.peers, admit)
         self._busy: dict[str, Peer[M]] = {}  # peers with messages under way
@@ -164,6 +165,8 @@ class TransportManager(Generic[M, B]):
             self._take(self._frames.read(datagram), source, now)
         except WireError as problem:
             self.drop(problem.reason, source, problem.detail, now)
+            if problem.reason == "sealed" and len(datagram) > HEAD.size:  # no refusal itself
+                self._outgoing.append((refusal(), source))
 
     def _take(self, frame: Frame, endpoint: Endpoint, now: float) -> None:
         sender, kind = frame.source, frame.kind

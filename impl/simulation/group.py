@@ -25,6 +25,7 @@ from random import Random
 from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, Run, View, ViewId
 from raincheck.impl.recording.core import Recorder
+from raincheck.impl.sealing.keys import Keys
 from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
@@ -35,6 +36,7 @@ from raincheck.impl.stack.stack import Stack
 from .application import Application
 from .network import Network
 from .parts import Flight, Link, Node
+from .sealed import Sealings, opened, seal
 from .virtual_time import VirtualTime
 
 __all__ = ["Flight", "Link", "Node", "Simulator"]
@@ -57,7 +59,9 @@ class Simulator(Network, VirtualTime):
         with_state: bool = False,
         layers: LayerRepairs | None = None,
         kinds: Kinds = LAYERS,
+        keys: Keys = (),
     ) -> None:
+        """`keys`: all datagrams are sealed."""
         Network.__init__(self, link or Link(), Random(seed))
         VirtualTime.__init__(self)
         self.nodes: dict[str, Node] = {}
@@ -70,6 +74,7 @@ class Simulator(Network, VirtualTime):
         self._kinds = kinds
         self.with_state = with_state
         """Whether applications have a state, and joiners ask for it."""
+        self.sealings = Sealings(keys, seed)
         self.blocking = False
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
@@ -116,7 +121,7 @@ class Simulator(Network, VirtualTime):
         hosts = tuple(n.endpoint for n in self.nodes.values() if n.name != name)
         stack = Stack(
             address,
-            replace(self._config, initial_hosts=hosts),
+            replace(self._config, initial_hosts=hosts, sums=not self.sealings.keys(name)),
             seed=self._seed * 1000 + len(self._by_endpoint),
             recorder=self._recorder(address),
             repairs=self.repairs,
@@ -128,6 +133,9 @@ class Simulator(Network, VirtualTime):
         if self.with_state:
             stack.want_state(self.now)
         node = Node(name, endpoint, stack, app=self.application())
+        group = f"group {self._config.cluster}"
+        node.sealing = self.sealings.life(name, group, endpoint, stack.counters)
+        stack.tells_refused(node.refused)
         if known is not None:
             node.history = [*known.history, (known.address, known.delivered, known.views)]
         self.nodes[name] = node
@@ -170,8 +178,7 @@ class Simulator(Network, VirtualTime):
 
     def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
         """Hand a datagram from elsewhere to a node."""
-        self[name].stack.receive([(data, endpoint)], self.now)
-        self._settle(self[name])
+        self._receive(self[name], data, endpoint)
 
     def deliver(self, flight: Flight) -> None:
         """Manual: this datagram arrives now."""
@@ -183,25 +190,39 @@ class Simulator(Network, VirtualTime):
         self.in_flight.remove(flight)
 
     def _transmit(self, node: Node, out: Outgoing) -> None:
+        data = seal(node, out.data, out.to, self.now)
         if out.to:
             targets = [self._by_endpoint[e] for e in out.to if e in self._by_endpoint]
         else:
             targets = [name for name in self.nodes if name != node.name]
         for name in targets:
-            flight = Flight(node.name, name, out.data)
-            if self._manual:
-                self.in_flight.append(flight)
-                continue
-            for delay in self.delays(node.name, name):
-                self.after(delay, lambda f=flight: self._arrive(f))  # type: ignore[misc]
+            self._fly(Flight(node.name, name, data))
+
+    def _fly(self, flight: Flight) -> None:
+        if self._manual:
+            self.in_flight.append(flight)
+            return
+        for delay in self.delays(flight.source, flight.to):
+            self.after(delay, lambda: self._arrive(flight))
 
     def _arrive(self, flight: Flight) -> None:
         node = self[flight.to]
         if not node.up or self.apart(flight.source, flight.to):
             return
         self.datagrams += 1
-        node.stack.receive([(flight.data, self[flight.source].endpoint)], self.now)
-        self._settle(node)
+        self._receive(node, flight.data, self[flight.source].endpoint)
+
+    def _receive(self, node: Node, data: bytes, endpoint: Endpoint) -> None:
+        """Open a datagram, if it may be sealed, and hand it to the stack."""
+
+        def send(answer: bytes, to: Endpoint) -> None:
+            if to in self._by_endpoint:
+                self._fly(Flight(node.name, self._by_endpoint[to], answer))
+
+        content = opened(node, data, endpoint, self.now, send)
+        if content is not None:
+            node.stack.receive([(content, endpoint)], self.now)
+            self._settle(node)
 
     # ------------------------------------------------------------------ time
 

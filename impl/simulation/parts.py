@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import Address, Endpoint, Run, View
+from raincheck.impl.sealing.sealing import Sealing
 from raincheck.impl.stack.reports import Dropped
 from raincheck.impl.stack.stack import Stack
 
@@ -45,6 +47,7 @@ class Node:
     backlog: list[bytes] = field(default_factory=list)
     sent: int = 0
     opened: list[LatchOpened] = field(default_factory=list)
+    sealing: Sealing | None = None
     app: Application = field(default_factory=Application)
     history: list[tuple[Address, list[tuple[Run, int]], list[View]]] = field(default_factory=list)
 
@@ -52,6 +55,11 @@ class Node:
     def address(self) -> Address:
         """Its address in this life."""
         return self.stack.address
+
+    def refused(self) -> Mapping[Endpoint, str]:
+        """The endpoints that have another key."""
+        sealing = self.sealing
+        return {} if sealing is None or sealing.proved else sealing.refused
 
     @property
     def messages(self) -> int:

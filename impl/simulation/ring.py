@@ -18,6 +18,8 @@ seed and the same calls are equal, datagram by datagram.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 from random import Random
 
 from raincheck.impl.errors import WouldBlock
@@ -27,11 +29,13 @@ from raincheck.impl.raincore.events import Eats, Effect, Epoch, Event
 from raincheck.impl.ring.config import RingConfig
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import Committed, Delivered, NameTaken, RingReport
+from raincheck.impl.sealing.keys import Keys
 from raincheck.impl.stack.reports import Dropped, Left
 
 from .network import Network
 from .parts import Link
 from .ring_parts import Life, Locked, Member
+from .sealed import Sealings, opened, seal
 from .virtual_time import VirtualTime
 
 __all__ = ["Life", "Link", "Locked", "Member", "RingSimulator"]
@@ -49,8 +53,11 @@ class RingSimulator(Network, VirtualTime):
         repairs: Repairs | None = None,
         keeps: bool = True,
         contents: bool = False,
+        keys: Keys = (),
     ) -> None:
-        """`keeps`: members write their state down; `contents`: what is delivered is recorded."""
+        """`keeps`: members write their state down; `contents`: what is delivered is recorded;
+        `keys`: all datagrams are sealed.
+        """
         Network.__init__(self, link or Link(), Random(seed))
         VirtualTime.__init__(self)
         self.config = config or RingConfig()
@@ -65,6 +72,7 @@ class RingSimulator(Network, VirtualTime):
         self._repairs = repairs
         self._keeps = keeps
         self._contents = contents
+        self.sealings = Sealings(keys, seed)
         self._seed = seed
         self._by_endpoint: dict[Endpoint, str] = {}
         self._holding: dict[str, tuple[Epoch, int, float]] = {}
@@ -139,8 +147,7 @@ class RingSimulator(Network, VirtualTime):
 
     def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
         """Hand a datagram from elsewhere to a member."""
-        self[name].node.receive([(data, endpoint)], self.now)
-        self._settle(self[name])
+        self._receive(self[name], data, endpoint)
 
     def _endpoint(self, name: str) -> Endpoint:
         if name in self.members:
@@ -165,7 +172,7 @@ class RingSimulator(Network, VirtualTime):
         endpoint = self._endpoint(name)
         node = RingNode(
             address,
-            self.config,
+            replace(self.config, sums=not self.sealings.keys(name)),
             founders=founders,
             contacts=contacts,
             state=state,
@@ -182,6 +189,8 @@ class RingSimulator(Network, VirtualTime):
             if known.life.address != address:
                 known.lives.append(known.life)
                 known.life, known.kept = Life(address), None
+        ring = f"ring {self.config.ring}"
+        self[name].sealing = self.sealings.life(name, ring, endpoint, node.counters)
         node.start(self.now)
 
     def _watch(self, name: str, core: Raincore) -> None:
@@ -197,6 +206,9 @@ class RingSimulator(Network, VirtualTime):
     # ------------------------------------------------------------------ the network
 
     def _transmit(self, member: Member, data: bytes, to: Endpoint) -> None:
+        self._fly(member, seal(member, data, (to,), self.now), to)
+
+    def _fly(self, member: Member, data: bytes, to: Endpoint) -> None:
         name = self._by_endpoint.get(to)
         if name is not None:
             for delay in self.delays(member.name, name):
@@ -208,8 +220,14 @@ class RingSimulator(Network, VirtualTime):
             return
         self.datagrams += 1
         self.bytes += len(data)
-        member.node.receive(((data, source.endpoint),), self.now)
-        self._settle(member)
+        self._receive(member, data, source.endpoint)
+
+    def _receive(self, member: Member, data: bytes, endpoint: Endpoint) -> None:
+        """Open a datagram, if it may be sealed, and hand it to the node."""
+        content = opened(member, data, endpoint, self.now, partial(self._fly, member))
+        if content is not None:
+            member.node.receive(((content, endpoint),), self.now)
+            self._settle(member)
 
     # ------------------------------------------------------------------ time
 

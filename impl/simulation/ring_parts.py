@@ -10,6 +10,7 @@ from raincheck.impl.raincore.core import Raincore
 from raincheck.impl.raincore.events import Epoch, Nodelist
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.reports import NameTaken
+from raincheck.impl.sealing.sealing import Sealing
 from raincheck.impl.stack.reports import Dropped
 
 
@@ -44,6 +45,7 @@ class Member:
     endpoint: Endpoint
     node: RingNode
     life: Life
+    sealing: Sealing | None = None
     up: bool = True
     left: str | None = None
     kept: bytes | None = None

@@ -92,15 +92,17 @@ class Arrivals:
 
     def _unreadable(self, problem: WireError, endpoint: Endpoint, now: float) -> None:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
-        if problem.reason not in ("wrong_version", "refused_version"):
+        if problem.reason not in ("sealed", "wrong_version", "refused_version"):
             return
         if self._status == "joining" and endpoint in self._ground.config.initial_hosts:
-            host, port = endpoint
-            self._ground.out(
-                f"not admitted: {host}:{port} speaks another version of the protocol "
-                f"({problem.detail}); use the same release everywhere"
+            why = (
+                "has a key, this process has none; give it the group's key (key=)"
+                if problem.reason == "sealed"
+                else f"speaks another version of the protocol ({problem.detail}); "
+                f"use the same release everywhere"
             )
-        elif problem.reason == "wrong_version" and times:
+            self._ground.out(f"not admitted: {endpoint[0]}:{endpoint[1]} {why}")
+        elif problem.reason != "refused_version" and times:
             self._outbox.refuse_version(endpoint)
 
     def _receive(self, datagram: bytes, endpoint: Endpoint, now: float) -> None:

@@ -37,6 +37,8 @@ class StackConfig:
     joins_per_minute: int = 30
     """Admissions of one endpoint in a minute, and ten times as many of all; more of them wait."""
 
+    sums: bool = True
+    """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_bundle: int = 60_000
     """The most bytes of one datagram. A message must fit; messages are never fragmented."""
     send_buffer: int = 1 << 20

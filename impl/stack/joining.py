@@ -59,9 +59,19 @@ class Joining(Layer):
         """Found a group if nobody has answered."""
         if not self.alone:
             return False
+        if why := self._refused():
+            self.stop()
+            self.ground.out(f"not admitted: {why}; give all members of a group the same key=")
+            return True
         alone = View(ViewId(1, self.me), (self.me,))
         self.below.down(Found(PlacedView(alone, (UNKNOWN,))), now)
         return True
+
+    def _refused(self) -> str:
+        """Return who of those that were asked has another key, when nobody had this one."""
+        refused = self.ground.refused()
+        asked = refused if self.config.discovery else self._hosts
+        return next((refused[host] for host in asked if host in refused), "")
 
     def start(self, now: float) -> None:
         """Begin to ask."""

@@ -16,7 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, TypeAlias
 
-from raincheck.impl.messages import Address, Payloads
+from raincheck.impl.messages import Address, Endpoint, Payloads
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs as SequencerRepairs
 from raincheck.impl.sequencer.events import Data
@@ -76,6 +76,8 @@ class Ground:
         """Reports for the application, in order."""
         self.strangers: list[tuple[Address, str]] = []
         """Non-members that sent what only members may send, to be reported by the stack."""
+        self.refused: Callable[[], Mapping[Endpoint, str]] = lambda: {}
+        """Returns the endpoints that have another key than this process, and what is wrong."""
         self.drained: Callable[[], bool] = lambda: True
         """Whether no layer has anything under way; set by the group."""
 

@@ -31,7 +31,7 @@ instead of `start` makes a founder of a given first view, and `cores` is there t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
@@ -75,7 +75,7 @@ class Stack:
         self.address = address
         self.config = config
         self.max_message = config.max_bundle - HEADROOM - 4
-        self._codec = Codec(config.cluster, config.max_bundle)
+        self._codec = Codec(config.cluster, config.max_bundle, sums=config.sums)
         self._outbox = Outbox(self._codec)
         self._ground = ground = Ground(
             address, config, self._outbox, seed, layers, repairs, recorder, secret
@@ -132,6 +132,10 @@ class Stack:
     def tells_idle(self, idle: Callable[[], float]) -> None:
         """Take a function for how long the application has taken nothing (`hold`), in seconds."""
         self._group.application.idle = idle
+
+    def tells_refused(self, refused: Callable[[], Mapping[Endpoint, str]]) -> None:
+        """Take a function for the endpoints that have another key: it founds no group beside."""
+        self._ground.refused = refused
 
     def release(self, now: float) -> None:
         """Resume deliveries."""

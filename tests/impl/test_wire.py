@@ -191,3 +191,16 @@ def test_any_flipped_bit_of_any_datagram_is_refused(datagram, data):
 
     expected = "not_ours" if at < 16 else "truncated" if 64 <= at < 96 else "corrupted"
     assert reason_for(bytes(damaged)) == expected
+
+
+def test_under_a_key_datagrams_have_no_sum_and_need_none():
+    codec = Codec("orders", 60_000, sums=False)
+    summed = CODEC.encode(JoinReq(A, "stack", False, 0))
+    without = codec.encode(JoinReq(A, "stack", False, 0))
+
+    assert without[16:20] == bytes(4) != summed[16:20]
+    assert without[:16] + without[20:] == summed[:16] + summed[20:]
+    assert codec.decode(without) == codec.decode(summed) == CODEC.decode(summed)
+    data = DataHeader(A, 3, B, 10, PAYLOADS.count, 4, 100, 55)
+    assert codec.decode(codec.encode(data, PAYLOADS)) == CODEC.decode(CODEC.encode(data, PAYLOADS))
+    assert reason_for(without) == "corrupted"

@@ -1,0 +1,1 @@
+"""Datagrams under a key: authenticated, encrypted, and never taken twice."""

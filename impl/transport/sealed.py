@@ -1,0 +1,82 @@
+"""A transport under a key: it seals what leaves, once for all receivers, and opens what arrives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from secrets import token_bytes
+
+from raincheck.impl.messages import Endpoint
+from raincheck.impl.sealing.head import OVERHEAD
+from raincheck.impl.sealing.keys import Keys
+from raincheck.impl.sealing.sealing import SEED, Sealing
+
+from .contract import Datagrams, Transport
+
+_log = logging.getLogger("raincheck")
+
+
+class SealedTransport(Transport):
+    """Another transport, all of whose datagrams are sealed."""
+
+    sealed = True
+
+    def __init__(self, inner: Transport, keys: Keys, group: str, *, encrypt: bool = True) -> None:
+        """`group` names what the datagrams belong to: those of another one are not taken."""
+        super().__init__()
+        self.name = inner.name
+        self.multicasts = inner.multicasts
+        self.endpoint = inner.endpoint
+        self.max_datagram = inner.max_datagram - OVERHEAD
+        self.counters = inner.counters
+        self._inner = inner
+        self._sealing = Sealing(
+            keys, group, inner.endpoint, token_bytes(SEED),
+            encrypt=encrypt, counters=inner.counters,
+        )  # fmt: skip
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def refused(self) -> Mapping[Endpoint, str]:
+        return {} if self._sealing.proved else self._sealing.refused
+
+    def change_keys(self, keys: Keys) -> None:
+        self._sealing.change(keys)
+
+    def start(self, receive: Callable[[Datagrams], None]) -> None:
+        super().start(receive)
+        self._inner.start(self._arrived)
+
+    def send(self, data: bytes, to: Endpoint) -> None:
+        self._inner.send(self._sealing.seal_to(data, to, self._loop.time()), to)
+
+    def multicast(self, data: bytes, to: Iterable[Endpoint]) -> None:
+        self._inner.multicast(self._sealing.seal(data), to)
+
+    def broadcast(self, data: bytes) -> None:
+        self._inner.broadcast(self._sealing.seal(data))
+
+    def pending(self) -> int:
+        return self._inner.pending()
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+    def _arrived(self, batch: Datagrams) -> None:
+        """Open what has arrived; who has not shown yet that it has the key is asked to."""
+        now, sealing = self._loop.time(), self._sealing
+        opened = [
+            (content, source)
+            for datagram, source in batch
+            if (content := sealing.open(datagram, source, now)) is not None
+        ]
+        for answer, to in sealing.poll_answers():
+            self._inner.send(answer, to)
+        for reason, (host, port), detail, times in sealing.poll_dropped():
+            _log.warning(
+                "dropped %d datagrams, the last from %s:%d: %s %s",
+                times, host, port, reason, detail,
+            )  # fmt: skip
+        if opened and self._receive is not None:
+            self._receive(opened)
