@@ -9,6 +9,7 @@ are the real ones. Two runs with the same seed and the same calls are equal, dat
     group.run_until(lambda: group.in_one_view("a", "b", "c"))
     group.send("b", [b"one", b"two"])
     group.at(1.5, lambda: group.crash("a"))
+    group.at(1.8, lambda: group.stall("c", 1.0))
     group.run(5.0)
     group["b"].delivered            # [(run, view), ...] of this life; `history` has earlier ones
 
@@ -143,12 +144,28 @@ class Simulator(Network, VirtualTime):
         self[name].stack.start(self.now)
         self._settle(self[name])
 
+    def stall(self, name: str, duration: float) -> None:
+        """The node's process stands still; then its timer fires before it reads what has come."""
+        node = self[name]
+        node.unread = []
+        self._set_timer(name, None)
+        self.after(duration, lambda: self._go_on(node))
+
+    def _go_on(self, node: Node) -> None:
+        unread, node.unread = node.unread or [], None
+        if node.up:
+            self._timer_fired(node.name)
+            batch = [(flight.data, self[flight.source].endpoint) for flight in unread]
+            node.stack.receive(batch, self.now)
+            self._settle(node)
+
     def send(self, name: str, payloads: Sequence[bytes]) -> None:
         """The node's application sends; what does not fit is sent as soon as it does."""
         node = self[name]
         node.backlog += payloads
-        self._feed(node)
-        self._settle(node)
+        if node.unread is None:
+            self._feed(node)
+            self._settle(node)
 
     def leave(self, name: str) -> None:
         """The node leaves."""
@@ -200,6 +217,9 @@ class Simulator(Network, VirtualTime):
         if not node.up or self.apart(flight.source, flight.to):
             return
         self.datagrams += 1
+        if node.unread is not None:
+            node.unread.append(flight)
+            return
         node.stack.receive([(flight.data, self[flight.source].endpoint)], self.now)
         self._settle(node)
 
@@ -235,7 +255,7 @@ class Simulator(Network, VirtualTime):
                 self._feed(node)
             elif not stack.busy:
                 break
-        self._set_timer(node.name, stack.deadline() if node.up else None)
+        self._set_timer(node.name, stack.deadline() if node.up and node.unread is None else None)
 
     def _reported(self, node: Node, report: Report) -> None:
         match report:
