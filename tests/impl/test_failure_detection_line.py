@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from raincheck.impl.errors import ConfigError
 from raincheck.impl.gms.events import Suspect
 from raincheck.impl.messages import Address, Digest
 from raincheck.impl.simulation.group import Link, Simulator
@@ -210,7 +211,7 @@ def test_crashes_at_once_are_found_in_a_time_that_does_not_grow(size, dead):
     start = group.now
     for name in ends:
         group.crash(name)
-    group.run_until(lambda: group.in_one_view(*alive), timeout=1.35)
+    group.run_until(lambda: group.in_one_view(*alive), timeout=1.3)
     assert group.now - start > 1.0
 
 
@@ -232,14 +233,29 @@ def test_any_crashes_that_leave_a_member_are_found_though_much_is_lost(data, siz
     assert group.up
 
 
+@pytest.mark.parametrize(("preset", "length", "stays"), [
+    ("fast", 0.2, True), ("fast", 1.0, False),
+    ("lan", 1.0, True), ("lan", 3.0, False),
+    ("wan", 1.0, True), ("wan", 3.0, True),
+])  # fmt: skip
 @pytest.mark.parametrize("who", "abe")
-def test_a_member_that_stands_still_for_a_second_stays(who):
-    group = group_of(5)
-    for _ in range(10):
-        group.stall(who, 1.0)
-        group.run(2.53)
-    assert group.in_one_view(*"abcde")
-    assert all(len(node.views) == 1 for node in group.up)
+def test_a_member_may_stand_still_for_as_long_as_the_preset_bears(preset, length, stays, who):
+    group = group_of(5, config=StackConfig.preset(preset))
+    for _ in range(8):
+        group.stall(who, length)
+        group.run(length + 1.53)
+        assert group.in_one_view(*"abcde") == stays
+        assert all(len(node.views) == 1 for node in group.up) == stays
+        if not stays:
+            break
+
+
+def test_a_preset_is_a_set_of_defaults():
+    assert StackConfig.preset("lan") == StackConfig()
+    wan = StackConfig.preset("wan", heartbeat=0.2)
+    assert (wan.heartbeat, wan.suspect_after, wan.max_bundle) == (0.2, 3.5, 60_000)
+    with pytest.raises(ConfigError, match="'moon' is unknown; choose one of lan, fast, wan"):
+        StackConfig.preset("moon")
 
 
 @pytest.mark.parametrize("length", [0.1, 0.3, 0.5, 0.9, 1.0])
