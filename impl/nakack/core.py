@@ -165,7 +165,8 @@ class Nakack:
         return [self._alive(event.to)]
 
     def _alive(self, to: tuple[Address, ...], *, asking: bool = False) -> Effect:
-        delivered = tuple([(m, self.stream[m].delivered) for m in self.others])
+        stream = self.stream
+        delivered = tuple([(m, stream[m].delivered) for m in to if m in stream])
         return Alive(to, self.sent, asking, Digest(delivered))
 
     # ------------------------------------------------------------------ receiving

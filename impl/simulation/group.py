@@ -9,6 +9,7 @@ are the real ones. Two runs with the same seed and the same calls are equal, dat
     group.run_until(lambda: group.in_one_view("a", "b", "c"))
     group.send("b", [b"one", b"two"])
     group.at(1.5, lambda: group.crash("a"))
+    group.at(1.8, lambda: group.stall("c", 1.0))
     group.run(5.0)
     group["b"].delivered            # [(run, view), ...] of this life; `history` has earlier ones
 
@@ -18,7 +19,7 @@ were sent, and `deliver` and `drop` take one; time passes only in `advance`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from random import Random
 
@@ -151,12 +152,27 @@ class Simulator(Network, VirtualTime):
         self[name].stack.start(self.now)
         self._settle(self[name])
 
+    def stall(self, name: str, duration: float) -> None:
+        """The node's process stands still; then its timer fires before it reads what has come."""
+        node = self[name]
+        node.unread = []
+        self._set_timer(name, None)
+        self.after(duration, lambda: self._go_on(node))
+
+    def _go_on(self, node: Node) -> None:
+        unread, node.unread = node.unread or [], None
+        if node.up:
+            self._timer_fired(node.name)
+            self._receive(node, [(each.data, self[each.source].endpoint) for each in unread])
+            self._settle(node)
+
     def send(self, name: str, payloads: Sequence[bytes]) -> None:
         """The node's application sends; what does not fit is sent as soon as it does."""
         node = self[name]
         node.backlog += payloads
-        self._feed(node)
-        self._settle(node)
+        if node.unread is None:
+            self._feed(node)
+            self._settle(node)
 
     def leave(self, name: str) -> None:
         """The node leaves."""
@@ -178,7 +194,7 @@ class Simulator(Network, VirtualTime):
 
     def inject(self, name: str, data: bytes, endpoint: Endpoint = ("6.6.6.6", 666)) -> None:
         """Hand a datagram from elsewhere to a node."""
-        self._receive(self[name], data, endpoint)
+        self._receive(self[name], [(data, endpoint)])
 
     def deliver(self, flight: Flight) -> None:
         """Manual: this datagram arrives now."""
@@ -210,18 +226,25 @@ class Simulator(Network, VirtualTime):
         if not node.up or self.apart(flight.source, flight.to):
             return
         self.datagrams += 1
-        self._receive(node, flight.data, self[flight.source].endpoint)
+        if node.unread is not None:
+            node.unread.append(flight)
+            return
+        self._receive(node, [(flight.data, self[flight.source].endpoint)])
 
-    def _receive(self, node: Node, data: bytes, endpoint: Endpoint) -> None:
-        """Open a datagram, if it may be sealed, and hand it to the stack."""
+    def _receive(self, node: Node, batch: Iterable[tuple[bytes, Endpoint]]) -> None:
+        """Open datagrams, which may be sealed, and hand them to the stack together."""
 
         def send(answer: bytes, to: Endpoint) -> None:
             if to in self._by_endpoint:
                 self._fly(Flight(node.name, self._by_endpoint[to], answer))
 
-        content = opened(node, data, endpoint, self.now, send)
-        if content is not None:
-            node.stack.receive([(content, endpoint)], self.now)
+        contents = []
+        for data, endpoint in batch:
+            content = opened(node, data, endpoint, self.now, send)
+            if content is not None:
+                contents.append((content, endpoint))
+        if contents:
+            node.stack.receive(contents, self.now)
             self._settle(node)
 
     # ------------------------------------------------------------------ time
@@ -256,7 +279,7 @@ class Simulator(Network, VirtualTime):
                 self._feed(node)
             elif not stack.busy:
                 break
-        self._set_timer(node.name, stack.deadline() if node.up else None)
+        self._set_timer(node.name, stack.deadline() if node.up and node.unread is None else None)
 
     def _reported(self, node: Node, report: Report) -> None:
         match report:

@@ -39,6 +39,8 @@ class Node:
     endpoint: Endpoint
     stack: Stack
     up: bool = True
+    unread: list[Flight] | None = None
+    """Datagrams that have arrived while the process stands still."""
     delivered: list[tuple[Run, int]] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
     left: str | None = None

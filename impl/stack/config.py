@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
@@ -14,6 +14,28 @@ Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
 PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
 """From the bottom to the top."""
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "lan": {},
+    "fast": {"heartbeat": 0.05, "suspect_after": 0.3, "verify_after": 0.1},
+    "wan": {
+        "heartbeat": 0.5,
+        "suspect_after": 3.5,
+        "verify_after": 1.0,
+        "join_timeout": 4.0,
+        "join_interval": 0.5,
+        "ack_delay": 0.02,
+        "retransmit_after": 0.3,
+        "retransmit_max": 2.0,
+        "nak_delay": 0.05,
+        "stable_delay": 0.1,
+    },
+}
+"""Settings that go together; all members of a group should have those of one name.
+
+The defaults are "lan": no process that stands still for a second is excluded. "fast" finds a crash
+in 0.4 s, and takes as long a pause for one. "wan" bears pauses of three seconds and long ways.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,11 +117,18 @@ class StackConfig:
     """The longest random delay before a member multicasts STABILITY."""
 
     heartbeat: float = 0.1
-    """Time between two heartbeats to each member."""
+    """Time between two signs of life to those members that watch this one."""
     suspect_after: float = 1.0
     """A member that is silent for so long is asked whether it is alive."""
-    verify_after: float = 0.2
+    verify_after: float = 0.25
     """A silent member that does not answer the question within this time is suspected."""
+
+    @classmethod
+    def preset(cls, name: str, **settings: Any) -> StackConfig:
+        """Return the settings of one of `PRESETS`, but for those that are given here."""
+        if name not in PRESETS:
+            raise ConfigError(f"preset {name!r} is unknown; choose one of {', '.join(PRESETS)}")
+        return cls(**{**PRESETS[name], **settings})
 
     @property
     def fingerprint(self) -> str:

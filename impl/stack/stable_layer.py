@@ -4,7 +4,9 @@ The core counts the votes and knows no time. This layer has the timer, the numbe
 which a digest is due, the random delay of STABILITY, and the datagrams. While this member takes
 part in a flush (Quiet), the core is suspended.
 
-Cost: a round is one datagram of two numbers per member from each member, and one STABILITY.
+Cost: a round is one datagram of two numbers per member from each member, and one STABILITY. While
+nothing is multicast and all is purged here, rounds are rare; a bundle that is delivered, or a
+digest of somebody who may lack the last STABILITY, brings the next one forward.
 """
 
 from __future__ import annotations
@@ -37,6 +39,9 @@ from .layer import Ground, Layer, Takes
 from .passing import Bundle, Found, Install, Joined, Quiet
 from .timers import NEVER
 
+_RARELY = 10
+"""So many times longer are the pauses between two digests while there is nothing to purge."""
+
 
 class StableLayer(Layer):
     """STABLE as a layer."""
@@ -54,6 +59,7 @@ class StableLayer(Layer):
         self._digest_at = NEVER
         self._stability_at = NEVER
         self._flushing = False
+        self._purged = False  # all that was delivered here
 
     @property
     def takes(self) -> Takes:
@@ -105,6 +111,7 @@ class StableLayer(Layer):
     def install_view(self, view: View, now: float) -> None:
         """Install a view: begin a round among its members."""
         self._view = view.id
+        self._purged = False
         self.stirred = True  # a core in a new view is not suspended
         self._handle(InstallView(view.id.counter, view.members), now)
         self._start(now)
@@ -124,6 +131,8 @@ class StableLayer(Layer):
 
     def delivered(self, size: int, now: float) -> None:
         """Count a delivered bundle; after enough of them a digest is due (R2)."""
+        if self._purged:
+            self._hurry(now)
         self._bytes += size
         self._bundles += 1
         if (
@@ -141,6 +150,8 @@ class StableLayer(Layer):
             header.received,
         )
         if self._is_welcome(source, view):
+            if self._purged:
+                self._hurry(now)
             self._handle(ReceiveDigest(source, view.counter, delivered, received), now)
 
     def receive_stability(self, header: StabilityHeader, now: float) -> None:
@@ -183,7 +194,13 @@ class StableLayer(Layer):
     def _start(self, now: float) -> None:
         """Set the time of the next digest, at random so that members do not send at once."""
         self._bytes = self._bundles = 0
-        self._digest_at = now + self.config.stable_period * self._random.uniform(0.75, 1.25)
+        pause = self.config.stable_period * self._random.uniform(0.75, 1.25)
+        self._digest_at = now + (_RARELY * pause if self._purged else pause)
+
+    def _hurry(self, now: float) -> None:
+        """Send the next digest after the usual pause: there may be something to purge."""
+        self._purged = False
+        self._start(now)
 
     def _handle(self, event: Event, now: float) -> None:
         core = self.core
@@ -204,5 +221,10 @@ class StableLayer(Layer):
             case Stability(to, _, digest, _):
                 outbox.multicast(outbox.encode(StabilityHeader(self.me, view, digest)), to)
                 self.counters["stabilities"] += 1
-            case Purge() | Heard():
+            case Purge(digest):
+                self.below.down(effect, now)
+                self._purged = digest == self.below.digests().delivered
+                if self._purged:
+                    self._start(now)
+            case Heard():
                 self.below.down(effect, now)

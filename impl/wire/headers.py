@@ -192,7 +192,7 @@ class Alive(Struct, frozen=True, array_like=True, tag="H", gc=False):
     """A sign of life, an announcement and an acknowledgement.
 
     View `view` is installed. The source's own stream goes up to `highest`; `asking` is whether it
-    waits for an acknowledgement. `delivered` is how far it has delivered the streams of others.
+    waits for an acknowledgement. `delivered` is how far it has delivered the receivers' streams.
     """
 
     source: Address

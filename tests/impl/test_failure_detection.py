@@ -118,11 +118,11 @@ def test_what_was_found_goes_up_to_gms_once_and_in_order():
 
 def test_who_is_asked_gives_a_sign_of_life():
     made, outbox = detection()
-    made.asked(AreYouAlive(B, A))
+    made.asked(AreYouAlive(B, A), 0.0)
     [answer] = outbox.drain()
     assert isinstance(CODEC.decode(answer.data).header, Alive)
     assert answer.to == (("10.0.0.2", 1),)
-    made.asked(AreYouAlive(B, C))
+    made.asked(AreYouAlive(B, C), 0.0)
     assert outbox.drain() == []
 
 

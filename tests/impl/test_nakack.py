@@ -94,7 +94,7 @@ class Net:
         for _ in range(60):
             for me, end in self.ends.items():  # MEMBERSHIP's signs of life
                 others = [member for member in end.core.members if member != me]
-                self.outboxes[me].multicast(CODEC.encode(end.alive(())), others)
+                self.outboxes[me].multicast(CODEC.encode(end.alive(others)), others)
             self.pass_time(0.1)
 
     def numbers(self, me, source):
@@ -158,13 +158,13 @@ def test_who_lags_is_reminded_only_so_long_after_the_last_progress():
     net.now = 0.03
     net.receive(B, first.data)
     net.deliver(B)
-    net.ends[A].receive_alive(net.ends[B].alive(()), net.now)
+    net.ends[A].receive_alive(net.ends[B].alive((A,)), net.now)
     assert net.ends[A].core.lagging() == (B,)
     assert net.ends[A].deadline() == pytest.approx(0.08)
 
     net.receive(B, second.data)
     net.deliver(B)
-    net.ends[A].receive_alive(net.ends[B].alive(()), net.now)
+    net.ends[A].receive_alive(net.ends[B].alive((A,)), net.now)
     assert net.ends[A].deadline() == float("inf")
 
 

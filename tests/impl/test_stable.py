@@ -1,6 +1,7 @@
 """STABLE: what all have delivered is purged, nothing else, whatever the network does to digests."""
 
 import random
+from collections import Counter
 
 import pytest
 
@@ -374,12 +375,46 @@ def test_nothing_is_purged_that_somebody_lacks(seed):
 def test_a_round_costs_a_digest_of_each_and_hardly_more_than_one_stability():
     members = tuple(Address(f"n{i:02}", 0) for i in range(10))
     group = Group(*members, stable_period=1.0, stable_delay=0.5)
-    group.run(20.0)
+    for _ in range(40):
+        group.deliver(members[0])
+        group.run(0.5)
 
     digests = sum(isinstance(header, StableDigestHeader) for header in group.datagrams)
     stabilities = sum(isinstance(header, StabilityHeader) for header in group.datagrams)
     assert 150 <= digests <= 270
     assert digests / stabilities > 3
+
+
+def kinds(group):
+    return Counter(type(header) for header in group.datagrams)
+
+
+def test_rounds_are_rare_while_nothing_is_multicast():
+    group = Group(A, B, C, stable_period=1.0)
+    group.deliver(A)
+    group.run(4.0)
+    assert group.streams[C].purged[A] == 1
+    group.datagrams.clear()
+    group.run(60.0)
+    assert 3 * 5 <= kinds(group)[StableDigestHeader] <= 3 * 11
+
+
+def test_a_multicast_or_a_digest_of_somebody_who_may_lack_something_ends_that():
+    for news in "multicast", "digest":
+        group = Group(A, B, C, stable_period=1.0)
+        group.deliver(A)
+        while not group.streams[A].purged[A]:
+            group.run(0.001)
+        group.run(0.1)
+        timer, now = group.timers[A], group.now
+        assert timer.deadline() > now + 5.0
+
+        if news == "multicast":
+            timer.delivered(100, now)
+        else:
+            digest = vector(a=1, b=0, c=0)
+            timer.receive_digest(StableDigestHeader(B, group.view.id, digest, digest), now)
+        assert timer.deadline() <= now + 1.25
 
 
 def test_many_bytes_or_bundles_call_for_a_digest_at_once():
