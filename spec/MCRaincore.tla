@@ -17,6 +17,8 @@ CONSTANTS
     MaxSplits,        \* how often the network is cut in two
     MaxFalse,         \* how many false reports of failures there are
     MaxEarly,         \* how many time-outs come too early
+    MaxForged,        \* how many messages strangers make up
+    MaxAltered,       \* how many messages are altered on their way
     MaxAttempts,      \* how often each node starves
     Unhurried,        \* nobody starves while any 911 is under way
     MaxEpoch,         \* the largest number of an epoch that is claimed
@@ -57,7 +59,7 @@ Bounded == \A n \in Node : promised'[n][1] <= MaxEpoch
 MCInit ==
     /\ InitAs(Formed)
     /\ spent = [crashes |-> 0, recoveries |-> 0, forgets |-> 0, splits |-> 0, false |-> 0,
-                early |-> 0]
+                early |-> 0, forged |-> 0, altered |-> 0]
     /\ calm = 0
 
 MCInitialise(n) ==
@@ -134,6 +136,10 @@ MCLose == Lose /\ Undisturbed
 
 MCFalseReport == FalseReport /\ Spend("false", MaxFalse)
 
+MCForge(s, n) == Forge(s, n) /\ Spend("forged", MaxForged)
+
+MCCorrupt == Corrupt /\ Spend("altered", MaxAltered)
+
 MCNext ==
     \/ \E n \in Node :
           \/ MCInitialise(n)
@@ -142,7 +148,8 @@ MCNext ==
           \/ MCEatingTimeout(n) \/ MCHungryTimeout(n) \/ MCStarvingTimeout(n)
           \/ MCTokenDelivered(n) \/ MCMulticast(n) \/ MCLeave(n)
           \/ MCCrash(n) \/ MCRecover(n) \/ MCForget(n)
-    \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport
+    \/ \E s, n \in Node : MCForge(s, n)
+    \/ MCSplit \/ MCHeal \/ MCLose \/ MCFalseReport \/ MCCorrupt
 
 \* The token is here and its numbers are used up, so a run may end. Then all must be in order, if
 \* the end comes late enough (TooEarly).
@@ -273,7 +280,8 @@ MCAgreementExercise == Cardinality(Running) > 1 /\ ~Agreed /\ \E n \in Running :
 Spared ==
     [](\/ spent.crashes < MaxCrashes \/ spent.recoveries < MaxRecoveries
        \/ spent.forgets < MaxForgets \/ spent.splits < MaxSplits
-       \/ spent.false < MaxFalse \/ spent.early < MaxEarly)
+       \/ spent.false < MaxFalse \/ spent.early < MaxEarly
+       \/ spent.forged < MaxForged \/ spent.altered < MaxAltered)
 MCAgreementExcused == Spared \/ Stopped
 MCJoinCompletesExcused == Spared \/ Stopped
 MCLoneServesExcused == Spared \/ <>TooEarly
@@ -292,6 +300,9 @@ MaxForgetsExercise == spent.forgets = MaxForgets
 MaxSplitsExercise == spent.splits = MaxSplits
 MaxFalseExercise == spent.false = MaxFalse
 MaxEarlyExercise == spent.early = MaxEarly
+StrangersExercise == Strangers = {} \/ spent.forged > 0
+MaxForgedExercise == spent.forged = MaxForged
+MaxAlteredExercise == DatagramsUnaltered \/ spent.altered = MaxAltered
 SendersExercise == \A n \in Senders : said[n] > 0
 MaxMessagesExercise == Senders = {} \/ \E n \in Node : said[n] = MaxMessages
 LeaversExercise == \E n \in Leavers : up[n] = "left"

@@ -39,12 +39,15 @@ CONSTANTS
     Order,              \* all nodes, the lowest rank first
     Founders,           \* the founders of the ring, as a sequence: the first list
     Spares,             \* names for the next life of a machine (Incarnations)
+    Strangers,          \* processes that are no members, and that send messages all the same
 
     \* Assumptions on the Transport Manager and on time.
     TruthfulFailures,   \* the receiver of an undelivered message is down or cut off; the message
                         \* never arrives
     ArrivesAfterFailure,\* (~TruthfulFailures) a message reported undelivered may still arrive
     PatientTimeouts,    \* a node starves only if no token is on its way to anybody
+    TrueSources,        \* a message comes from the process that it names as its sender
+    DatagramsUnaltered, \* a message arrives as it was sent
 
     \* Repairs of the text's holes.
     HolderVetoes,       \* a node that eats says NO to every 911
@@ -59,11 +62,14 @@ CONSTANTS
     OneFounder,         \* one founder makes the token, the others wait for it
     Incarnations,       \* a node that has lost its state comes back under another name
     SeenByAll,          \* a node reserves only when all on the list have held it
+    FromMembers,        \* the Transport Manager hands up what comes from members; of others, only a
+                        \* request to join
 
     KeepFences          \* (history) remember which nodes have eaten at which number
 
 VARIABLES
-    up,                 \* "new" (never started), "up", "down", "left", "spare" (a name not in use)
+    up,                 \* "new" (never started), "up", "down", "left", "spare" (a name not in use),
+                        \* "stranger"
     viewState,          \* "agreement", "chaos" or "reserve" (Figure 9)
     tokenState,         \* "eating", "hungry" or "starving" (Figure 10)
     globalView,         \* the history of views, from index 1; NULL is <<>>
@@ -379,8 +385,15 @@ NextContact(me) ==
 
 Connected(n, m) == side[n] = side[m]
 
+\* A 911 by which its sender asks to be let in.
+Requests(m) == m.kind = "911" /\ m.orig = m.current /\ m.nodelist = <<>>
+
+\* The Transport Manager's door. Who is a member has the ring's secret, from a token or from the
+\* member that lets it in, and shows it with each message; a stranger has not.
+Admitted(m) == FromMembers => m.current \notin Strangers \/ Requests(m)
+
 \* A message that arrives if nothing else happens.
-Arrives(m) == Up(m.to) /\ Connected(m.current, m.to)
+Arrives(m) == Up(m.to) /\ Connected(m.current, m.to) /\ Admitted(m)
 
 Undeliverable(m) == ~Arrives(m)
 
@@ -779,6 +792,44 @@ FalseReport ==
          /\ network' = IF ArrivesAfterFailure THEN network ELSE network \ {m}
     /\ UNCHANGED <<memberVars, side, past, eaten>>
 
+(* The adversary. GONE, HERE and what else says where a process is found are the Transport     *)
+(* Manager's own: no node of this specification has a place, so none can be led to another one. *)
+
+\* Messages to n that c has not sent: n's token with a later number; in a later epoch; or with a list
+\* of the two; n's own 911, come round with everybody's promise; the claim of another, later than
+\* all that n has promised; and a request to join. A node that knows no ring has nothing that could be made use of.
+Unsent(c, n) ==
+    LET me   == Me(n)
+        t    == [me.lastToken EXCEPT !.to = n, !.current = c]
+        two  == <<n, c>>
+        own  == [Call(me, n) EXCEPT !.to = n, !.current = c]
+    IN  IF RingOf(me, n) = <<>> THEN {} ELSE
+        {[t EXCEPT !.seq = @ + 2],
+         [t EXCEPT !.epoch = <<@[1] + 1, Rank(c)>>],
+         Kept([t EXCEPT !.seq = @ + 2, !.nodelist = two, !.seen = {c}, !.pending = <<>>,
+                        !.settled = [index |-> t.globalViewNumber, nodelist |-> two]]),
+         [own EXCEPT !.granted = Range(own.nodelist)],
+         [own EXCEPT !.orig = c, !.nodelist = <<>>, !.phase = "ask", !.claim = Zero, !.granted = {}]}
+        \cup {[own EXCEPT !.orig = m, !.attempt = attempt[m], !.phase = "claim",
+                          !.claim = <<me.promised[1] + 1, Rank(m)>>, !.granted = {m}] :
+                  m \in Node \ (Strangers \cup {n})}
+
+\* A stranger s sends n any message, in its own name unless it can have another's.
+Forge(s, n) ==
+    /\ s \in Strangers
+    /\ Up(n)
+    /\ \E c \in (IF TrueSources THEN {s} ELSE Node) \ {n} : \E m \in Unsent(c, n) :
+         network' = network \cup {m}
+    /\ UNCHANGED <<memberVars, reports, side, past, eaten>>
+
+\* A message under way is lost, and another one comes in its place.
+Corrupt ==
+    /\ ~DatagramsUnaltered
+    /\ \E m \in network : \E other \in Unsent(m.current, m.to) :
+         /\ Arrives(m)
+         /\ network' = (network \ {m}) \cup {other}
+    /\ UNCHANGED <<memberVars, reports, side, past, eaten>>
+
 -----------------------------------------------------------------------------
 (* The ring has been formed, and its first member eats. *)
 
@@ -796,7 +847,8 @@ Member(n) ==
 \* Formed: the initial state of the members of the first list; all others are not started yet.
 Start(n, formed) ==
     IF n \in Range(Founders) THEN (IF formed THEN Member(n) ELSE Blank)
-    ELSE [Blank EXCEPT !.up = IF n \in Spares THEN "spare" ELSE "new"]
+    ELSE [Blank EXCEPT !.up = IF n \in Spares THEN "spare"
+                              ELSE IF n \in Strangers THEN "stranger" ELSE "new"]
 
 InitAs(formed) ==
     /\ up = [n \in Node |-> Start(n, formed).up]
@@ -834,7 +886,8 @@ Next ==
           \/ Multicast(n) \/ Leave(n)
           \/ Crash(n) \/ Recover(n) \/ Forget(n)
     \/ \E nodes \in SUBSET Node : Split(nodes)
-    \/ Heal \/ Lose \/ FalseReport
+    \/ \E s, n \in Node : Forge(s, n)
+    \/ Heal \/ Lose \/ FalseReport \/ Corrupt
 
 \* The actions that a node takes in the end, if they stay possible. Time-outs come when nothing else
 \* helps. Nobody has to start, to crash, to recover, to multicast or to leave.
@@ -1003,7 +1056,7 @@ Epoch == Nat \X (0 .. Len(Order))
 
 TypeOK ==
     /\ \A n \in Node :
-        /\ up[n] \in {"new", "up", "down", "left", "spare"}
+        /\ up[n] \in {"new", "up", "down", "left", "spare", "stranger"}
         /\ viewState[n] \in {"agreement", "chaos", "reserve"}
         /\ tokenState[n] \in {"eating", "hungry", "starving"}
         /\ phase[n] \in {"none", "ask", "claim"}

@@ -4,10 +4,13 @@ A connection carries frames one way only, from the member that opened it; so two
 meet need not agree on whose connection to keep. It opens with a greeting that tells where the
 sender itself listens, because that, not the ephemeral port, is the sender's endpoint.
 
-The host in it has to be the one that the connection comes from: a peer cannot say that it is on
-another machine. Connections are bounded in number; one that stays silent is closed.
+The host in it has to be the one that the connection comes from, and the port is proved: who is
+greeted sends a nonce to that endpoint, and takes nothing until it comes back by the connection that
+has greeted, whose opener sends no frame before. So nobody can say that it is another process.
+Connections are bounded in number; one that stays silent, or unproved, is closed.
 
-    greeting: b"RCT1", u16 port, u8 length of host, host      frame: u32 length, bytes
+    greeting: b"RCT2", u16 port, u8 length of host, host      frame: u32 length, bytes
+    nonce: u32 0xfffffff0, 16 bytes                           given back: u32 0xfffffff1, the same
 
 A datagram for a peer that does not answer waits in a bounded queue while a connection is
 tried; when that fails, what waited is dropped and counted, and the next try waits a little longer.
@@ -17,18 +20,22 @@ import asyncio
 import socket
 import struct
 from collections import Counter
+from secrets import token_bytes
 
 from raincheck.impl.messages import Endpoint
 
 from .contract import Datagrams, Transport, bind, enlarge_buffers
 
 _GREETING = struct.Struct(">4sHB")
-_MAGIC = b"RCT1"
+_MAGIC = b"RCT2"
+_NONCE, _BACK = 0xFFFF_FFF0, 0xFFFF_FFF1  # instead of a length: a nonce follows
+_NONCE_SIZE = 16
+_ASK_AGAIN = 0.2  # seconds until a nonce that does not come back is sent again
 _LENGTH = struct.Struct(">I")
 _QUEUE = 8 << 20  # bytes waiting for one peer
 _RETRY_FIRST, _RETRY_LAST = 0.05, 1.0  # seconds between attempts to connect
 _CONNECT = 2.0  # seconds for one attempt
-_GREET = 5.0  # seconds until a connection that has not said who it is is closed
+_GREET = 5.0  # seconds until a connection that has not proved who it is is closed
 _IDLE = 60.0  # seconds until a silent one is; a member sends signs of life all the time
 _MOST = 512  # connections each way
 
@@ -58,15 +65,32 @@ class TcpTransport(Transport):
         self._server = await self._loop.create_server(lambda: _Incoming(self), sock=self._listener)
 
     def send(self, data: bytes, to: Endpoint) -> None:
-        if self.closed:
-            return
+        peer = self._peer(to)
+        if peer is not None:
+            peer.send(data)
+
+    def _peer(self, to: Endpoint) -> "_Peer | None":
+        """Return the connection to that endpoint, unless there are too many."""
         peer = self._peers.get(to)
-        if peer is None:
-            if len(self._peers) >= _MOST and not self._forget_a_peer():
-                self.counters["dropped_too_many_peers"] += 1
-                return
-            peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self.counters)
-        peer.send(data)
+        if self.closed or peer is not None:
+            return None if self.closed else peer
+        if len(self._peers) >= _MOST and not self._forget_a_peer():
+            self.counters["dropped_too_many_peers"] += 1
+            return None
+        peer = self._peers[to] = _Peer(self._loop, to, self.endpoint, self.counters)
+        return peer
+
+    def ask(self, claimed: Endpoint, nonce: bytes) -> None:
+        """Send a nonce to the endpoint that a connection is said to be of."""
+        peer = self._peer(claimed)
+        if peer is not None:
+            peer.tell(_LENGTH.pack(_NONCE) + nonce)
+
+    def give_back(self, claimed: Endpoint, nonce: bytes) -> None:
+        """Give a nonce back by the connection to who has sent it, if there is one."""
+        peer = self._peers.get(claimed)
+        if peer is not None:
+            peer.give_back(_LENGTH.pack(_BACK) + nonce)
 
     def _forget_a_peer(self) -> bool:
         """Forget the oldest peer to which there is no connection; return whether there is one."""
@@ -119,20 +143,22 @@ class _Peer(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._attempt: asyncio.Task[None] | None = None
         self._waiting: list[bytes] = []
+        self._controls: list[bytes] = []
+        self._proved = asyncio.Event()  # or there is no connection that could be
         self._waiting_bytes = 0
         self._retry_at = 0.0
         self._retry_wait = _RETRY_FIRST
         self._done = loop.create_future()
 
     def send(self, data: bytes) -> None:
-        if self._transport is not None:
+        if self._transport is not None and self._proved.is_set():
             if self._transport.get_write_buffer_size() + len(data) > _QUEUE:
                 self._counters["dropped_backlog_full"] += 1
                 return
             self._transport.write(_LENGTH.pack(len(data)) + data)
             self._counters["sent"] += 1
             return
-        if self._loop.time() < self._retry_at:
+        if self._transport is None and self._loop.time() < self._retry_at:
             self._counters["dropped_unreachable"] += 1
             return
         if self._waiting_bytes + len(data) > _QUEUE:
@@ -140,8 +166,29 @@ class _Peer(asyncio.Protocol):
             return
         self._waiting.append(data)
         self._waiting_bytes += len(data)
-        if self._attempt is None:
+        if self._transport is None and self._attempt is None:
             self._attempt = self._loop.create_task(self._connect())
+
+    def give_back(self, control: bytes) -> None:
+        """Give a nonce back that came for this connection: now its frames are taken."""
+        if self._transport is None:
+            return
+        self._transport.write(control)
+        if not self._proved.is_set():
+            self._proved.set()
+            frames = [part for data in self._waiting for part in (_LENGTH.pack(len(data)), data)]
+            self._transport.write(b"".join(frames))
+            self._counters["sent"] += len(self._waiting)
+            self._forget_waiting()
+
+    def tell(self, control: bytes) -> None:
+        """Send a nonce: at once, or first of all when there is a connection."""
+        if self._transport is not None:
+            self._transport.write(control)
+        elif len(self._controls) < _MOST:
+            self._controls.append(control)
+            if self._attempt is None:  # whoever speaks from there may well be there again
+                self._attempt = self._loop.create_task(self._connect())
 
     @property
     def closed(self) -> bool:
@@ -161,6 +208,7 @@ class _Peer(asyncio.Protocol):
         except (OSError, TimeoutError):
             self._counters["connect_failed"] += 1
             self._counters["dropped_unreachable"] += len(self._waiting)
+            self._controls.clear()
             self._forget_waiting()
             self._retry_at = self._loop.time() + self._retry_wait
             self._retry_wait = min(_RETRY_LAST, self._retry_wait * 2)
@@ -176,6 +224,8 @@ class _Peer(asyncio.Protocol):
         if self._attempt is not None:
             await asyncio.wait([self._attempt])
         if self._transport is not None:
+            if self._waiting:
+                await self._proved.wait()
             self._transport.close()
             await self._done
 
@@ -191,17 +241,17 @@ class _Peer(asyncio.Protocol):
         assert isinstance(transport, asyncio.Transport)
         _tune(transport)
         self._retry_wait = _RETRY_FIRST
-        waiting = [self._greeting]
-        for data in self._waiting:
-            waiting += (_LENGTH.pack(len(data)), data)
-        transport.write(b"".join(waiting))
-        self._counters["sent"] += len(self._waiting)
-        self._forget_waiting()
+        transport.write(b"".join((self._greeting, *self._controls)))
+        self._controls.clear()
+        self._proved.clear()
         self._transport = transport
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._counters["connection_lost" if exc else "connection_closed"] += 1
         self._transport = None
+        self._proved.set()
+        self._counters["dropped_unreachable"] += len(self._waiting)
+        self._forget_waiting()
         if not self._done.done():
             self._done.set_result(None)
 
@@ -212,6 +262,8 @@ class _Incoming(asyncio.Protocol):
     def __init__(self, owner: TcpTransport) -> None:
         self._owner = owner
         self._source: Endpoint | None = None
+        self._nonce = token_bytes(_NONCE_SIZE)
+        self._proved = False
         self._rest = b""
         self._transport: asyncio.Transport | None = None
         self._heard = True
@@ -233,8 +285,8 @@ class _Incoming(asyncio.Protocol):
             self._timer.cancel()
 
     def _look(self) -> None:
-        """Hang up if nothing was heard since the last look, or who it is was never said."""
-        if self._source is None or not self._heard:
+        """Hang up if nothing was heard since the last look, or who it is was never proved."""
+        if not self._proved or not self._heard:
             self._hang_up("closed_idle")
             return
         self._heard = False
@@ -260,16 +312,41 @@ class _Incoming(asyncio.Protocol):
         source, limit, size = self._source, self._owner.max_datagram, len(data)
         while size - at >= 4:
             (length,) = _LENGTH.unpack_from(data, at)
+            if length in (_NONCE, _BACK):
+                if size - at - 4 < _NONCE_SIZE:
+                    break
+                at += 4 + _NONCE_SIZE
+                self._told(length, data[at - _NONCE_SIZE : at])
+                continue
             if length > limit:
                 self._hang_up("rejected_oversized_frame")
                 break
             if size - at - 4 < length:
                 break
-            batch.append((data[at + 4 : at + 4 + length], source))
+            if self._proved:
+                batch.append((data[at + 4 : at + 4 + length], source))
+            else:
+                self._owner.counters["dropped_unproved"] += 1
             at += 4 + length
         self._rest = data[at:]
         if batch:
             self._owner.arrived(batch)
+
+    def _told(self, kind: int, nonce: bytes) -> None:
+        """Handle a nonce: the other side's is given back, the own one proves this connection."""
+        assert self._source is not None
+        if kind == _NONCE:
+            self._owner.give_back(self._source, nonce)
+        elif nonce == self._nonce:
+            self._proved = True
+
+    def _ask(self) -> None:
+        """Send the nonce to where this connection is said to be from, until it comes back."""
+        assert self._source is not None
+        assert self._transport is not None
+        if not self._proved and not self._transport.is_closing():
+            self._owner.ask(self._source, self._nonce)
+            asyncio.get_running_loop().call_later(_ASK_AGAIN, self._ask)
 
     def _greet(self, data: bytes) -> int:
         """Read the greeting, if it is complete; return where the frames begin."""
@@ -292,6 +369,7 @@ class _Incoming(asyncio.Protocol):
             self._hang_up("rejected_identity")
             return 0
         self._source = (host, port)
+        self._ask()
         return end
 
     def _hang_up(self, reason: str) -> None:

@@ -38,10 +38,15 @@ def _claiming(me: Local) -> Local:
 
 def _calls(rules: Rules, me: Local) -> Answer:
     """Send the 911 of this attempt; a joiner, who knows no ring, sends it to its first contact."""
+    return Accepted(me, (call_of(rules, me), Timer("starving")))
+
+
+def call_of(rules: Rules, me: Local) -> Call911:
+    """Return the member's 911, as it is now."""
     copy, ring = me.last_token, ring_of(rules, me)
     to = next_after(ring, me.me) or me.contacts[0]
     granted = frozenset({me.me} if me.phase == "claim" else ())
-    call = Call911(
+    return Call911(
         to,
         me.me,
         me.me,
@@ -54,7 +59,6 @@ def _calls(rules: Rules, me: Local) -> Answer:
         me.wanted,
         granted,
     )
-    return Accepted(me, (call, Timer("starving")))
 
 
 def ring_of(rules: Rules, me: Local) -> Nodelist:

@@ -27,6 +27,7 @@ class Rules:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    from_members: bool = True
 
 
 SEED = Rules(*(False for _ in fields(Rules)))
@@ -38,7 +39,7 @@ class Local(NamedTuple):
     """A member's local state (Fig. 8). While it eats, the token is its `last_token`."""
 
     me: Address
-    up: str = "new"  # "new", "up", "down" or "left"
+    up: str = "new"  # "new", "up", "down", "left", "spare" or "stranger"
     view_state: str = "chaos"  # "agreement", "chaos" or "reserve"
     token_state: str = "starving"  # "eating", "hungry" or "starving"
     global_view: tuple[Nodelist, ...] = ()

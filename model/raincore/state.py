@@ -29,6 +29,8 @@ class Spent(NamedTuple):
     splits: int = 0
     false: int = 0
     early: int = 0
+    forged: int = 0
+    altered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +41,13 @@ class Constants:
     members: tuple[str, ...]
     rules: Rules = field(default_factory=Rules)
     spares: frozenset[str] = frozenset()
+    strangers: frozenset[str] = frozenset()
     formed: bool = True
     truthful: bool = True
     arrives_after_failure: bool = False
     patient: bool = True
+    true_sources: bool = True
+    datagrams_unaltered: bool = True
     crashers: frozenset[str] = frozenset()
     max_down: int = 5
     most: Spent = field(default_factory=Spent)

@@ -17,6 +17,7 @@ from raincheck.model.machine.rows import with_
 from raincheck.model.machine.runs import Address
 
 from . import events as ev
+from .adversary import corrupted, forged
 from .events import Call911, Message, Settled, Token
 from .handlers import HANDLERS, first_token
 from .lists import restricted
@@ -69,6 +70,8 @@ class RaincoreSystem(Composed[State, Local]):
         first = self.founders
         if me.node in self.constants.spares:
             return Local(me, "spare")
+        if me.node in self.constants.strangers:
+            return Local(me, "stranger")
         if not self.constants.formed or me not in first:
             return Local(me)
         token = first_token(self.rules, first)._replace(
@@ -161,7 +164,7 @@ class RaincoreSystem(Composed[State, Local]):
                 yield Move("Forget", (name, spare.me.node), state._replace(locals=after))
 
     def _arrival(self, state: State, message: Message) -> Iterator[Move[State]]:
-        if not arrives(state, message):
+        if not arrives(self.rules, state, message):
             return
         name = message.to.node
         after = state._replace(network=state.network - {message})
@@ -180,7 +183,7 @@ class RaincoreSystem(Composed[State, Local]):
             return
         if message in state.reports:
             after = state._replace(reports=state.reports - {message})
-        elif not arrives(state, message):
+        elif not arrives(self.rules, state, message):
             after = state._replace(network=state.network - {message})
         else:
             return
@@ -205,6 +208,9 @@ class RaincoreSystem(Composed[State, Local]):
                 for there in chain.from_iterable(combinations(others, size) for size in sizes):
                     side = tuple(int(n in there) for n in self.nodes)
                     yield Move("Split", (frozenset(there),), spent._replace(side=side))
+        for spent in self._spend(state, "forged"):
+            for stranger, to, made in forged(self.constants, state):
+                yield Move("Forge", (stranger, to), spent._replace(network=state.network | {made}))
         for message in _ordered(state.network):
             left = state.network - {message}
             if of(state, message.current).up != "up":
@@ -221,6 +227,9 @@ class RaincoreSystem(Composed[State, Local]):
                             network=state.network if self.constants.arrives_after_failure else left,
                         ),
                     )
+            for spent in self._spend(state, "altered"):
+                for other in corrupted(self.constants, state, message):
+                    yield Move("Corrupt", (), spent._replace(network=left | {other}))
 
     def carried(self, state: State, node: str, local: Local, outputs: tuple[Any, ...]) -> State:
         """Return the state with the member's new local state and its messages under way."""

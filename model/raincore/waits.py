@@ -27,14 +27,22 @@ def connected(state: State, one: Address, other: Address) -> bool:
     return state.side[_index(state, one)] == state.side[_index(state, other)]
 
 
-def arrives(state: State, message: Message) -> bool:
+def admitted(rules: Rules, state: State, message: Message) -> bool:
+    """Tell whether the Transport Manager hands a message up: a member's, or a request to join."""
+    if not rules.from_members or of(state, message.current).up != "stranger":
+        return True
+    return isinstance(message, Call911) and message.orig == message.current and not message.nodelist
+
+
+def arrives(rules: Rules, state: State, message: Message) -> bool:
     """Tell whether a message arrives if nothing else happens."""
-    return of(state, message.to).up == "up" and connected(state, message.current, message.to)
+    reached = of(state, message.to).up == "up" and connected(state, message.current, message.to)
+    return reached and admitted(rules, state, message)
 
 
 def taken(rules: Rules, state: State, token: Token) -> bool:
     """Tell whether a token arrives and is taken."""
-    return arrives(state, token) and takes(rules, of(state, token.to), token)
+    return arrives(rules, state, token) and takes(rules, of(state, token.to), token)
 
 
 def coming(rules: Rules, state: State, me: Address) -> bool:
@@ -52,7 +60,7 @@ def coming(rules: Rules, state: State, me: Address) -> bool:
         if t in state.network and taken(rules, state, t):
             return True
         sender = of(state, t.current)
-        told = t in state.reports or not arrives(state, t)
+        told = t in state.reports or not arrives(rules, state, t)
         waits = sender.token_state == "hungry" and sender.last_token == t
         if told and waits and sender.up == "up":
             return True

@@ -203,6 +203,15 @@ def test_what_the_world_does() -> None:
     assert [each.node for each in play.events if each.action in ("Split", "Heal")] == ["", ""]
 
 
+def test_what_the_adversary_does() -> None:
+    play = Played("abc", "ab", strangers=frozenset("c"), datagrams_unaltered=False)
+
+    assert play("Forge", "c") == "a stranger sends a the token 3 ab, as c"
+    play("EatingTimeout", "a")
+    assert play("Corrupt") == "the token 2 ab to b becomes another message on its way"
+    assert [each.node for each in play.events if each.action in ("Forge", "Corrupt")] == ["", ""]
+
+
 def test_a_token_that_is_dropped_says_why() -> None:
     play = Played(truthful=False, arrives_after_failure=True)
     play("EatingTimeout", "a")

@@ -210,10 +210,10 @@ def test_tcp_reconnects_to_a_member_that_returns() -> None:
     ("rubbish", "reason"),
     [
         (b"GET / HTTP/1.1\r\n\r\n", "rejected_greeting"),
-        (b"RCT1\x1b\x58\x02\xff\xfe", "rejected_greeting"),
-        (b"RCT1\x1b\x58\x09127.0.0.1\xff\xff\xff\xff", "rejected_oversized_frame"),
-        (b"RCT1\x1b\x58\x09127.0.0.9\0\0\0\3abc", "rejected_identity"),
-        (b"RCT1\x1b\x58\x09localhost\0\0\0\3abc", "rejected_identity"),
+        (b"RCT2\x1b\x58\x02\xff\xfe", "rejected_greeting"),
+        (b"RCT2\x1b\x58\x09127.0.0.1\xff\xff\xff\xff", "rejected_oversized_frame"),
+        (b"RCT2\x1b\x58\x09127.0.0.9\0\0\0\3abc", "rejected_identity"),
+        (b"RCT2\x1b\x58\x09localhost\0\0\0\3abc", "rejected_identity"),
     ],
 )
 def test_tcp_hangs_up_on_a_foreign_stream_and_serves_on(rubbish: bytes, reason: str) -> None:
@@ -236,26 +236,101 @@ def test_tcp_hangs_up_on_a_foreign_stream_and_serves_on(rubbish: bytes, reason: 
     run("tcp", 2, body)
 
 
+class Listener:
+    """A process that listens, and opens connections, with raw streams."""
+
+    def __init__(self) -> None:
+        self.nonces: list[bytes] = []
+        self.writers: list[asyncio.StreamWriter] = []
+        self.endpoint: Endpoint
+
+    async def __aenter__(self) -> "Listener":
+        self._server = await asyncio.start_server(self._accepted, *LOOPBACK)
+        self.endpoint = self._server.sockets[0].getsockname()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for writer in self.writers:
+            writer.close()
+        self._server.close()
+
+    async def _accepted(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.writers.append(writer)
+        await reader.readexactly(7 + len("127.0.0.1"))
+        while True:
+            assert await reader.readexactly(4) == b"\xff\xff\xff\xf0"
+            self.nonces.append(await reader.readexactly(16))
+
+    async def greets(self, to: Endpoint, as_port: int) -> asyncio.StreamWriter:
+        """Open a connection that is said to be of that port."""
+        _, writer = await asyncio.open_connection(*to)
+        self.writers.append(writer)
+        writer.write(b"RCT2" + as_port.to_bytes(2, "big") + b"\x09127.0.0.1")
+        return writer
+
+
 def test_tcp_reassembles_frames_that_arrive_byte_by_byte() -> None:
     async def body(opened: list[Transport]) -> None:
         (a,) = opened
         inbox = Inbox(a)
-        _, writer = await asyncio.open_connection(*a.endpoint)
-        stream = b"RCT1\x1b\x58\x09127.0.0.1" + b"\0\0\0\3abc" + b"\0\0\0\0" + b"\0\0\0\1d"
-        for byte in stream:
-            writer.write(bytes([byte]))
-            await writer.drain()
-            await asyncio.sleep(0)
-        await inbox.holds(3)
-        source: Endpoint = ("127.0.0.1", 7000)
-        assert inbox.datagrams == [(b"abc", source), (b"", source), (b"d", source)]
-        writer.close()
-        await writer.wait_closed()
+        async with Listener() as peer:
+            writer = await peer.greets(a.endpoint, peer.endpoint[1])
+            await until(lambda: bool(peer.nonces))
+            proof = b"\xff\xff\xff\xf1" + peer.nonces[0]
+            for byte in proof + b"\0\0\0\3abc" + b"\0\0\0\0" + b"\0\0\0\1d":
+                writer.write(bytes([byte]))
+                await writer.drain()
+                await asyncio.sleep(0)
+            await inbox.holds(3)
+            source = peer.endpoint
+            assert inbox.datagrams == [(b"abc", source), (b"", source), (b"d", source)]
 
     run("tcp", 1, body)
 
 
-@pytest.mark.parametrize("said", [b"", b"RC", b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3ab"])
+def test_tcp_takes_nothing_of_who_says_that_it_is_another_process() -> None:
+    async def body(opened: list[Transport]) -> None:
+        a, b = opened
+        at_a, at_b = Inbox(a), Inbox(b)
+        b.send(b"of b", a.endpoint)
+        a.send(b"of a", b.endpoint)
+        await at_a.holds(1)
+        await at_b.holds(1)
+        async with Listener() as stranger:
+            for nonce in (b"", b"\xff\xff\xff\xf1" + bytes(16)):
+                writer = await stranger.greets(a.endpoint, b.endpoint[1])
+                writer.write(b"\0\0\0\4evil" + nonce + b"\0\0\0\4evil")
+            await until(lambda: a.counters["dropped_unproved"] == 4)
+            b.send(b"of b again", a.endpoint)
+            await at_a.holds(2)
+            assert at_a.datagrams == [(b"of b", b.endpoint), (b"of b again", b.endpoint)]
+            assert stranger.nonces == []
+
+    run("tcp", 2, body)
+
+
+def test_tcp_asks_again_for_a_nonce_that_does_not_come_back_and_drops_frames_until_then(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "_ASK_AGAIN", 0.01)
+
+    async def body(opened: list[Transport]) -> None:
+        (a,) = opened
+        inbox = Inbox(a)
+        async with Listener() as peer:
+            writer = await peer.greets(a.endpoint, peer.endpoint[1])
+            writer.write(b"\0\0\0\5early")
+            await until(lambda: len(peer.nonces) == 2)
+            writer.write(b"\xff\xff\xff\xf1" + peer.nonces[1] + b"\0\0\0\4late")
+            await inbox.holds(1)
+            assert inbox.datagrams == [(b"late", peer.endpoint)]
+            assert a.counters["dropped_unproved"] == 1
+            assert peer.nonces[0] == peer.nonces[1]
+
+    run("tcp", 1, body)
+
+
+@pytest.mark.parametrize("said", [b"", b"RC", b"RCT2\x1b\x58\x09127.0.0.1\0\0\0\3ab"])
 def test_tcp_closes_a_connection_that_falls_silent(
     said: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -30,6 +30,9 @@ BREAKS = {
     "BoundIndex": ("Entries", "ReceiveToken: commits"),
     "Incarnations": ("Granted", "Forget"),
     "SeenByAll": ("Settled", "ReceiveToken: the last one to hold it"),
+    "FromMembers": ("HeldOrSent", "Forge: a token"),
+    "TrueSources": ("HeldOrSent", "Forge: a token"),
+    "DatagramsUnaltered": ("TakenOnce", "Corrupt: a token"),
 }
 """A step that no longer keeps that conjunct without the assumption or repair."""
 

@@ -82,8 +82,9 @@ BINDING = Binding(
     make_core=make_core,
     events=vars(core_events),
     # The maker of a core decides which life of a process it is; the model's nodes have one each.
+    # The Transport Manager decides what is handed up.
     switches={name: False for name in REPAIRS if name != "incarnations"},
-    around=frozenset({"incarnations"}),
+    around=frozenset({"incarnations", "from_members"}),
     channels=dict.fromkeys(model_events.ARRIVES, DATAGRAM),
     arrives=model_events.ARRIVES,
     whole={"Token": "token", "Call911": "call"},

@@ -18,7 +18,7 @@ __all__ = ["absent", "members", "tell", "witness"]
 _MARKS: Final = {"Crash": "crash", "Forget": "leave", "Recover": "join", "Initialise": "join"}
 _ARRIVALS: Final = frozenset({"ReceiveToken", "Receive911"})
 _FAILURES: Final = frozenset({"TokenUndelivered", "Undelivered911"})
-_NOBODYS: Final = frozenset({"Split", "Heal", "Lose", "FalseReport"})
+_NOBODYS: Final = frozenset({"Split", "Heal", "Lose", "FalseReport", "Forge", "Corrupt"})
 
 
 def members(states: list[State]) -> tuple[str, ...]:
@@ -71,9 +71,11 @@ class _Teller:
 
     @staticmethod
     def _taken(action: str, before: State, after: State) -> Any:
-        """Return the message that the step takes from the network, or reports as undelivered."""
+        """Return the message that the step takes from the network, reports as lost, or makes up."""
         if action == "FalseReport":
             return next(iter(after["reports"] - before["reports"]), None)
+        if action == "Forge":
+            return next(iter(after["network"] - before["network"]), None)
         gone = before["reports"] - after["reports"]
         gone |= before["network"] - after["network"]
         return next(iter(gone), None)

@@ -218,6 +218,10 @@ class Words:
         label = message_name(taken, self.names)
         if action == "Lose":
             return f"the {label} to {taken['to']} is lost: its sender is dead"
+        if action == "Forge":
+            return f"a stranger sends {taken['to']} the {label}, as {taken['current']}"
+        if action == "Corrupt":
+            return f"the {label} to {taken['to']} becomes another message on its way"
         lost = taken not in after["network"]
         return f"{taken['current']} will be told that the {label} did not reach {taken['to']}" + (
             ", and it never does" if lost else ": that is not true"

@@ -34,7 +34,13 @@ _AT = ("index", "index")
 
 def transitions(basis: Basis) -> tuple[Transition, ...]:
     """Return all branches of all actions."""
-    return (*_claims(basis), *_arrivals(basis), *_holders(basis), *_failures(basis))
+    return (
+        *_claims(basis),
+        *_arrivals(basis),
+        *_holders(basis),
+        *_failures(basis),
+        *_adversary(basis),
+    )
 
 
 def idle(s: World, n: Expr) -> Expr:
@@ -430,3 +436,22 @@ def _failures(basis: Basis) -> tuple[Transition, ...]:
             )
         )
     return tuple(found)
+
+
+def _adversary(basis: Basis) -> tuple[Transition, ...]:
+    """Return what makes tokens that nobody has sent, where they are handed up."""
+    kept = {
+        "Forge": basis.from_members and basis.true_sources,
+        "Corrupt": basis.datagrams_unaltered,
+    }
+    return tuple(
+        Transition(
+            action,
+            "a token",
+            (_N, _E, _I),
+            lambda _s, _n, _e, _i: True,
+            lambda s, n, e, i: {"sent": put(s.sent, e, i, True), "to": put(s.to, e, i, n)},
+        )
+        for action, is_kept in kept.items()
+        if not is_kept
+    )

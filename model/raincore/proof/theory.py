@@ -9,6 +9,8 @@ The theory differs from the spec in these points, none of which excludes a run o
   often as it likes; a time-out or a report of failure, true or false, may come at any time. So
   delays, loss and partitions need no symbols of their own. A 911 in phase "ask" binds nobody and is
   not kept. A claim may be granted, in any order, by all that may grant it in the spec.
+- What a stranger sends is not handed up (FromMembers), and it asks to join as anybody may; so the
+  adversary has actions only without FromMembers, TrueSources or DatagramsUnaltered.
 - A list is a *proposal*: the list and the proposals that it came from. Proposals form a tree; the
   spec's index is the depth in it. `token.pending` is then the line from `settled` to the list, and
   `seen` are the members that have held the list in this epoch.

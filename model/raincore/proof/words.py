@@ -83,7 +83,7 @@ VOCABULARY: Final[Mapping[str, Symbol]] = {**SPEC, **GHOST}
 
 @dataclass(frozen=True, slots=True)
 class Basis:
-    """The repairs that safety rests on."""
+    """The repairs, and the assumptions on the network, that safety rests on."""
 
     holder_vetoes: bool = True
     promises: bool = True
@@ -96,6 +96,9 @@ class Basis:
     one_founder: bool = True
     incarnations: bool = True
     seen_by_all: bool = True
+    from_members: bool = True
+    true_sources: bool = True
+    datagrams_unaltered: bool = True
 
 
 WITHOUT: Final = {
@@ -110,6 +113,9 @@ WITHOUT: Final = {
     "OneFounder": "one_founder",
     "Incarnations": "incarnations",
     "SeenByAll": "seen_by_all",
+    "FromMembers": "from_members",
+    "TrueSources": "true_sources",
+    "DatagramsUnaltered": "datagrams_unaltered",
 }
 """The spec's constants, by the fields of Basis. There OwnPromise is a part of Promises, and
 ChangesByMajority one of Majority.
