@@ -34,7 +34,7 @@ from raincheck.impl.sequencer.events import (
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody
 
-from .layer import Ground, Layer
+from .layer import NEVER, Ground, Layer
 from .passing import Bundle, Drain, Found, Install, Joined, Unanswered, Waits
 
 
@@ -101,10 +101,15 @@ class SequencerLayer(Layer):
         if source == self.me:
             raise refusal  # no datagram can do that
         self.counters["refused"] += 1
-        if now - self._refused.setdefault(source, now) >= self.config.flush_timeout:
-            self._odd_one((source,))
-            return
+        self._refused.setdefault(source, now)
         self.below.down(Unanswered({source: f"to send what can follow: {refusal}"}), now)
+
+    def deadline(self) -> float:
+        return min(self._refused.values(), default=NEVER) + self.config.flush_timeout
+
+    def handle_timer(self, now: float) -> None:
+        if self.deadline() <= now:
+            self._odd_one([*self._refused])
 
     def _odd_one(self, members: Iterable[Address]) -> bool:
         """Leave if the others keep a member whose DATA was refused here; return whether they do."""

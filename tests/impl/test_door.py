@@ -190,14 +190,14 @@ def test_a_coordinator_that_sends_all_what_cannot_follow_is_excluded_by_the_othe
     check(logs(group))
 
 
-@pytest.mark.parametrize("changing", [False, True])
-def test_who_alone_was_sent_what_cannot_follow_has_to_join_again(changing: bool) -> None:
+@pytest.mark.parametrize(("changing", "sent"), [(False, 12), (True, 12), (False, 1)])
+def test_who_alone_was_sent_what_cannot_follow_has_to_join_again(changing: bool, sent: int) -> None:
     group = group_of("a", "b", "c")
     spoil(group, "c")
     if changing:
         group.start("d")
-    for _ in range(12):
-        group.send("a", [b"x"])
+    for second in range(12):
+        group.send("a", [b"x"] * (second < sent))
         group.run(1.0)
 
     left = "c.0 cannot take what a.0 sends, the others do; join again"

@@ -3,7 +3,6 @@
 import builtins
 import os
 import re
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import pytest
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.sealing.keys import read_keys
 
-ONE, OTHER = (secrets.token_bytes(32) for _ in range(2))
+ONE, OTHER = bytes(range(32)), bytes(range(100, 132))
 NOBODY: dict[str, str] = {}
 
 

@@ -189,7 +189,7 @@ def test_two_that_start_together_with_unlike_keys_both_say_so() -> None:
     group.sealings.of = {"b": (NEW,)}
 
     group.start("a", "b")
-    group["a"].stack._group.joining._learn(group["b"].endpoint)
+    group["a"].stack._group.joining._learn(group["b"].endpoint, trusted=True)
     group.run(8.0)
 
     assert all("give all members of a group the same key=" in str(group[n].left) for n in "ab")
@@ -202,7 +202,7 @@ def test_one_wrong_key_does_not_keep_the_others_from_founding_their_group() -> N
     group.sealings.of = {"b": (NEW,)}
 
     group.start("b", "a", "c")
-    group["b"].stack._group.joining._learn(group["a"].endpoint)
+    group["b"].stack._group.joining._learn(group["a"].endpoint, trusted=True)
 
     group.run_until(lambda: group.in_one_view("a", "c"), 20.0)
     group.run(8.0)

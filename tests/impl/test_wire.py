@@ -195,8 +195,8 @@ def test_any_flipped_bit_of_any_datagram_is_refused(datagram, data):
 
 def test_under_a_key_datagrams_have_no_sum_and_need_none():
     codec = Codec("orders", 60_000, sums=False)
-    summed = CODEC.encode(JoinReq(A, "stack", False, 0))
-    without = codec.encode(JoinReq(A, "stack", False, 0))
+    summed = CODEC.encode(JoinReq(A, "stack", False, 0, 0))
+    without = codec.encode(JoinReq(A, "stack", False, 0, 0))
 
     assert without[16:20] == bytes(4) != summed[16:20]
     assert without[:16] + without[20:] == summed[:16] + summed[20:]
