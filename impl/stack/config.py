@@ -120,7 +120,7 @@ class StackConfig:
     """Time between two signs of life to those members that watch this one."""
     suspect_after: float = 1.0
     """A member that is silent for so long is asked whether it is alive."""
-    verify_after: float = 0.25
+    verify_after: float = 0.23
     """A silent member that does not answer the question within this time is suspected."""
 
     @classmethod

@@ -128,7 +128,7 @@ def virtual(presets: list[str], sizes: list[int], quick: bool) -> None:
             print(f"{preset:5} {size:3} members   crash to view   {spread(times)}", flush=True)
     for preset in presets:
         for size in sizes:
-            seconds = min(3600.0, 36_000.0 / size if size > 3 else 3600.0) / (10 if quick else 1)
+            seconds = min(3600.0, 12_000.0 / size if size > 3 else 3600.0) / (10 if quick else 1)
             for length in STALLS:
                 count, out = stalls(size, preset, length, seconds)
                 print(

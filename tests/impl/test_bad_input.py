@@ -177,7 +177,7 @@ def test_whatever_is_heard_again_later_changes_nothing(
     group.leave("d")
     group.crash("a")
     group.run_until(lambda: group.in_one_view("b", "c"), 20)
-    group.run(2.0)
+    group.run(3.0)
     views = [len(node.views) for node in group.up]
 
     lots, replayed = random.Random(seed), heard.copy()
