@@ -216,9 +216,14 @@ def test_a_life_that_was_forgotten_is_asked_again(monkeypatch: pytest.MonkeyPatc
     a, b = life(here=HERE), life(here=THERE)
     b.open(a.seal(b"first"), HERE, 0.0)
     recorded = [*exchange(a, b), a.seal(b"old")]
-    for other in (life(), life()):
-        b.open(other.seal(b"x"), HERE, 0.0)
-        exchange(other, b)
+    for number in range(2):
+        other = life(here=("10.0.0.9", number))
+        b.open(other.seal(b"x"), ("10.0.0.9", number), 0.0)
+        for greeting, _ in b.poll_answers():
+            other.open(greeting, THERE, 0.0)
+        for greeting, _ in other.poll_answers():
+            b.open(greeting, ("10.0.0.9", number), 0.0)
+        b.poll_answers()
 
     for datagram in recorded:
         assert b.open(datagram, HERE, 1.0) is None
@@ -228,6 +233,8 @@ def test_a_life_that_was_forgotten_is_asked_again(monkeypatch: pytest.MonkeyPatc
     exchange(a, b, 2.0)
     assert b.open(recorded[-1], HERE, 2.0) is None
     assert b.open(a.seal(b"new"), HERE, 2.0) == b"new"
+    assert len(b._lives) == 2
+    assert len(b._places) <= 2
 
 
 @given(st.lists(st.integers(0, 24), max_size=60), st.integers(0, 10))
