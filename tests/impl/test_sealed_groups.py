@@ -236,6 +236,46 @@ def test_flipped_bits_cost_a_retransmission_and_nothing_else() -> None:
     check_quiet(group)
 
 
+def test_hostile_datagrams_from_any_address_change_nothing() -> None:
+    before = started("a", "b", "c", seed=2)
+    undisturbed, disturbed = started("a", "b", "c"), started("a", "b", "c")
+    random = Random(3)
+    captured = [flight.data for flight in before.recorded + disturbed.recorded]
+    places = [("6.6.6.6", 666), *(node.endpoint for node in disturbed.nodes.values())]
+
+    def hostile() -> bytes:
+        data = bytearray(random.choice(captured))
+        kind = random.randrange(5)
+        if kind == 1:
+            data = bytearray(random.randbytes(random.randrange(300)))
+        elif kind == 2:
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        elif kind == 3:
+            head = random.choice(captured)[: random.randrange(40)]
+            data[: len(head)] = head
+        elif kind == 4:
+            del data[random.randrange(len(data)) :]
+        return bytes(data)
+
+    for _ in range(100):
+        for _ in range(500):
+            disturbed.inject(random.choice("abc"), hostile(), random.choice(places))
+        disturbed.run(0.02)
+        undisturbed.run(0.02)
+    for group in (undisturbed, disturbed):
+        group.send("b", [b"after"])
+        group.run(2.0)
+
+    assert state(disturbed) == state(undisturbed)
+    assert disturbed["a"].stack.counters["unauthentic"] > 500
+    assert disturbed["a"].stack.counters["replayed"] > 200
+    for node in disturbed.nodes.values():
+        assert node.sealing is not None
+        assert len(node.sealing._lives) == 2
+    check(logs(disturbed))
+    check_quiet(disturbed)
+
+
 def test_the_key_is_changed_while_the_group_runs_and_no_message_is_lost() -> None:
     group = started("a", "b", "c", link=Link(delay=(0.001, 0.01)))
     at, views = group.now, [node.views.copy() for node in group.nodes.values()]
