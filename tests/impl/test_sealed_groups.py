@@ -7,9 +7,26 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Address, Digest, Endpoint, Payloads, View, ViewId
 from raincheck.impl.sealing.keys import read_keys
+from raincheck.impl.sealing.sealing import SEED, Sealing
 from raincheck.impl.simulation.group import Flight, Link, Simulator
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import (
+    CONTROL,
+    FORWARDS,
+    Alive,
+    DataHeader,
+    Excluded,
+    Fid,
+    ForwardBody,
+    Header,
+    JoinHint,
+    JoinReq,
+    Leaving,
+    StopFlush,
+    UnicastHeader,
+)
 
 OLD, NEW = read_keys([b"o" * 32, b"n" * 32], {})
 
@@ -163,6 +180,37 @@ def test_a_stranger_without_the_key_gets_nothing_accepted() -> None:
     assert group["d"].views == group["e"].views == []
     assert "refuses this key; give all members of a group the same key=" in str(group["d"].left)
     assert "has a key, this process has none; give it the group's key" in str(group["e"].left)
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+def test_nothing_that_a_member_could_send_is_taken_from_one_who_has_not_the_key(
+    sealed: bool,
+) -> None:
+    group = started("a", "b", "c")
+    seen, place = state(group), group["a"].endpoint
+    a, b, codec = group["a"].address, group["b"].address, Codec("raincheck", 60_000)
+    forger = Sealing((NEW,), "group raincheck", place, bytes(SEED))
+    view, payloads = ViewId(9, a), Payloads.pack([b"evil"])
+    headers: list[tuple[Header, Payloads | None]] = [
+        (DataHeader(a, 99, b, 21, 1, 3, 61, 99), payloads),
+        (UnicastHeader(a, b, FORWARDS, 1 << 40, 1, ForwardBody(21, 1, 3, 1, 1)), payloads),
+        (UnicastHeader(a, b, CONTROL, 1 << 40, 1, StopFlush(Fid(3, a, 1))), None),
+        (Excluded(a, b, View(view, (a,))), None),
+        (Leaving(a), None),
+        (Alive(a, 9, 99, True, Digest(())), None),
+        (JoinReq(Address("a", 7), group["b"].stack.config.fingerprint, False, 0), None),
+        (JoinHint(a, "here", 0, 7), None),
+    ]
+
+    for header, payload in headers:
+        datagram = codec.encode(header, payload)
+        group.inject("b", forger.seal(datagram) if sealed else datagram, place)
+    group.run(3.0)
+
+    assert state(group) == seen
+    reason = "wrong_key" if sealed else "without_key"
+    assert group["b"].stack.counters[reason] == len(headers)
+    check_quiet(group)
 
 
 def test_a_process_with_a_key_is_not_let_into_a_group_without_one() -> None:

@@ -112,7 +112,7 @@ def test_a_stranger_gets_no_answer_but_that_its_key_is_wrong() -> None:
     _, b = acquainted()
     stranger = life((NEW,), ("6.6.6.6", 666))
 
-    for datagram in (stranger.seal(b"x"), b"RC\3 plain", b""):
+    for datagram in (stranger.seal(b"x"), b"RC\3 plain" * 9, b""):
         assert b.open(datagram, ("6.6.6.6", 666), 5.0) is None
 
     ((answer, to),) = b.poll_answers()
@@ -134,6 +134,17 @@ def test_two_lives_with_unlike_keys_both_say_so() -> None:
         ((reason, _, detail, _),) = each.poll_dropped()
         assert reason == "wrong_key"
         assert "one group has one key" in detail
+
+
+def test_a_refusal_is_shorter_than_what_it_answers() -> None:
+    b = life()
+
+    for size in range(100):
+        b.open(b"RC".ljust(size, b"x"), ("6.6.6.6", size), 0.0)
+
+    answers = b.poll_answers()
+    assert len(answers) == 99 - HEAD.size
+    assert all(len(answer) < to[1] for answer, to in answers)
 
 
 def test_a_refusal_is_answered_by_nobody_and_an_endpoint_gets_one_in_a_second() -> None:
