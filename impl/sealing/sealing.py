@@ -214,20 +214,21 @@ class Sealing:
         self, datagram: bytes, source: Endpoint, now: float
     ) -> tuple[int, bytes, int, bytes]:
         """Return kind, salt, counter and content of what is authentic; raises WireError."""
+        size = len(datagram)
         if datagram[:2] != MAGIC:
-            raise self._refuse("without_key", source, now, _WITHOUT)
-        if len(datagram) < HEAD.size:
-            raise WireError("truncated", f"{len(datagram)} bytes")
+            raise self._refuse("without_key", source, now, _WITHOUT, size)
+        if size < HEAD.size:
+            raise WireError("truncated", f"{size} bytes")
         _, version, kind, key_id, group, salt, counter = HEAD.unpack_from(datagram)
         if version != VERSION:
             raise WireError("wrong_version", f"seal {version}, this is {VERSION}")
         if kind == REFUSAL and key_id == NO_KEY:
-            raise self._refuse("without_key", source, now, _WITHOUT, answers=False)
+            raise self._refuse("without_key", source, now, _WITHOUT, 0)
         if kind == REFUSAL:
-            raise self._refuse("wrong_key", source, now, "refuses this key", answers=False)
+            raise self._refuse("wrong_key", source, now, "refuses this key", 0)
         key = self._keys.get(key_id)
         if key is None:
-            raise self._refuse("wrong_key", source, now, "has another key")
+            raise self._refuse("wrong_key", source, now, "has another key", size)
         if group != self._group_id:
             raise WireError("other_group", f"group {group:08x}, this is {self._group_id:08x}")
         if kind not in self._heads:
@@ -250,13 +251,12 @@ class Sealing:
         except self._invalid:
             raise WireError("unauthentic", "damaged, or forged") from None
 
-    def _refuse(
-        self, reason: str, source: Endpoint, now: float, why: str, *, answers: bool = True
-    ) -> WireError:
-        """Note and answer what cannot be opened because of the keys."""
+    def _refuse(self, reason: str, source: Endpoint, now: float, why: str, size: int) -> WireError:
+        """Note what cannot be opened because of the keys; answer it, if the answer is shorter."""
         if len(self.refused) < _NOTED:
             self.refused[source] = f"{_place(source)} {why}"
-        if answers and now - self._refusals.get(source, float("-inf")) >= _REFUSED_PAUSE:
+        shorter = size > HEAD.size
+        if shorter and now - self._refusals.get(source, float("-inf")) >= _REFUSED_PAUSE:
             if len(self._refusals) >= _NOTED:
                 self._refusals.clear()
             self._refusals[source] = now

@@ -34,8 +34,9 @@ from raincheck.impl.sequencer.events import (
 from raincheck.impl.wire.datagrams import HEADROOM
 from raincheck.impl.wire.headers import FORWARDS, ForwardBody
 
-from .layer import NEVER, Ground, Layer
+from .layer import Ground, Layer
 from .passing import Bundle, Drain, Found, Install, Joined, Unanswered, Waits
+from .timers import NEVER
 
 
 class SequencerLayer(Layer):

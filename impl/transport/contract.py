@@ -25,6 +25,9 @@ from raincheck.impl.sealing.keys import Keys
 Datagrams: TypeAlias = list[tuple[bytes, Endpoint]]
 """Datagrams received in one wake-up, each with the endpoint it came from."""
 
+Receiver: TypeAlias = Callable[[Datagrams], object]
+"""Takes received datagrams; returns False if none of them can be of a member."""
+
 MAX_UDP_PAYLOAD = 65_507
 """The most that IPv4 lets one datagram carry."""
 
@@ -49,9 +52,9 @@ class Transport(ABC):
 
     def __init__(self) -> None:
         self.counters = Counter()
-        self._receive: Callable[[Datagrams], None] | None = None
+        self._receive: Receiver | None = None
 
-    def start(self, receive: Callable[[Datagrams], None]) -> None:
+    def start(self, receive: Receiver) -> None:
         """Hand every batch of datagrams to `receive` from now on."""
         self._receive = receive
 
@@ -89,10 +92,10 @@ class Transport(ABC):
     async def close(self) -> None:
         """Flush what is pending if possible, and release every socket."""
 
-    def _hand_over(self, batch: Datagrams) -> None:
+    def _hand_over(self, batch: Datagrams) -> bool:
+        """Return whether the batch may be of somebody who belongs here: False under a key only."""
         self.counters["received"] += len(batch)
-        if self._receive is not None:
-            self._receive(batch)
+        return self._receive is None or self._receive(batch) is not False
 
 
 def parse_endpoint(text: str | Endpoint, what: str = "address") -> Endpoint:

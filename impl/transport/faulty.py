@@ -16,7 +16,7 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
 from raincheck.impl.sealing.keys import Keys
 
-from .contract import Datagrams, Transport
+from .contract import Datagrams, Receiver, Transport
 
 _HELD = 4096  # the most datagrams held back; further ones pass at once
 
@@ -77,7 +77,7 @@ class FaultyTransport(Transport):
         self._apart: frozenset[Endpoint] = frozenset()
         self._silent = False
 
-    def start(self, receive: Callable[[Datagrams], None]) -> None:
+    def start(self, receive: Receiver) -> None:
         super().start(receive)
         self._inner.start(self._arrived if self._damage.any else receive)
 

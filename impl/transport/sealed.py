@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from secrets import token_bytes
 
 from raincheck.impl.messages import Endpoint
@@ -12,7 +12,7 @@ from raincheck.impl.sealing.head import OVERHEAD
 from raincheck.impl.sealing.keys import Keys
 from raincheck.impl.sealing.sealing import SEED, Sealing
 
-from .contract import Datagrams, Transport
+from .contract import Datagrams, Receiver, Transport
 
 _log = logging.getLogger("raincheck")
 
@@ -44,7 +44,7 @@ class SealedTransport(Transport):
     def change_keys(self, keys: Keys) -> None:
         self._sealing.change(keys)
 
-    def start(self, receive: Callable[[Datagrams], None]) -> None:
+    def start(self, receive: Receiver) -> None:
         super().start(receive)
         self._inner.start(self._arrived)
 
@@ -63,8 +63,11 @@ class SealedTransport(Transport):
     async def close(self) -> None:
         await self._inner.close()
 
-    def _arrived(self, batch: Datagrams) -> None:
-        """Open what has arrived; who has not shown yet that it has the key is asked to."""
+    def _arrived(self, batch: Datagrams) -> bool:
+        """Open what has arrived; who has not shown yet that it has the key is asked to.
+
+        Returns whether anything could be opened.
+        """
         now, sealing = self._loop.time(), self._sealing
         opened = [
             (content, source)
@@ -80,3 +83,4 @@ class SealedTransport(Transport):
             )  # fmt: skip
         if opened and self._receive is not None:
             self._receive(opened)
+        return bool(opened)

@@ -7,7 +7,8 @@ sender itself listens, because that, not the ephemeral port, is the sender's end
 The host in it has to be the one that the connection comes from, and the port is proved: who is
 greeted sends a nonce to that endpoint, and takes nothing until it comes back by the connection that
 has greeted, whose opener sends no frame before. So nobody can say that it is another process.
-Connections are bounded in number; one that stays silent, or unproved, is closed.
+Connections are bounded in number; one that stays silent, or unproved, is closed. If there is no
+room for another one, so is the earliest that has sent no datagram that could be a member's.
 
     greeting: b"RCT2", u16 port, u8 length of host, host      frame: u32 length, bytes
     nonce: u32 0xfffffff0, 16 bytes                           given back: u32 0xfffffff1, the same
@@ -38,6 +39,7 @@ _CONNECT = 2.0  # seconds for one attempt
 _GREET = 5.0  # seconds until a connection that has not proved who it is is closed
 _IDLE = 60.0  # seconds until a silent one is; a member sends signs of life all the time
 _MOST = 512  # connections each way
+_UNUSED = 0.5  # seconds until a peer that nothing is sent to makes room for another one
 
 
 class TcpTransport(Transport):
@@ -57,7 +59,7 @@ class TcpTransport(Transport):
         self.endpoint = self._listener.getsockname()
         self._server: asyncio.Server | None = None
         self._peers: dict[Endpoint, _Peer] = {}
-        self.incoming: set[_Incoming] = set()
+        self.incoming: dict[_Incoming, None] = {}  # in the order in which they came
         self.closed = False
 
     async def listen(self) -> None:
@@ -93,12 +95,17 @@ class TcpTransport(Transport):
             peer.give_back(_LENGTH.pack(_BACK) + nonce)
 
     def _forget_a_peer(self) -> bool:
-        """Forget the oldest peer to which there is no connection; return whether there is one."""
-        for endpoint, peer in self._peers.items():
-            if peer.closed:
-                del self._peers[endpoint]
-                return True
-        return False
+        """Forget a peer to which there is no connection, or the one that was used least lately.
+
+        Returns whether there is one.
+        """
+        before = self._loop.time() - _UNUSED
+        unused = (e for e, p in self._peers.items() if p.closed or p.used < before)
+        endpoint = min(unused, key=lambda e: self._peers[e].used, default=None)
+        if endpoint is None:
+            return False
+        self._peers.pop(endpoint).abort()
+        return True
 
     def pending(self) -> int:
         return sum(peer.pending() for peer in self._peers.values())
@@ -122,10 +129,16 @@ class TcpTransport(Transport):
             for connection in list(self.incoming):
                 connection.abort()
 
-    def arrived(self, batch: Datagrams) -> None:
-        """Take the frames that one connection has read."""
-        if not self.closed:
-            self._hand_over(batch)
+    def arrived(self, batch: Datagrams) -> bool:
+        """Take the frames that one connection has read; return whether they can be a member's."""
+        return not self.closed and self._hand_over(batch)
+
+    def makes_room(self) -> bool:
+        """Close the earliest connection that may be a stranger's; return whether there is one."""
+        stranger = next((each for each in self.incoming if not each.trusted), None)
+        if stranger is not None:
+            stranger.hang_up("closed_for_another")
+        return stranger is not None
 
 
 class _Peer(asyncio.Protocol):
@@ -149,8 +162,11 @@ class _Peer(asyncio.Protocol):
         self._retry_at = 0.0
         self._retry_wait = _RETRY_FIRST
         self._done = loop.create_future()
+        self.used = 0.0
+        """When something was last sent to it."""
 
     def send(self, data: bytes) -> None:
+        self.used = self._loop.time()
         if self._transport is not None and self._proved.is_set():
             if self._transport.get_write_buffer_size() + len(data) > _QUEUE:
                 self._counters["dropped_backlog_full"] += 1
@@ -183,6 +199,7 @@ class _Peer(asyncio.Protocol):
 
     def tell(self, control: bytes) -> None:
         """Send a nonce: at once, or first of all when there is a connection."""
+        self.used = self._loop.time()
         if self._transport is not None:
             self._transport.write(control)
         elif len(self._controls) < _MOST:
@@ -267,27 +284,29 @@ class _Incoming(asyncio.Protocol):
         self._rest = b""
         self._transport: asyncio.Transport | None = None
         self._heard = True
+        self.trusted = False
+        """Whether it has sent a datagram that could be a member's."""
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        if len(self._owner.incoming) >= _MOST:
-            self._hang_up("rejected_too_many")
+        if len(self._owner.incoming) >= _MOST and not self._owner.makes_room():
+            self.hang_up("rejected_too_many")
             return
         _tune(transport)
-        self._owner.incoming.add(self)
+        self._owner.incoming[self] = None
         self._timer = asyncio.get_running_loop().call_later(_GREET, self._look)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 (asyncio's name)
-        self._owner.incoming.discard(self)
+        self._owner.incoming.pop(self, None)
         if self._timer is not None:
             self._timer.cancel()
 
     def _look(self) -> None:
         """Hang up if nothing was heard since the last look, or who it is was never proved."""
         if not self._proved or not self._heard:
-            self._hang_up("closed_idle")
+            self.hang_up("closed_idle")
             return
         self._heard = False
         self._timer = asyncio.get_running_loop().call_later(_IDLE, self._look)
@@ -319,7 +338,7 @@ class _Incoming(asyncio.Protocol):
                 self._told(length, data[at - _NONCE_SIZE : at])
                 continue
             if length > limit:
-                self._hang_up("rejected_oversized_frame")
+                self.hang_up("rejected_oversized_frame")
                 break
             if size - at - 4 < length:
                 break
@@ -329,8 +348,8 @@ class _Incoming(asyncio.Protocol):
                 self._owner.counters["dropped_unproved"] += 1
             at += 4 + length
         self._rest = data[at:]
-        if batch:
-            self._owner.arrived(batch)
+        if batch and self._owner.arrived(batch):
+            self.trusted = True
 
     def _told(self, kind: int, nonce: bytes) -> None:
         """Handle a nonce: the other side's is given back, the own one proves this connection."""
@@ -351,7 +370,7 @@ class _Incoming(asyncio.Protocol):
     def _greet(self, data: bytes) -> int:
         """Read the greeting, if it is complete; return where the frames begin."""
         if not _MAGIC.startswith(data[:4]):
-            self._hang_up("rejected_greeting")
+            self.hang_up("rejected_greeting")
             return 0
         if len(data) < _GREETING.size:
             return 0
@@ -362,18 +381,20 @@ class _Incoming(asyncio.Protocol):
         try:
             host = data[_GREETING.size : end].decode("ascii")
         except UnicodeDecodeError:
-            self._hang_up("rejected_greeting")
+            self.hang_up("rejected_greeting")
             return 0
         assert self._transport is not None
         if host != self._transport.get_extra_info("peername")[0]:
-            self._hang_up("rejected_identity")
+            self.hang_up("rejected_identity")
             return 0
         self._source = (host, port)
         self._ask()
         return end
 
-    def _hang_up(self, reason: str) -> None:
+    def hang_up(self, reason: str) -> None:
+        """Close the connection at once."""
         self._owner.counters[reason] += 1
+        self._owner.incoming.pop(self, None)
         self._rest = b""
         self.abort()
 

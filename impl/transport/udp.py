@@ -156,12 +156,11 @@ class MulticastTransport(UdpTransport):
     def broadcast(self, data: bytes) -> None:
         self.send(data, self._group)
 
-    def _hand_over(self, batch: Datagrams) -> None:
+    def _hand_over(self, batch: Datagrams) -> bool:
         # The group includes the sender; what it multicast itself has reached it inside the stack.
         mine = self.endpoint
         others = [entry for entry in batch if entry[1] != mine]
-        if others:
-            super()._hand_over(others)
+        return not others or super()._hand_over(others)
 
     def _join(self, listener: socket.socket, interface: bytes) -> None:
         enlarge_buffers(listener)

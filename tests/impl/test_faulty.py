@@ -7,6 +7,7 @@ import pytest
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
+from raincheck.impl.sealing.keys import Keys, read_keys
 from raincheck.impl.transport.contract import Datagrams, Transport
 from raincheck.impl.transport.faulty import Damage, FaultyTransport
 
@@ -199,3 +200,27 @@ def test_a_silent_member_neither_sends_nor_hears() -> None:
     wire.arrive(numbered(3))
 
     assert (wire.sent, through, order) == ([], [], [])
+
+
+def test_the_faults_hide_nothing_of_a_key() -> None:
+    class Sealed(Wire):
+        """A wire under a key."""
+
+        sealed = True
+        changed: Keys = ()
+
+        @property
+        def refused(self) -> dict[Endpoint, str]:
+            return {THERE: "has another key"}
+
+        def change_keys(self, keys: Keys) -> None:
+            self.changed = keys
+
+    wire = Sealed()
+    transport = FaultyTransport(wire, Damage(loss=1.0), 1)
+    keys = read_keys(b"k" * 32, {})
+    transport.change_keys(keys)
+
+    assert transport.sealed
+    assert transport.refused == {THERE: "has another key"}
+    assert wire.changed == keys

@@ -14,6 +14,7 @@ from raincheck.impl.aio.channel import Channel
 from raincheck.impl.errors import ConfigError, NotMember
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.transport import tcp
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
@@ -84,6 +85,7 @@ def test_members_with_one_key_deliver(transport: str, encrypt: bool) -> None:
             results = await heard(channels, 153)
             assert results[0] == results[1] == results[2]
             assert all(not c.counters.get("transport.unauthentic") for c in channels)
+            assert not any(channel._stack.config.sums for channel in channels)
 
     run(body())
 
@@ -124,6 +126,7 @@ def test_a_process_with_a_key_does_not_found_a_group_beside_one_without() -> Non
             with pytest.raises(NotMember, match="has no key, this process has one; give all"):
                 await Channel.connect("orders", name="b", initial_hosts=hosts, key=KEY, stack=BRIEF)
             assert member.counters["sealed"] > 0
+            assert member._stack.config.sums
 
     run(body())
 
@@ -189,6 +192,33 @@ def test_a_bundle_has_to_leave_room_for_the_seal() -> None:
     async def body() -> None:
         with pytest.raises(ConfigError, match="max_bundle is 65500, but transport 'udp' carries"):
             await Channel.connect("orders", key=KEY, stack=StackConfig(max_bundle=65_500))
+
+    run(body())
+
+
+def test_a_stranger_does_not_take_up_the_connections_of_a_group_on_tcp(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "_MOST", 3)
+
+    async def body() -> None:
+        async with group("ab", transport="tcp") as channels:
+            writers = []
+            for number in range(9):
+                _, writer = await asyncio.open_connection(*channels[0].endpoint)
+                junk = channels[1].endpoint[1].to_bytes(2) + b"\x09127.0.0.1\0\0\0\3abc"
+                writer.write(b"RCT1" + junk if number % 2 else b"RCT1\x1b\x58" + junk[2:])
+                writers.append(writer)
+            counters = channels[0].counters
+            while counters.get("transport.closed_for_another", 0) < 7:
+                await channels[1].send(b"x")
+                assert (await anext(channels[0])).payload == b"x"
+                counters = channels[0].counters
+            async with group("c", transport="tcp", initial_hosts=[place(channels[0])]):
+                await channels[0].wait_for_members(3, timeout=10)
+            assert not channels[0].counters.get("transport.rejected_too_many")
+            for writer in writers:
+                writer.close()
 
     run(body())
 

@@ -7,9 +7,26 @@ from typing import Any
 import pytest
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.messages import Address, Digest, Endpoint, Payloads, View, ViewId
 from raincheck.impl.sealing.keys import read_keys
+from raincheck.impl.sealing.sealing import SEED, Sealing
 from raincheck.impl.simulation.group import Flight, Link, Simulator
+from raincheck.impl.wire.datagrams import Codec
+from raincheck.impl.wire.headers import (
+    CONTROL,
+    FORWARDS,
+    Alive,
+    DataHeader,
+    Excluded,
+    Fid,
+    ForwardBody,
+    Header,
+    JoinHint,
+    JoinReq,
+    Leaving,
+    StopFlush,
+    UnicastHeader,
+)
 
 OLD, NEW = read_keys([b"o" * 32, b"n" * 32], {})
 
@@ -165,6 +182,37 @@ def test_a_stranger_without_the_key_gets_nothing_accepted() -> None:
     assert "has a key, this process has none; give it the group's key" in str(group["e"].left)
 
 
+@pytest.mark.parametrize("sealed", [False, True])
+def test_nothing_that_a_member_could_send_is_taken_from_one_who_has_not_the_key(
+    sealed: bool,
+) -> None:
+    group = started("a", "b", "c")
+    seen, place = state(group), group["a"].endpoint
+    a, b, codec = group["a"].address, group["b"].address, Codec("raincheck", 60_000)
+    forger = Sealing((NEW,), "group raincheck", place, bytes(SEED))
+    view, payloads = ViewId(9, a), Payloads.pack([b"evil"])
+    headers: list[tuple[Header, Payloads | None]] = [
+        (DataHeader(a, 99, b, 21, 1, 3, 61, 99), payloads),
+        (UnicastHeader(a, b, FORWARDS, 1 << 40, 1, ForwardBody(21, 1, 3, 1, 1)), payloads),
+        (UnicastHeader(a, b, CONTROL, 1 << 40, 1, StopFlush(Fid(3, a, 1))), None),
+        (Excluded(a, b, View(view, (a,))), None),
+        (Leaving(a), None),
+        (Alive(a, 9, 99, True, Digest(())), None),
+        (JoinReq(Address("a", 7), group["b"].stack.config.fingerprint, False, 0), None),
+        (JoinHint(a, "here", 0, 7), None),
+    ]
+
+    for header, payload in headers:
+        datagram = codec.encode(header, payload)
+        group.inject("b", forger.seal(datagram) if sealed else datagram, place)
+    group.run(3.0)
+
+    assert state(group) == seen
+    reason = "wrong_key" if sealed else "without_key"
+    assert group["b"].stack.counters[reason] == len(headers)
+    check_quiet(group)
+
+
 def test_a_process_with_a_key_is_not_let_into_a_group_without_one() -> None:
     group = started("a", "b", keys=())
     group.sealings.of = {"c": (NEW,)}
@@ -234,6 +282,46 @@ def test_flipped_bits_cost_a_retransmission_and_nothing_else() -> None:
     assert all(group[name].stack.counters["unauthentic"] for name in "abc")
     check(logs(group))
     check_quiet(group)
+
+
+def test_hostile_datagrams_from_any_address_change_nothing() -> None:
+    before = started("a", "b", "c", seed=2)
+    undisturbed, disturbed = started("a", "b", "c"), started("a", "b", "c")
+    random = Random(3)
+    captured = [flight.data for flight in before.recorded + disturbed.recorded]
+    places = [("6.6.6.6", 666), *(node.endpoint for node in disturbed.nodes.values())]
+
+    def hostile() -> bytes:
+        data = bytearray(random.choice(captured))
+        kind = random.randrange(5)
+        if kind == 1:
+            data = bytearray(random.randbytes(random.randrange(300)))
+        elif kind == 2:
+            data[random.randrange(len(data))] ^= 1 << random.randrange(8)
+        elif kind == 3:
+            head = random.choice(captured)[: random.randrange(40)]
+            data[: len(head)] = head
+        elif kind == 4:
+            del data[random.randrange(len(data)) :]
+        return bytes(data)
+
+    for _ in range(100):
+        for _ in range(500):
+            disturbed.inject(random.choice("abc"), hostile(), random.choice(places))
+        disturbed.run(0.02)
+        undisturbed.run(0.02)
+    for group in (undisturbed, disturbed):
+        group.send("b", [b"after"])
+        group.run(2.0)
+
+    assert state(disturbed) == state(undisturbed)
+    assert disturbed["a"].stack.counters["unauthentic"] > 500
+    assert disturbed["a"].stack.counters["replayed"] > 200
+    for node in disturbed.nodes.values():
+        assert node.sealing is not None
+        assert len(node.sealing._lives) == 2
+    check(logs(disturbed))
+    check_quiet(disturbed)
 
 
 def test_the_key_is_changed_while_the_group_runs_and_no_message_is_lost() -> None:

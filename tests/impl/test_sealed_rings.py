@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from raincheck.impl.aio.ring import Ring
-from raincheck.impl.errors import ConfigError
-from raincheck.impl.messages import Endpoint
+from raincheck.impl.errors import ConfigError, WireError
+from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.ring.config import RingConfig
+from raincheck.impl.ring.frames import HELLO, Frames
+from raincheck.impl.sealing.head import refusal
 from raincheck.impl.sealing.keys import read_keys
 from raincheck.impl.simulation.ring import Link, Member, RingSimulator
 
@@ -141,6 +143,29 @@ def test_a_ring_without_a_key_tells_a_process_with_one() -> None:
     assert any(dropped.reason == "sealed" for dropped in ring["a"].dropped)
 
 
+def test_a_refusal_is_answered_by_nobody() -> None:
+    ring = formed(keys=())
+    places = ring._by_endpoint["6.6.6.6", 666] = "stranger"
+    ring.recorded.clear()
+
+    ring.inject("a", refusal())
+    assert ring["a"].node.counters["sealed"] == 1
+    assert not any(places in each for each in ring.recorded)
+    ring.inject("a", refusal() + b"x")
+    assert [data for _, to, data in ring.recorded if to == places] == [refusal()]
+
+
+def test_under_a_key_frames_have_no_sum_and_need_none() -> None:
+    who = Address("a", 0)
+    summed, without = (Frames("r", 60_000, sums=sums) for sums in (True, False))
+    frames = [each.make(HELLO, who, None, 0, 7) for each in (summed, without)]
+
+    assert frames[0][4:8] != frames[1][4:8] == bytes(4)
+    assert without.read(frames[1])[:5] == summed.read(frames[0])[:5] == without.read(frames[0])[:5]
+    with pytest.raises(WireError, match="corrupted"):
+        summed.read(frames[1])
+
+
 def test_the_key_is_changed_while_the_ring_runs_and_no_message_is_lost() -> None:
     ring = formed(link=Link(delay=(0.001, 0.01)))
     at, views = ring.now, [len(ring[name].life.views) for name in "abc"]
@@ -172,6 +197,7 @@ def test_members_over_sockets_share_a_key_and_others_are_told_why_they_do_not_jo
             host, port = a.endpoint
             settings: dict[str, Any] = {"join": [f"{host}:{port}"], "timeout": 20}
             async with Ring.connect("locks", name="b", key=[KEY, OTHER], **settings) as b:
+                assert not any(each.node.config.sums for each in (a, b))
                 await b.multicast(b"hello")
                 assert (await anext(a)).payload == (await anext(b)).payload == b"hello"
                 a.change_key([OTHER, KEY])
@@ -197,6 +223,7 @@ def test_a_process_with_a_key_is_told_that_a_ring_has_none() -> None:
             with pytest.raises(ConfigError, match="has no key, this process has one; give all"):
                 await Ring.connect("locks", name="c", key=KEY, join=[f"{host}:{port}"], timeout=0.4)
             assert a.counters["sealed"] > 0
+            assert a.node.config.sums
 
     asyncio.run(asyncio.wait_for(body(), 30))
 

@@ -112,7 +112,7 @@ def test_a_stranger_gets_no_answer_but_that_its_key_is_wrong() -> None:
     _, b = acquainted()
     stranger = life((NEW,), ("6.6.6.6", 666))
 
-    for datagram in (stranger.seal(b"x"), b"RC\3 plain", b""):
+    for datagram in (stranger.seal(b"x"), b"RC\3 plain" * 9, b""):
         assert b.open(datagram, ("6.6.6.6", 666), 5.0) is None
 
     ((answer, to),) = b.poll_answers()
@@ -134,6 +134,17 @@ def test_two_lives_with_unlike_keys_both_say_so() -> None:
         ((reason, _, detail, _),) = each.poll_dropped()
         assert reason == "wrong_key"
         assert "one group has one key" in detail
+
+
+def test_a_refusal_is_shorter_than_what_it_answers() -> None:
+    b = life()
+
+    for size in range(100):
+        b.open(b"RC".ljust(size, b"x"), ("6.6.6.6", size), 0.0)
+
+    answers = b.poll_answers()
+    assert len(answers) == 99 - HEAD.size
+    assert all(len(answer) < to[1] for answer, to in answers)
 
 
 def test_a_refusal_is_answered_by_nobody_and_an_endpoint_gets_one_in_a_second() -> None:
@@ -216,9 +227,14 @@ def test_a_life_that_was_forgotten_is_asked_again(monkeypatch: pytest.MonkeyPatc
     a, b = life(here=HERE), life(here=THERE)
     b.open(a.seal(b"first"), HERE, 0.0)
     recorded = [*exchange(a, b), a.seal(b"old")]
-    for other in (life(), life()):
-        b.open(other.seal(b"x"), HERE, 0.0)
-        exchange(other, b)
+    for number in range(2):
+        other = life(here=("10.0.0.9", number))
+        b.open(other.seal(b"x"), ("10.0.0.9", number), 0.0)
+        for greeting, _ in b.poll_answers():
+            other.open(greeting, THERE, 0.0)
+        for greeting, _ in other.poll_answers():
+            b.open(greeting, ("10.0.0.9", number), 0.0)
+        b.poll_answers()
 
     for datagram in recorded:
         assert b.open(datagram, HERE, 1.0) is None
@@ -228,6 +244,8 @@ def test_a_life_that_was_forgotten_is_asked_again(monkeypatch: pytest.MonkeyPatc
     exchange(a, b, 2.0)
     assert b.open(recorded[-1], HERE, 2.0) is None
     assert b.open(a.seal(b"new"), HERE, 2.0) == b"new"
+    assert len(b._lives) == 2
+    assert len(b._places) <= 2
 
 
 @given(st.lists(st.integers(0, 24), max_size=60), st.integers(0, 10))

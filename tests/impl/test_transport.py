@@ -354,7 +354,12 @@ def test_tcp_takes_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> 
 
     async def body(opened: list[Transport]) -> None:
         (a,) = opened
-        writers = [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(5)]
+        inbox = Inbox(a)
+        writers = [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(3)]
+        for writer in writers:
+            writer.write(b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3abc")
+        await inbox.holds(3)
+        writers += [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(2)]
         await until(lambda: a.counters["rejected_too_many"] == 2)
         assert isinstance(a, TcpTransport)
         assert len(a.incoming) == 3
@@ -362,6 +367,62 @@ def test_tcp_takes_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> 
             writer.close()
 
     run("tcp", 1, body)
+
+
+def test_tcp_closes_the_connection_of_a_stranger_for_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "_MOST", 3)
+
+    async def body(opened: list[Transport]) -> None:
+        a, b = opened
+        taken: list[bytes] = []
+
+        def members_only(batch: Datagrams) -> bool:
+            known = [data for data, _ in batch if data == b"key"]
+            taken.extend(known)
+            return bool(known)
+
+        b.start(members_only)
+        a.send(b"key", b.endpoint)
+        await until(lambda: taken == [b"key"])
+        writers = []
+        for _ in range(9):
+            _, writer = await asyncio.open_connection(*b.endpoint)
+            writer.write(b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3abc")
+            writers.append(writer)
+        await until(lambda: b.counters["closed_for_another"] == 7)
+        a.send(b"key", b.endpoint)
+        await until(lambda: taken == [b"key"] * 2)
+        assert b.counters["rejected_too_many"] == a.counters["connection_lost"] == 0
+        for writer in writers:
+            writer.close()
+
+    run("tcp", 2, body)
+
+
+def test_tcp_forgets_a_peer_that_it_sends_nothing_to_for_another_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tcp, "_MOST", 2)
+
+    async def body(opened: list[Transport]) -> None:
+        a, b, c, d = opened
+        inboxes = [Inbox(each) for each in (b, c, d)]
+        for to, inbox in zip((b, c), inboxes, strict=False):
+            a.send(b"first", to.endpoint)
+            await inbox.holds(1)
+        a.send(b"too many", d.endpoint)
+        assert a.counters["dropped_too_many_peers"] == 1
+        monkeypatch.setattr(tcp, "_UNUSED", 0.0)
+        a.send(b"again", b.endpoint)
+        a.send(b"for c's place", d.endpoint)
+        a.send(b"still here", b.endpoint)
+        await inboxes[2].holds(1)
+        await inboxes[0].holds(3)
+        assert a.counters["sent"] == 5
+
+    run("tcp", 4, body)
 
 
 def test_tcp_keeps_only_so_many_peers(monkeypatch: pytest.MonkeyPatch) -> None:
