@@ -8,6 +8,7 @@ import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -47,12 +48,17 @@ _CASE_NAME: Final = re.compile(r"[a-z0-9_.-]+")  # it becomes the name of a file
 def read_table(path: Path) -> dict[str, Any]:
     """Return a file's content; raise UsageError if it is not TOML."""
     try:
-        with path.open("rb") as file:
-            return tomllib.load(file)
+        return _parsed(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"Cannot read {path} ({error.strerror}): name a table.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}.") from error
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> dict[str, Any]:
+    """Return what the text says; a verb reads each table several times, and changes none."""
+    return tomllib.loads(text)
 
 
 @dataclass(slots=True)

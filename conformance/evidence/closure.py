@@ -59,6 +59,8 @@ class Closures:
     broken: Sequence[Broken] = ()
     """What results say of several protocols together."""
     _graph: nx.DiGraph[tuple[str, ...]] = field(init=False)
+    _is_broken: dict[tuple[str, ...], bool] = field(default_factory=dict)
+    """Of each circle that was met; many properties pass through the same ones."""
 
     def __post_init__(self) -> None:
         asked: dict[Name, list[Case]] = {}
@@ -123,9 +125,13 @@ class Closures:
             if (each.protocol, each.name) == (node[1], node[2])
         )
 
-    def _breaks(self, circle: Sequence[str]) -> bool:
-        asked = self.within(circle)
-        return any(each.of.issuperset(circle) and each.asked >= asked for each in self.broken)
+    def _breaks(self, circle: tuple[str, ...]) -> bool:
+        if circle not in self._is_broken:
+            asked = self.within(circle)
+            self._is_broken[circle] = any(
+                each.of.issuperset(circle) and each.asked >= asked for each in self.broken
+            )
+        return self._is_broken[circle]
 
 
 def _names(nodes: Iterable[tuple[str, ...]]) -> list[Name]:

@@ -91,8 +91,8 @@ def undone_switches(
     """Undo each switch of each protocol, except those that a mutant undoes.
 
     Lockstep runs over the cases of all tiers. With `quick`, replay tries only what lockstep does
-    not find. A repair whose absence neither finds is replayed in the larger cases too: some repairs
-    matter only in one of them.
+    not find, and begins with the cases that are about it. A repair whose absence neither finds is
+    replayed in the larger cases too: some repairs matter only in one of them.
     """
     elsewhere = {(each.protocol, name) for each in mutants for name in each.undo or ()}
     rows = []
@@ -106,16 +106,16 @@ def undone_switches(
             continue
         cases = [case for case in catalog if case.protocol == protocol]
         instances = _all(Replayable(binding, cases), most=None)
-        graphs = Replayable(binding, of_protocol(catalog, protocol))
-        prepared = [] if quick else list(graphs.prepared())
+        mine = of_protocol(catalog, protocol)
+        prepared = [] if quick else list(Replayable(binding, mine).prepared())
         for name, value in left.items():
             switches = {name: value}
             make = without(binding, switches)
             row = undo(binding, switches, make, prepared, instances, seed=seed, runs=runs)
             if not row.found and quick:
                 # Lockstep alone misses what only some instances show.
-                prepared = prepared or list(graphs.prepared())
-                row = _also(row, undo(binding, switches, make, prepared, (), seed=seed))
+                nearest = Replayable(binding, nearest_first(mine, name)).prepared()
+                row = _also(row, undo(binding, switches, make, nearest, (), seed=seed))
             if not row.found:
                 larger = Replayable(binding, beyond(cases)).prepared()
                 row = _also(row, undo(binding, switches, make, larger, (), seed=seed))
@@ -125,6 +125,21 @@ def undone_switches(
 
 def _all(mine: Replayable, **how: int | None) -> list[Instance]:
     return [each for group in mine.instances(**how).values() for each in group]
+
+
+def nearest_first(cases: Sequence[Case], switch: str) -> list[Case]:
+    """Return the cases, first those that hold and that another one breaks by this rule alone."""
+    rule = switch.title().replace("_", "")
+
+    def is_twin(case: Case, other: Case) -> bool:
+        names = case.constants.keys() | other.constants.keys()
+        unlike = {n for n in names if case.constants.get(n) != other.constants.get(n)}
+        return other.expected != CASE_HOLDS and unlike == {rule}
+
+    def far(case: Case) -> bool:
+        return case.expected != CASE_HOLDS or not any(is_twin(case, other) for other in cases)
+
+    return sorted(cases, key=far)
 
 
 def beyond(cases: Iterable[Case]) -> list[Case]:

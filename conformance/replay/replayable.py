@@ -24,7 +24,7 @@ from .replay import Prepared
 WHOLE: Final = 25_000
 """The most states of a graph that is replayed whole ..."""
 
-EDGES: Final = 40_000
+EDGES: Final = 30_000
 """... if its size is known beforehand; otherwise it has at most this many edges."""
 
 PART: Final = 5_000

@@ -3,11 +3,12 @@
 import os
 import re
 from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Final
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, Template
 
 from raincheck import __version__
 from raincheck.conformance.evidence.basis import NOT_OFFERED, OPEN, Basis, PropertyRow
@@ -25,14 +26,18 @@ SIGNS: Final = {
 }
 
 
+@cache
+def _page() -> Template:
+    source = files("raincheck.conformance.report").joinpath("audit.html").read_text("utf-8")
+    return Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    ).from_string(source)
+
+
 def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
     """Return the page for the folder `out`; the evidence, and the pictures of counterexamples, are
     in `folder`.
     """
-    source = files("raincheck.conformance.report").joinpath("audit.html").read_text("utf-8")
-    page = Environment(
-        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    ).from_string(source)
     pictures = {
         case.name: svg
         for row in basis.flaws
@@ -40,7 +45,7 @@ def audit_html(basis: Basis, outcome: Outcome, folder: Path, out: Path) -> str:
         if (svg := _picture(folder / "check" / "counterexamples" / f"{case.name}.svg"))
     }
     place = os.path.relpath(folder, out)
-    rendered = page.render(
+    rendered = _page().render(
         basis=basis,
         outcome=outcome,
         head=outcome.head,

@@ -84,11 +84,15 @@ def _changes(title: str, before: Named, after: Named) -> list[str]:
     return [f"  {title}", *(changed or ["    (nothing changes)"])]
 
 
-def compare(left: StateGraph, right: StateGraph) -> Difference | None:
-    """Return the first difference between the graphs, None if they are equal."""
+def compare(left: StateGraph, right: StateGraph, last: int | None = None) -> Difference | None:
+    """Return the first difference between the graphs, None if they are equal.
+
+    With `last`, the left graph is a part: its states with larger numbers have not taken their steps
+    yet, and `last` has perhaps not taken all. The right graph may go on from there.
+    """
     if left.variables != right.variables:
         return _variables(left, right)
-    return _Comparison(left, right).difference()
+    return _Comparison(left, right, last).difference()
 
 
 def _variables(left: StateGraph, right: StateGraph) -> Difference:
@@ -105,8 +109,10 @@ Step: TypeAlias = tuple[str, int]
 class _Comparison:
     """Both graphs over one numbering of states: equal states have the same number."""
 
-    def __init__(self, left: StateGraph, right: StateGraph) -> None:
+    def __init__(self, left: StateGraph, right: StateGraph, last: int | None = None) -> None:
         self.sides = (left, right)
+        self.last = len(left.graph) if last is None else last
+        self.part = last is not None
         self.states: list[Values] = []
         # Per side: the number of each of its states, and back (-1: the side lacks the state).
         self.number: tuple[list[int], list[int]] = ([], [])
@@ -153,8 +159,12 @@ class _Comparison:
         self.came = dict.fromkeys(sorted(first[0]))
         queue = list(self.came)
         for number in queue:
+            if (at := self.own[0][number]) > self.last:
+                continue
             steps = self.steps(0, number)
             others = self.steps(1, number)
+            if at == self.last:
+                others &= steps
             if steps != others:
                 return self.at(number, steps - others, others - steps)
             for action, target in sorted(steps):
@@ -187,7 +197,7 @@ class _Comparison:
     def unreachable(self) -> Difference | None:
         left, right = self.sides
         for number in range(len(self.states)):
-            if number not in self.came:
+            if number not in self.came and not (self.part and self.own[0][number] < 0):
                 has, lacks = (left, right) if self.own[0][number] >= 0 else (right, left)
                 return self.made("unreachable", has, lacks, None, "", number)
         return None

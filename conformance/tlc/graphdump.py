@@ -28,6 +28,15 @@ class Dump:
 
     graph: StateGraph
     tlc_states: int
+    last: int | None = None
+    """If TLC stopped at a violation, the number of the state whose steps it was taking then: all
+    with smaller numbers have all of their steps, and none with a larger one has any.
+    """
+
+    @property
+    def levels(self) -> int | None:
+        """How many levels of states have steps, counted as TLC does; None if all have."""
+        return None if self.last is None else self.graph.graph.depths()[self.last] + 1
 
 
 def dump_command(module: Path, cfg: Path, workdir: Path) -> list[str]:
@@ -55,10 +64,10 @@ def dump_graph(
         options=_OPTIONS,
         processes=processes,
     )
-    return _whole(target, result.distinct_states, asked)
+    return _read(target, result.distinct_states, asked)
 
 
-def _whole(file: Path, states: int, asked: Configuration) -> Dump:
+def _read(file: Path, states: int, asked: Configuration, *, part: bool = False) -> Dump:
     """Return the graph in the file and remove the file; TLC reports so many states."""
     try:
         graph = read_dot(file)
@@ -74,14 +83,18 @@ def _whole(file: Path, states: int, asked: Configuration) -> Dump:
             f"TLC found {states} states of {asked.path.name} but dumped {len(graph.graph)}: "
             f"run it again; if that does not help, check {file.parent} for room."
         )
-    return Dump(graph, states)
+    return Dump(graph, states, max(each[0] for each in graph.graph.edges()) if part else None)
 
 
-def graph_key(module: Path, asked: Configuration, jar_hash: str, java_major: int) -> str:
-    """Return the key of the state graph of a module under a configuration."""
+def graph_key(
+    module: Path, asked: Configuration, jar_hash: str, java_major: int, *, part: bool = False
+) -> str:
+    """Return the key of the state graph of a module under a configuration, or of the `part` until
+    a violation of what is asked.
+    """
     return key_of(
         files=files_key(files_of(module)),
-        cfg=asked.behaviour_only(),
+        cfg=asked.text if part else asked.behaviour_only(),
         jar=jar_hash,
         java=java_major,
         code=code_key(__name__),
@@ -98,7 +111,10 @@ def comes_with_the_answer(asked: Configuration) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class KeptGraph:
-    """The place in a store of a graph that a check has dumped, until `mirror` takes it."""
+    """The place in a store of a graph that a check has dumped, until `mirror` takes it.
+
+    Where an invariant is violated, it is the part that one worker of TLC saw until then.
+    """
 
     store: Store
     key: str
@@ -109,9 +125,10 @@ class KeptGraph:
         return self.store.file(KIND, self.key, "dot")
 
     def keep(self, result: tlc.TlcResult) -> None:
-        """Mark the dump of the run as whole, or remove it."""
-        if result.verdict == tlc.HOLDS:
-            self.store.put(KIND, self.key, {"states": result.distinct_states})
+        """Mark the dump of the run as whole or as a part, or remove it."""
+        part = result.verdict == tlc.VIOLATED and len(result.trace) > 1
+        if result.verdict == tlc.HOLDS or part:
+            self.store.put(KIND, self.key, {"states": result.distinct_states, "part": part})
         else:
             self.file.unlink(missing_ok=True)
 
@@ -120,4 +137,4 @@ class KeptGraph:
         entry = self.store.get(KIND, self.key)
         if not isinstance(entry, dict) or not self.file.is_file():
             return None
-        return _whole(self.file, entry["states"], asked)
+        return _read(self.file, entry["states"], asked, part=entry["part"])

@@ -100,31 +100,40 @@ def mirror_case(
     workdir: Path,
     *,
     limit: int = LIMIT,
+    kept: Dump | None = None,
     dump: Dumper = dump_graph,
     progress: Callable[[Progress], None] | None = None,
 ) -> Result:
-    """Compare one case. The detail of a violation is the shortest path to the difference."""
+    """Compare one case, with TLC's graph if it has been `kept`; it may be a part.
+
+    The detail of a violation is the shortest path to the difference.
+    """
     started = time.monotonic()
-    found = explore(machine, limit=limit, invariants={}, progress=progress)
+    levels = kept.levels if kept is not None else None
+    found = explore(machine, limit=limit, levels=levels, invariants={}, progress=progress)
     figures: dict[str, object] = {"states": len(found.graph)}
 
     def result(verdict: str, detail: str = "") -> Result:
         figures["seconds"] = round(time.monotonic() - started, 1)
         return Result(case.name, case.protocol, verdict, figures=figures, detail=detail)
 
-    if not found.complete:
+    if len(found.graph) > limit:
         return result(INCONCLUSIVE, f"the model has more than {limit} states: raise --limit")
     model = of_machine(machine, found.graph)
     # TLC and the model may find the same step in several ways: the figures count what is compared.
     figures |= {"edges": model.step_count(), "actions": len(found.graph.action_counts())}
-    spec = dump(case.module, case.asked, workdir)
+    spec = kept or dump(case.module, case.asked, workdir)
     figures |= {"depth": found.depth, "tlc_states": spec.tlc_states}
     figures["tlc_edges"] = spec.graph.step_count()
-    difference = compare(spec.graph, model)
+    if spec.last is not None:
+        figures |= {"states": spec.tlc_states, "edges": figures["tlc_edges"], "part": True}
+    difference = compare(spec.graph, model, spec.last)
     if difference is not None:
         return result(VIOLATED, difference.text())
     complaint = promises(machine, found, case.asked, case.expected, figures)
-    return result(VIOLATED if complaint else HOLDS, complaint)
+    if complaint:
+        return result(VIOLATED, complaint)
+    return result(HOLDS, "" if spec.last is None else "as far as TLC went until the violation")
 
 
 def promises(
@@ -198,7 +207,7 @@ def run(args: argparse.Namespace, ui: Ui) -> Outcome:
     left_out: list[dict[str, str]] = []
     with Processes() as processes, ui.progress(len(cases), "mirror") as steps:
         store = store_of(args.cache, unused=args.no_cache)
-        comparer = Comparer(store, processes, args.limit)
+        comparer = Comparer(store, processes, args.limit, whole=args.tier != TIERS[0])
 
         def leave_out(case: Case, reason: str) -> None:
             ui.say(f"left out {case.name}: {reason}")
@@ -261,6 +270,8 @@ class Comparer:
     store: Store | None
     processes: Processes
     limit: int = LIMIT
+    whole: bool = True
+    """Whether the graph that a check left is of use only if it is whole."""
     _tools: tuple[str, int] | None = None
 
     def compared(self, case: Case, progress: Callable[[Progress], None]) -> Result:
@@ -274,6 +285,7 @@ class Comparer:
                     machine,
                     Path(workdir),
                     limit=self.limit,
+                    kept=self.kept(case),
                     dump=self.dump,
                     progress=progress,
                 )
@@ -290,22 +302,29 @@ class Comparer:
             asked=case.asked.text,
             expected=case.expected,
             limit=self.limit,
+            whole=self.whole,
             code=code_key(__name__, *registry.protocol(case.protocol).modules("model")),
             tools=tools_key(),
         )
 
-    def graph_of(self, module: Path, asked: Configuration) -> str:
+    def graph_of(self, module: Path, asked: Configuration, *, part: bool = False) -> str:
         """Return the key of TLC's graph."""
         if self._tools is None:
             self._tools = hash_of(tlc_jar()), find_java().major
-        return graph_key(module, asked, *self._tools)
+        return graph_key(module, asked, *self._tools, part=part)
+
+    def kept(self, case: Case) -> Dump | None:
+        """Return the graph that a check has left in the store, if it is of use."""
+        if self.store is None or not comes_with_the_answer(case.asked):
+            return None
+        kept = KeptGraph(self.store, self.graph_of(case.module, case.asked)).take(case.asked)
+        if kept is None and not self.whole:
+            key = self.graph_of(case.module, case.asked, part=True)
+            kept = KeptGraph(self.store, key).take(case.asked)
+        return kept
 
     def dump(self, module: Path, asked: Configuration, workdir: Path) -> Dump:
-        """Return TLC's graph: the one that a check has left in the store, or a fresh one."""
-        if self.store is not None and comes_with_the_answer(asked):
-            kept = KeptGraph(self.store, self.graph_of(module, asked)).take(asked)
-            if kept is not None:
-                return kept
+        """Return TLC's whole graph."""
         return dump_graph(module, asked, workdir, self.processes)
 
 

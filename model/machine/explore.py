@@ -50,11 +50,13 @@ def explore(
     machine: Machine[S],
     *,
     limit: int | None = None,
+    levels: int | None = None,
     invariants: Mapping[str, Callable[[S], bool]] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration[S]:
     """Explore breadth first, until the first violation or until more states than `limit`.
 
+    With `levels`, only the states of so many levels take their steps; `depth` counts them.
     `invariants` default to the machine's; pass {} to see the whole graph regardless.
     """
     checks = (machine.invariants if invariants is None else invariants).items()
@@ -83,6 +85,8 @@ def explore(
     bounded = limit is not None and len(states) > limit
     while done < len(states) and violated is None and not bounded:
         if done == level_ends:
+            if depth == levels:
+                break
             depth, level_ends = depth + 1, len(states)
         for action, args, target in machine.steps(states[done]):
             label = Label(action, args)

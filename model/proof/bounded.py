@@ -19,6 +19,10 @@ from .logic import Bounded, Expr, Function, Not, World, is_number
 
 SIZES: Final = ((2, 2), (2, 3), (3, 3))
 """Numbers of processes, and the largest number, in the order in which they are tried."""
+EFFORTS: Final = (10_000_000, 20_000_000, 40_000_000)
+"""Z3's own units for one question, some 3 million a second: the same on a busy machine. Each try
+has another seed, because Z3 is seldom unlucky twice.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +41,10 @@ class Failure:
 class Search:
     """A search for failures of one theory, the smallest first."""
 
-    def __init__(
-        self, theory: Theory, assumed: Sequence[Conjunct] | None = None, timeout: int = 20_000
-    ) -> None:
+    def __init__(self, theory: Theory, assumed: Sequence[Conjunct] | None = None) -> None:
         """Search where `assumed` holds before, by default the whole invariant."""
         self.theory = theory
         self.assumed = (*(theory.invariant if assumed is None else assumed), *theory.plausible)
-        self.timeout = timeout
         self._spaces: dict[tuple[int, int], _Space] = {}
 
     def _space(self, size: tuple[int, int]) -> _Space:
@@ -54,15 +55,12 @@ class Search:
     def enabled(self, transition: Transition) -> bool:
         """Tell whether the transition can occur where the invariant holds (it is not vacuous)."""
         nothing = Conjunct("False", "Nothing holds.", (), lambda _: False)
-        return any(
-            self._space(size).failure(nothing, transition, self.timeout) is not None
-            for size in SIZES
-        )
+        return any(self._space(size).failure(nothing, transition) is not None for size in SIZES)
 
     def failure(self, conjunct: Conjunct, transition: Transition) -> Failure | None:
         """Return a failure of that step, or None if there is none of these sizes."""
         for size in SIZES:
-            found = self._space(size).failure(conjunct, transition, self.timeout)
+            found = self._space(size).failure(conjunct, transition)
             if found is not None:
                 return _smaller(found, self.assumed)
         return None
@@ -138,24 +136,32 @@ class _Space:
                 value = self.functions[name](*values)
                 self.solver.add(value >= 0, value < ends)
 
-    def failure(self, conjunct: Conjunct, transition: Transition, timeout: int) -> Failure | None:
+    def failure(self, conjunct: Conjunct, transition: Transition) -> Failure | None:
         chosen = [self._parameter(name, kind) for name, kind in transition.parameters]
         after = self.world.after(transition.updates(self.world, *chosen))
         variables = [z3.Int(f"{kind}?{i}") for i, kind in enumerate(conjunct.kinds)]
         self.solver.push()
         try:
-            self.solver.set("timeout", timeout)
             for (_, kind), constant in zip(transition.parameters, chosen, strict=True):
                 self._in_domain(constant, kind)
             for constant, kind in zip(variables, conjunct.kinds, strict=True):
                 self._in_domain(constant, kind)
             self._add(transition.guard(self.world, *chosen))
             self._add(Not(conjunct.body(after, *variables)))
-            if self.solver.check() != z3.sat:
+            if self._answer() != z3.sat:
                 return None
             return self._read(conjunct, transition, chosen, variables)
         finally:
             self.solver.pop()
+
+    def _answer(self) -> z3.CheckSatResult:
+        for seed, effort in enumerate(EFFORTS):
+            self.solver.set("random_seed", seed)
+            self.solver.set("rlimit", effort)
+            answer = self.solver.check()
+            if answer != z3.unknown:
+                break
+        return answer
 
     def _parameter(self, name: str, kind: str) -> Any:
         if kind == "set":

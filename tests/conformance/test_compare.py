@@ -1,6 +1,7 @@
 """Reading TLC's graph and comparing it with a model's: each planted difference must be found."""
 
 import re
+from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import plain_action, read_dot, read_lines
 from raincheck.conformance.tlc.stategraph import StateGraph, of_machine
 from raincheck.model.machine.explore import explore
+from raincheck.model.machine.graph import NUMBER, Graph
 from raincheck.model.machine.machine import Step, Value, function, record
 from raincheck.model.machine.tlavalue import ModelValue
 
@@ -140,6 +142,61 @@ def test_a_planted_fault_is_found_on_the_shortest_path(
     text = found.text()
     for name in ["The shortest path there", "initial state", *path, action, has_it]:
         assert name in text
+
+
+def part_of(whole: StateGraph, last: int, steps: int) -> StateGraph:
+    """The graph when the states before `last` have taken all steps, and `last` only some."""
+    kept, taken = [], 0
+    for source, label, target in whole.graph.edges():
+        taken += source == last
+        if source < last or (source == last and taken <= steps):
+            kept.append((source, whole.graph.labels.index(label), target))
+    known = {*whole.graph.initial, *(target for _, _, target in kept)}
+    assert known == set(range(len(known)))
+    columns = tuple(array(NUMBER, column) for column in zip(*kept, strict=True))
+    states = whole.graph.states[: len(known)]
+    graph = Graph(states, whole.graph.initial, whole.graph.labels, columns)
+    return StateGraph(whole.name, whole.variables, graph)
+
+
+def test_a_part_is_compared_as_far_as_it_goes(spec):
+    """Which state shows a fault first is where the part has to reach to."""
+    reaches = [part_of(spec, last, 1) for last in range(1, len(spec.graph))]
+
+    def found(fault=None) -> list[bool]:
+        model = graph_of(Token(fault) if fault else Token())
+        return [compare(part, model, last) is not None for last, part in enumerate(reaches, 1)]
+
+    assert not any(found())
+    for fault in (drop_guard, change_update, miss_action, extra_action, rename_action):
+        noticed = found(fault)
+        assert not noticed[0]
+        assert noticed[-1]
+        assert noticed == sorted(noticed)
+
+
+def test_the_last_state_of_a_part_may_lack_steps_and_has_no_other(spec):
+    def without_idling(_: State, steps: Steps) -> Steps:
+        return [each for each in steps if each.action != "Idle"]
+
+    parts = [part_of(spec, 0, steps) for steps in range(1, len(spec.graph.targets(0)) + 1)]
+    idles = [any(label.action == "Idle" for _, label, _ in part.graph.edges()) for part in parts]
+
+    assert [compare(part, graph_of(Token()), 0) for part in parts] == [None] * len(parts)
+    assert sorted(set(idles)) == [False, True]
+    found = [compare(part, graph_of(Token(without_idling)), 0) is not None for part in parts]
+    assert found == idles
+
+
+def test_a_part_that_has_a_state_of_no_path_is_refused(spec):
+    part = part_of(spec, 2, 9)
+    lost = StateGraph(part.name, part.variables, part.graph.with_states(part.graph.states))
+    lost.graph.initial = part.graph.initial[:1]
+
+    found = compare(lost, graph_of(Token(start=(("a", 0, 0, ()),))), 0)
+
+    assert found is not None
+    assert found.kind == "unreachable"
 
 
 def test_the_same_fault_is_found_from_the_other_side(spec):

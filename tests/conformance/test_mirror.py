@@ -14,13 +14,25 @@ from raincheck.conformance.cases.cfgfile import Configuration, read_cfg
 from raincheck.conformance.cases.tables import load_cases, select
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Ui
+from raincheck.conformance.evidence.store import Store
 from raincheck.conformance.protocols.record import Protocol
 from raincheck.conformance.protocols.registry import added
 from raincheck.conformance.tlc.compare import compare
 from raincheck.conformance.tlc.dotgraph import read_dot
 from raincheck.conformance.tlc.graphdump import Dump, dump_command, dump_graph
 from raincheck.conformance.tlc.stategraph import of_machine
-from raincheck.conformance.verbs.mirror import Case, add_arguments, machine_of, mirror_case, run
+from raincheck.conformance.tlc.tlc import Options
+from raincheck.conformance.tools.java import find_java, tlc_jar
+from raincheck.conformance.tools.processes import Processes
+from raincheck.conformance.verbs.check import Checker
+from raincheck.conformance.verbs.mirror import (
+    Case,
+    Comparer,
+    add_arguments,
+    machine_of,
+    mirror_case,
+    run,
+)
 from raincheck.model.machine.explore import explore
 from raincheck.model.machine.machine import Step, Value, function, record
 from raincheck.model.machine.tlavalue import ModelValue
@@ -287,6 +299,27 @@ def test_a_repair_undone_in_the_model_alone_is_found(tmp_path):
     assert found("OwnTable") == ("other effect", "Send", 0)
     assert found("DrainOnLeave") == ("missing step", "Stop", 2)
     assert found("PruneTable") == ("other effect", "InstallView", 7)
+
+
+@pytest.mark.java
+def test_a_case_that_breaks_is_compared_as_far_as_the_check_went_and_whole_in_the_full_tier(
+    tmp_path,
+):
+    store = Store(tmp_path / "store")
+    (case,) = select(load_cases(), names=["unicast-f10-undone"])
+    with Processes() as processes:
+        checker = Checker(find_java(), tlc_jar(), Options(), store, processes, graphs=True)
+        assert checker.ask(case).result.violated == "BoundedBuffers"
+        asked = Case(case.name, case.protocol, case.module, case.configuration(), case.expected)
+        whole = Comparer(store, processes).compared(asked, lambda _: None)
+        part = Comparer(store, processes, whole=False).compared(asked, lambda _: None)
+
+    assert (part.verdict, whole.verdict) == ("holds", "holds")
+    assert part.detail == "as far as TLC went until the violation"
+    assert part.figures["part"]
+    assert part.figures["violation_depth"] == whole.figures["violation_depth"]
+    assert part.figures["states"] < whole.figures["states"]
+    assert "part" not in whole.figures
 
 
 def test_what_has_no_model_of_its_own_is_left_out_and_said(tmp_path, monkeypatch):

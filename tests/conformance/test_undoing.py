@@ -9,9 +9,16 @@ import pytest
 
 from raincheck.__main__ import main
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.replay.damage import damaged_binding, without
-from raincheck.conformance.replay.killers import beyond, try_mutant, undone_switches
+from raincheck.conformance.replay.killers import (
+    beyond,
+    nearest_first,
+    of_protocol,
+    try_mutant,
+    undone_switches,
+)
 from raincheck.conformance.replay.lockstep import Instance
 from raincheck.conformance.replay.mutants import Mutant
 from raincheck.conformance.replay.replay import Prepared
@@ -31,6 +38,15 @@ def mutant(**fields: Any) -> Mutant:
 
 
 HARMLESS = mutant(edits=(("self.turn = 0", "self.turn = 0 + 0"),))
+
+
+def test_the_case_that_breaks_without_a_repair_shows_its_twin_to_replay_first() -> None:
+    cases = of_protocol(load_cases(), "nakack")
+
+    for switch, twin in (("view_tag", "nakack-f11-repaired"), ("keep_all", cases[0].name)):
+        ordered = nearest_first(cases, switch)
+        assert ordered[0].name == twin
+        assert {each.name for each in ordered} == {each.name for each in cases}
 
 
 def test_an_edited_source_is_noticed_by_replay_and_lockstep(toy: SimpleNamespace) -> None:

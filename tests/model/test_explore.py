@@ -70,6 +70,20 @@ GRAPHS = st.integers(1, 7).flatmap(
 SOME_STATES = st.sets(st.integers(0, 6))
 
 
+@given(st.integers(1, 9))
+def test_states_beyond_the_wanted_levels_take_no_steps(levels):
+    whole, some = explore(Token()), explore(Token(), levels=levels)
+    depths = whole.graph.depths()
+
+    assert some.depth == min(levels + 1, whole.depth)
+    assert some.complete == (levels >= whole.depth)
+    assert list(some.graph.states) == [
+        state for state, depth in zip(whole.graph.states, depths, strict=True) if depth <= levels
+    ]
+    with_steps = {source for source, _, _ in some.graph.edges()}
+    assert with_steps == {n for n, depth in enumerate(depths) if depth < levels}
+
+
 def test_exploration_finds_every_state_and_edge():
     found = explore(Token())
 

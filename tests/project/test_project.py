@@ -190,7 +190,8 @@ def test_audit_holds_on_one_page_and_finds_a_fault(raincheck: Call, project: Pat
 
     break_core(project)
 
-    assert "step generate: violated" in raincheck("audit", code=1)
+    left_out = "judges,damage,conform-spark"  # what does not depend on the core
+    assert "step generate: violated" in raincheck("audit", "--skip", left_out, code=1)
 
 
 @pytest.mark.parametrize("verb", ["prove", "run"])
