@@ -41,6 +41,9 @@ class RingConfig:
     """The most members of a ring; further ones are not admitted."""
     sums: bool = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
+    joins_per_minute: int = 30
+    """Guests of one endpoint in a minute at a member, and ten times as many of all; more of them
+    wait."""
     max_datagram: int = 60_000
     """The most bytes of one datagram, which the token shares with all mail of a round."""
     send_buffer: int = 1 << 20
@@ -105,6 +108,10 @@ class RingConfig:
             )
         if not 2 <= self.max_members <= 256:
             raise ConfigError(f"max_members is {self.max_members}; choose between 2 and 256")
+        if self.joins_per_minute < 1:
+            raise ConfigError(
+                f"joins_per_minute is {self.joins_per_minute}; at least 1 process has to be let in"
+            )
         if not 2 * HEADROOM <= self.max_datagram <= 65_507:
             raise ConfigError(
                 f"max_datagram is {self.max_datagram}; choose between {2 * HEADROOM} and 65507, "

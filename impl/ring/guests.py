@@ -10,6 +10,7 @@ while, so that nobody loses its place to a process that takes its name.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Generic, NamedTuple, TypeVar
 
 from raincheck.impl.messages import Address, Endpoint
@@ -27,6 +28,8 @@ GUEST_IDLE = 60.0
 """Seconds after which a silent guest makes room for another one."""
 _STALE = 5  # `give_up`s after which an unanswered question is asked anew
 
+_MINUTE = 60.0
+_OF_ALL = 10  # as many times the guests of one endpoint may there be of all
 _PAUSES = 15  # `starving`s within which a process that still wants to join asks again
 
 M = TypeVar("M")
@@ -51,6 +54,7 @@ class Guests(Generic[M]):
         self._config = config
         self._peers = peers
         self._admit = admit
+        self._lately: deque[tuple[float, Endpoint]] = deque()  # guests of the last minute
 
     def refusal(self, sender: Address, endpoint: Endpoint, now: float) -> Verdict | None:
         """Return why this process may not ask from there; None: it may, and is a guest."""
@@ -70,7 +74,20 @@ class Guests(Generic[M]):
                 return contested
         if not self._room(sender, endpoint, now):
             return Verdict("too_many_guests", str(sender))
+        if self._too_often(endpoint, now):
+            return Verdict("join_delayed", f"{sender}: too many joins a minute")
         return None
+
+    def _too_often(self, endpoint: Endpoint, now: float) -> bool:
+        """Count a guest, unless there were too many in the last minute: then it waits."""
+        lately, most = self._lately, self._config.joins_per_minute
+        while lately and now - lately[0][0] >= _MINUTE:
+            lately.popleft()
+        here = sum(place == endpoint for _, place in lately)
+        if here >= most or len(lately) >= _OF_ALL * most:
+            return True
+        lately.append((now, endpoint))
+        return False
 
     def _contested(self, known: Peer[M], now: float) -> Verdict | None:
         """Return why a later life from elsewhere does not replace this one, None if it does."""

@@ -118,7 +118,9 @@ def test_a_partition_a_lost_state_joins_and_a_leave_under_damage(tmp_path: Path)
     assert record.failure == ""
     kinds = {"partition", "heal", "forget", "back, lost", "joinstorm", "leave"}
     assert set(record.faults()) == kinds
-    assert any(member.incarnation == 1 for member in record.lives)
+    (later,) = (member for member in record.lives if member.incarnation == 1)
+    earlier = next(member for member in record.lives if member.name == later.name)
+    assert earlier.bind != later.bind, "another life need not be there"
     assert found.verdict == "holds", found.reasons
     figures = found.result("again").figures
     for kind in ("lost", "duplicated", "delayed", "reordered", "parted"):

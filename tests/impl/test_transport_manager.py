@@ -522,6 +522,23 @@ def asks(b, who, place, now=0.0, text=b"=join", number=1):
     return [notice.source for notice in notices(b) if isinstance(notice, Arrived)]
 
 
+def test_one_endpoint_has_only_so_many_guests_a_minute_and_all_have_ten_times_as_many():
+    b, most = asking(B), CONFIG.joins_per_minute
+    lives = [Address("z", number) for number in range(2 * most)]
+
+    taken = [who for who in lives if asks(b, who, ("6.6.6.6", 1), 1.0)]
+
+    assert taken == lives[:most]
+    assert b.counters["join_delayed"] == most
+    assert b.poll_dropped()[-1].detail == f"z.{most}: too many joins a minute"
+    assert asks(b, taken[-1], ("6.6.6.6", 1), 2.0, number=2) == [taken[-1]]  # it goes on asking
+    assert asks(b, lives[-1], ("6.6.6.6", 1), 61.0) == [lives[-1]]
+
+    others = [Address(f"y{place}", life) for place in range(11) for life in range(most)]
+    b = asking(B)
+    assert sum(bool(asks(b, who, (who.node, 1), 1.0)) for who in others) == 10 * most
+
+
 def test_memory_is_bounded_whatever_strangers_send():
     b = asking(B)
     for number in range(3 * MAX_GUESTS):

@@ -180,4 +180,7 @@ class RingRun(RingBase):
         again = target.incarnation + (0 if self._one_name else 1)
         if self._one_name:
             self._state(target.name, again).unlink(missing_ok=True)
-        await self._begin(target.name, again, bind=target.bind, join=self._contacts)
+        # Another life need not be where the earlier one was; after another fault it is.
+        elsewhere = fault.kind == "forget" and not self._one_name
+        bind = free_ports(1)[0] if elsewhere else target.bind
+        await self._begin(target.name, again, bind=bind, join=self._contacts)
