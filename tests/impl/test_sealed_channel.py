@@ -207,7 +207,7 @@ def test_a_stranger_does_not_take_up_the_connections_of_a_group_on_tcp(
             for number in range(9):
                 _, writer = await asyncio.open_connection(*channels[0].endpoint)
                 junk = channels[1].endpoint[1].to_bytes(2) + b"\x09127.0.0.1\0\0\0\3abc"
-                writer.write(b"RCT1" + junk if number % 2 else b"RCT1\x1b\x58" + junk[2:])
+                writer.write(b"RCT2" + junk if number % 2 else b"RCT2\x1b\x58" + junk[2:])
                 writers.append(writer)
             counters = channels[0].counters
             while counters.get("transport.closed_for_another", 0) < 7:

@@ -198,8 +198,8 @@ def test_nothing_that_a_member_could_send_is_taken_from_one_who_has_not_the_key(
         (Excluded(a, b, View(view, (a,))), None),
         (Leaving(a), None),
         (Alive(a, 9, 99, True, Digest(())), None),
-        (JoinReq(Address("a", 7), group["b"].stack.config.fingerprint, False, 0), None),
-        (JoinHint(a, "here", 0, 7), None),
+        (JoinReq(Address("a", 7), group["b"].stack.config.fingerprint, False, 0, 0), None),
+        (JoinHint(a, "here", 0, 0, 7), None),
     ]
 
     for header, payload in headers:

@@ -355,16 +355,18 @@ def test_tcp_takes_only_so_many_connections(monkeypatch: pytest.MonkeyPatch) -> 
     async def body(opened: list[Transport]) -> None:
         (a,) = opened
         inbox = Inbox(a)
-        writers = [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(3)]
-        for writer in writers:
-            writer.write(b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3abc")
-        await inbox.holds(3)
-        writers += [(await asyncio.open_connection(*a.endpoint))[1] for _ in range(2)]
-        await until(lambda: a.counters["rejected_too_many"] == 2)
-        assert isinstance(a, TcpTransport)
-        assert len(a.incoming) == 3
-        for writer in writers:
-            writer.close()
+        async with Listener() as peer:
+            proved = [await peer.greets(a.endpoint, peer.endpoint[1]) for _ in range(3)]
+            await until(lambda: len({*peer.nonces}) == 3)
+            for writer in proved:
+                writer.write(b"".join(b"\xff\xff\xff\xf1" + each for each in peer.nonces))
+                writer.write(b"\0\0\0\3abc")
+            await inbox.holds(3)
+            for _ in range(2):
+                await peer.greets(a.endpoint, peer.endpoint[1])
+            await until(lambda: a.counters["rejected_too_many"] == 2)
+            assert isinstance(a, TcpTransport)
+            assert len(a.incoming) == 3
 
     run("tcp", 1, body)
 
@@ -389,7 +391,7 @@ def test_tcp_closes_the_connection_of_a_stranger_for_another_one(
         writers = []
         for _ in range(9):
             _, writer = await asyncio.open_connection(*b.endpoint)
-            writer.write(b"RCT1\x1b\x58\x09127.0.0.1\0\0\0\3abc")
+            writer.write(b"RCT2\x1b\x58\x09127.0.0.1\0\0\0\3abc")
             writers.append(writer)
         await until(lambda: b.counters["closed_for_another"] == 7)
         a.send(b"key", b.endpoint)
