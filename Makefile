@@ -49,6 +49,7 @@ soak: $(READY)
 
 bench: $(READY)
 	$(RUN) tests/bench/bench_total_order.py
+	$(RUN) tests/bench/bench_key.py
 	$(RUN) tests/bench/bench_view_change.py
 	$(RUN) tests/bench/bench_state_transfer.py
 	$(RUN) tests/bench/bench_memory.py

@@ -84,7 +84,7 @@ class ChannelConfig:
     """Takes the group's state as this member joins, before any message; connecting waits for it."""
     key: KeySource = field(default=None, repr=False)
     """The group's key: `SIZE` bytes, the path of a key file, or several of these, of which the
-    first one seals and all open. None: as the environment says; []: no key. See docs/stack.md."""
+    first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
     encrypt: bool = True
     """Whether datagrams under a key are encrypted too, not only authenticated."""
     rejoin: bool = False

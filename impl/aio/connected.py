@@ -131,7 +131,7 @@ class Connected(ABC, Generic[D]):
         """Seal with another key from now on, and open with all that are given.
 
         Without an argument the key file or the environment is read again. The order of steps while
-        the others run is in docs/stack.md. Raises ConfigError for no key, and changes nothing.
+        the others run is in docs/keys.md. Raises ConfigError for no key, and changes nothing.
         """
         keys = read_keys(self._key if key is None else key)
         if not keys:

@@ -76,7 +76,7 @@ class RingSettings:
 
     key: KeySource = field(default=None, repr=False)
     """The ring's key: `SIZE` bytes, the path of a key file, or several of these, of which the
-    first one seals and all open. None: as the environment says; []: no key. See docs/stack.md."""
+    first one seals and all open. None: as the environment says; []: no key. See docs/keys.md."""
     encrypt: bool = True
     """Whether datagrams under a key are encrypted too, not only authenticated."""
 
