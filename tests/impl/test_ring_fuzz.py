@@ -10,13 +10,15 @@ from itertools import pairwise
 from typing import NamedTuple
 from zlib import crc32
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from raincheck.impl.errors import WireError
 from raincheck.impl.messages import Address, Endpoint
-from raincheck.impl.raincore.events import LIMIT, ZERO, Call911, Epoch
+from raincheck.impl.raincore.events import LIMIT, ZERO, Call911, Epoch, Settled, Token
 from raincheck.impl.ring.frames import HELLO, MESSAGE, REFUSED, Frames
-from raincheck.impl.ring.transport_manager import TransportManager
+from raincheck.impl.ring.transport_manager import MAX_UNDER_WAY, TransportManager
 from raincheck.impl.ring.wire import RaincoreCodec
 from raincheck.impl.simulation.ring import RingSimulator
 
@@ -86,7 +88,7 @@ FRAMES = Frames("raincheck", 60_000)
 CODEC = RaincoreCodec(lambda _who: EVIL, lambda: 0)
 NUMBERS = st.sampled_from([0, 1, 2, 7, 1 << 16, 1 << 40, LIMIT - 1, LIMIT])
 LIVES = st.builds(Address, st.sampled_from("abcz"), st.sampled_from([0, 1, 99]))
-EPOCHS = st.just(ZERO) | st.builds(Epoch, st.integers(1, LIMIT), LIVES)
+EPOCHS = st.just(ZERO) | st.builds(Epoch, st.integers(1, 5) | st.integers(1, LIMIT), LIVES)
 LISTS = st.lists(LIVES, max_size=4, unique=True).map(tuple)
 
 
@@ -141,7 +143,25 @@ def called(draw: st.DrawFn) -> Captured:
     return Captured(to.node, frame)
 
 
-HOSTILE = replayed() | changed() | reframed() | called()
+@st.composite
+def passed(draw: st.DrawFn) -> Captured:
+    """A token that is well formed, and newer than the ring's."""
+    to, source = draw(st.sampled_from(MEMBERS)), draw(st.sampled_from(MEMBERS) | LIVES)
+    nodelist = tuple(dict.fromkeys((*draw(LISTS), to)))
+    lists, index = st.just(nodelist) | LISTS, draw(NUMBERS)
+    settled = Settled(index, draw(lists))
+    before = Settled(max(0, index - 1), draw(lists))
+    pending = tuple(draw(st.lists(lists, max_size=2)))
+    seen = frozenset(draw(st.sets(st.sampled_from(nodelist))))
+    token = Token(
+        to, source, draw(EPOCHS), draw(NUMBERS), nodelist, draw(st.just(index) | NUMBERS),
+        settled, before, pending, seen, top=draw(NUMBERS),
+    )  # fmt: skip
+    frame = FRAMES.make(MESSAGE, source, to, draw(st.integers(1, 999)), 0, CODEC.encode(token))
+    return Captured(to.node, frame)
+
+
+HOSTILE = replayed() | changed() | reframed() | called() | passed()
 
 
 def size_of(manager: TransportManager[object, object]) -> tuple[int, int]:
@@ -177,6 +197,56 @@ def test_a_ring_goes_on_whatever_strangers_send(hostile: list[tuple[Captured, in
         assert peers == 2
         assert under_way <= 1
         assert len(ring[name].core.new_nodes) == 0
+
+
+def source_of(data: bytes) -> str:
+    """The member that a datagram names as its source, else b."""
+    try:
+        name = FRAMES.read(data).source.node
+    except WireError:
+        name = "b"
+    return name if name in NAMES else "b"
+
+
+def attack_by_members(hostile: list[tuple[Captured, int]]) -> None:
+    """What comes from members' endpoints is believed, but raises nothing, and is not kept for ever.
+
+    A member may so make the ring stand still; what ends one is an answer, not a false guard.
+    """
+    ring = formed()
+    busy(ring, 2)
+    for number, ((to, data), pause) in enumerate(hostile):
+        source = source_of(data)
+        if source != to:
+            ring.inject(to, data, ring[source].endpoint)
+        if number % 4 == 0:
+            ring.run(pause * 0.02)
+        for name in NAMES:
+            peers, under_way = size_of(ring[name].node.manager)  # type: ignore[arg-type]
+            assert peers <= 10
+            assert under_way <= 3 * MAX_UNDER_WAY
+            assert len(ring[name].core.new_nodes) <= 10
+    ring.run(3.0)
+
+    assert all("is not enabled" not in str(ring[name].left) for name in NAMES)
+
+
+MEMBERS_DO = st.lists(st.tuples(HOSTILE, st.integers(1, 5)), min_size=30, max_size=80)
+
+
+@settings(max_examples=25, deadline=None)
+@given(MEMBERS_DO)
+def test_no_datagram_from_a_members_endpoint_raises_or_is_kept_for_ever(
+    hostile: list[tuple[Captured, int]],
+) -> None:
+    attack_by_members(hostile)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(MEMBERS_DO)
+def test_no_datagram_of_a_hundred_thousand_raises(hostile: list[tuple[Captured, int]]) -> None:
+    attack_by_members(hostile)
 
 
 def test_the_captured_datagrams_are_of_every_kind_but_refusals() -> None:
