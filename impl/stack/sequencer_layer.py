@@ -7,7 +7,7 @@ forwarded again after a view change does pass, for it is a unicast (R5 of FLUSH)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from raincheck.impl.errors import NotEnabled
@@ -54,7 +54,7 @@ class SequencerLayer(Layer):
         self._forwards = False  # whether FORWARDs may wait to be pulled
         self._turn = 1  # how many FORWARDs are sequenced between two own turns
         self._sequenced: dict[Address, int] = {}  # in this view, of each sender, by its FORWARDs
-        self._refused: dict[Address, float] = {}  # whose DATA was refused in this view, and when
+        self._refused: tuple[Address, float] | None = None  # whose DATA was refused first, and when
         self._relayed = 0  # FORWARDs sequenced since the coordinator had its own turn
 
     # ------------------------------------------------------------------ events
@@ -66,7 +66,8 @@ class SequencerLayer(Layer):
                 self._forwards = True
                 return
             case Install(placed):
-                if self._odd_one(placed.view.members):
+                if self._refused is not None and self._refused[0] in placed.view.members:
+                    self._join_again(self._refused[0])
                     return  # it is not in this view as the others are
                 self.apply(self.core.handle(InstallView(placed.view)), now)
             case Joined(source, body):
@@ -97,30 +98,31 @@ class SequencerLayer(Layer):
         """Drop a DATA that cannot be its source's next, and suspect the source.
 
         All that have it do the same, and go on without the source. If they have another one and
-        keep the source, what they deliver is not known here: then this member has to join again.
+        keep the source, or if it is not the last one refused, this member lacks something that the
+        others have: then it has to join again.
         """
         if source == self.me:
             raise refusal  # no datagram can do that
         self.counters["refused"] += 1
-        self._refused.setdefault(source, now)
+        self._refused = self._refused or (source, now)
+        if self._refused[0] != source:
+            self._join_again(source)
+            return
         self.below.down(Unanswered({source: f"to send what can follow: {refusal}"}), now)
 
     def deadline(self) -> float:
-        return min(self._refused.values(), default=NEVER) + self.config.flush_timeout
+        """When the others have kept for too long whom this member suspects."""
+        if self._refused is None or self._refused[0] not in self.core.members:
+            return NEVER
+        return self._refused[1] + self.config.flush_timeout
 
     def handle_timer(self, now: float) -> None:
-        if self.deadline() <= now:
-            self._odd_one([*self._refused])
+        if self._refused is not None and self.deadline() <= now:
+            self._join_again(self._refused[0])
 
-    def _odd_one(self, members: Iterable[Address]) -> bool:
-        """Leave if the others keep a member whose DATA was refused here; return whether they do."""
-        kept = [source for source in self._refused if source in members]
-        self._refused.clear()
-        if kept:
-            self.ground.out(
-                f"{self.me} cannot take what {kept[0]} sends, the others do; join again"
-            )
-        return bool(kept)
+    def _join_again(self, source: Address) -> None:
+        """Leave: what the others take of that member, this one cannot."""
+        self.ground.out(f"{self.me} cannot take what {source} sends, the others do; join again")
 
     def down(self, event: Any, now: float) -> None:
         """Handle the steps of leaving."""
@@ -178,6 +180,10 @@ class SequencerLayer(Layer):
                     taken = True
                 else:
                     self.counters["refused"] += 1
+                    if self._refused is not None and forward.view == sequencer.view:
+                        # It may be this member that lacks something.
+                        self._join_again(header.source)
+                        return False
         return taken
 
     def _can_be(self, forward: Forward) -> bool:
