@@ -175,7 +175,7 @@ class FailureDetection(Layer):
             watched.append(member)
             heard = heard or not self._silent(member, now)
         if self.me in line[:_SENIORS] or not heard:
-            return _Watch([m for m in line if m != self.me], everybody=True, presides=not heard)
+            return _Watch(list(self._heard), everybody=True, presides=not heard)
         return _Watch(watched, everybody=False, presides=False)
 
     def silence(self, now: float) -> dict[Address, float]:

@@ -169,6 +169,13 @@ def test_a_member_that_is_gone_for_good_is_not_one_of_the_first_two():
     assert questions(sent) == []
 
 
+def test_until_it_is_out_of_view_a_member_that_is_gone_is_watched_by_the_first_two():
+    member = Member(A, heard=[B, C, D, E])
+    member.layer.membership.gone = {F}
+    member.run(1.25)
+    assert member.layer.take() == [Suspect(F)]
+
+
 # ---------------------------------------------------------------------- whole groups
 
 NAMES = "abcdefghijklmnopqrstuvwxyz"
