@@ -16,7 +16,8 @@ has neither needs to do nothing, its `send` just waits. With `get_state=` and `s
 is given the application's state, and then the messages behind it.
 
 Take messages in one task, by `async for message in channel` or by `channel.batches()`, not both.
-Do not block the loop longer than `suspect_after` (1 s): the others would take this member for dead.
+Do not block the loop longer than `suspect_after` (1 s, or as `StackConfig.preset` has it): the
+others would take this member for dead.
 """
 
 from __future__ import annotations

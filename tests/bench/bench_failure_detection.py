@@ -69,6 +69,7 @@ def crash(size: int, preset: str, seed: int) -> float:
 def stalls(size: int, preset: str, length: float, seconds: float) -> tuple[int, int]:
     """Let members stand still, one after another; return how often, and how many went out."""
     group, random = group_of(size, preset, 1)
+    group.run(1.0)
     count = excluded = 0
     while group.now < seconds:
         name = random.choice(list(group.nodes))
