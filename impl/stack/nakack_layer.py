@@ -300,7 +300,7 @@ class NakackLayer(Layer):
 
     def alive(self, to: Collection[Address]) -> headers.Alive:
         """Return a sign of life, which announces and acknowledges streams."""
-        (sign,) = self.core.handle(Beat(tuple(to)))
+        (sign,) = self.core.handle(Beat(tuple(sorted(to))))
         assert isinstance(sign, Alive)
         return header_of(self.core, sign)
 
