@@ -337,6 +337,10 @@ def test_bad_datagrams_are_counted_and_disturb_nobody() -> None:
         ({"initial_hosts": ["127.0.0.1:0"]}, "port 0; name the port"),
         ({"initial_hosts": ["no such host:7001"]}, "names an unknown host"),
         ({"initial_hosts": "127.0.0.1:7001"}, "give a list of HOST:PORT"),
+        (
+            {"initial_hosts": ["127.0.0.1:7001", "192.0.2.1:7001"]},
+            r"initial host 192.0.2.1:7001 is on another machine, which bind 127.0.0.1 does not",
+        ),
         ({"name": ""}, "name '' is not usable"),
         ({"name": "a b"}, "name 'a b' is not usable"),
         ({"incarnation": -1}, "incarnation -1 is not between"),
