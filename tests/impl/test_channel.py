@@ -361,6 +361,28 @@ def test_a_configuration_that_cannot_work_is_one_clear_error(
     run(body())
 
 
+def test_who_finds_nobody_and_founds_a_group_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            host, port = silent.getsockname()
+            quick = StackConfig(join_timeout=0.05)
+            async with Channel.connect(
+                "test", name="a", initial_hosts=[(host, port)], stack=quick
+            ) as channel:
+                (record,) = caplog.records
+                assert record.getMessage() == (
+                    f"{channel.address} has found nobody at {host}:{port} and founds its own "
+                    "group; if there is one already, check that it has transport 'udp' too and "
+                    "that datagrams pass both ways"
+                )
+            caplog.clear()
+            async with Channel.connect("test", name="b", stack=quick):
+                assert caplog.records == []
+
+    run(body())
+
+
 def test_an_unknown_setting_is_refused_at_once() -> None:
     with pytest.raises(TypeError, match="colour"):
         Channel.connect("test", colour="blue")
