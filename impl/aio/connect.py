@@ -21,7 +21,13 @@ from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.sealing.keys import KeySource, read_keys
 from raincheck.impl.stack.config import Admit, StackConfig
 from raincheck.impl.stack.stack import Stack
-from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve, resolve_all
+from raincheck.impl.transport.contract import (
+    Transport,
+    check_route,
+    parse_endpoint,
+    resolve,
+    resolve_all,
+)
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.tcp import TcpTransport
 from raincheck.impl.transport.udp import MulticastTransport, UdpTransport
@@ -157,6 +163,7 @@ class ChannelConfig:
                 f"at most {transport.max_datagram} bytes at once"
             )
         hosts = await resolve_all(self.initial_hosts, "initial host")
+        check_route(transport.endpoint, hosts, "initial host")
         return replace(
             self.stack,
             cluster=self.cluster,

@@ -6,8 +6,9 @@ import logging
 from collections.abc import Callable, Sequence
 
 from raincheck.impl.flush.events import LatchOpened
+from raincheck.impl.messages import View
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.reports import Dropped, Left, Report, Suspected
+from raincheck.impl.stack.reports import Dropped, Left, Report, Suspected, ViewInstalled
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
@@ -90,6 +91,17 @@ class Driver(Shell[Report]):
             _log.error("member %s stops: a defect in the stack", me, exc_info=problem)
             self.stop(f"{me} stopped at a defect in the stack: {problem!r}", problem)
 
+    def _say_if_alone(self, view: View) -> None:
+        """Warn of a group that was founded although there is somebody to ask."""
+        config = self.stack.config
+        asked = ", ".join(f"{host}:{port}" for host, port in config.initial_hosts)
+        if asked and view.members == (self.stack.address,) and view.id.counter == 1:
+            _log.warning(
+                "%s has found nobody at %s and founds its own group; if there is one already, "
+                "check that it has transport %r too and that datagrams pass both ways",
+                self.stack.address, asked, self.transport.name,
+            )  # fmt: skip
+
     def _settle(self) -> None:
         stack, transport = self.stack, self.transport
         for out in stack.poll_datagrams():
@@ -111,6 +123,8 @@ class Driver(Shell[Report]):
                     stack.address,
                     ", ".join(f"{member} {what}" for member, what in report.waiting),
                 )
+            elif isinstance(report, ViewInstalled):
+                self._say_if_alone(report.view)
             elif isinstance(report, Left):  # it neither listens nor talks any more
                 self.halt()
             self._report(report)

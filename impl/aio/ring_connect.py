@@ -22,7 +22,7 @@ from raincheck.impl.ring.door import Admit, admission
 from raincheck.impl.ring.node import RingNode
 from raincheck.impl.ring.state_file import Kept, StateFile
 from raincheck.impl.sealing.keys import KeySource, read_keys
-from raincheck.impl.transport.contract import Transport, parse_endpoint, resolve
+from raincheck.impl.transport.contract import Transport, check_route, parse_endpoint, resolve
 from raincheck.impl.transport.sealed import SealedTransport
 from raincheck.impl.transport.udp import UdpTransport
 
@@ -127,6 +127,8 @@ class RingSettings:
                         f"max_datagram is {self.config.max_datagram}, but at most "
                         f"{transport.max_datagram} bytes fit into one under a key"
                     )
+                check_route(bind, [each.endpoint for each in founders], "founder")
+                check_route(bind, contacts, "contact")
                 node = self._make_node(transport, kept, founders, contacts)
             except BaseException:
                 await transport.close()

@@ -139,6 +139,25 @@ async def resolve_all(hosts: Sequence[str | Endpoint], what: str) -> tuple[Endpo
     return tuple([await resolve(parse_endpoint(host, what), what) for host in hosts])
 
 
+def check_route(bound: Endpoint, others: Iterable[Endpoint], what: str) -> None:
+    """Raise ConfigError if nothing that is sent from `bound` can leave this machine for them.
+
+    127.0.0.1, the default, is such an address if one of the others is elsewhere. Sends nothing.
+    """
+    for host, port in others:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.bind((bound[0], 0))
+                probe.connect((host, port))
+            except OSError as problem:
+                # Anything else may pass: a network that is not up yet, for one.
+                if problem.errno == errno.EINVAL or bound[0].startswith("127."):
+                    raise ConfigError(
+                        f"{what} {host}:{port} is on another machine, which bind {bound[0]} does "
+                        f"not reach; bind to an address of this machine that the others can reach"
+                    ) from None
+
+
 def bind(sock: socket.socket, endpoint: Endpoint, what: str) -> None:
     """Bind a socket; if that fails, close it and raise ConfigError."""
     try:

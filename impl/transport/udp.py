@@ -7,6 +7,8 @@ it datagrams are dropped and counted.
 """
 
 import asyncio
+import errno
+import logging
 import socket
 from collections import deque
 from collections.abc import Iterable
@@ -15,6 +17,8 @@ from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Endpoint
 
 from .contract import MAX_UDP_PAYLOAD, Datagrams, Transport, bind, enlarge_buffers
+
+_log = logging.getLogger("raincheck")
 
 DRAIN = 64
 """Datagrams read in one wake-up before the loop's other duties get their turn."""
@@ -53,7 +57,7 @@ class UdpTransport(Transport):
         except (BlockingIOError, InterruptedError):
             self._postpone(data, to)
         except OSError as problem:
-            self._failed(problem)
+            self._failed(problem, to)
         else:
             self.counters["sent"] += 1
 
@@ -108,7 +112,7 @@ class UdpTransport(Transport):
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as problem:
-                self._failed(problem)
+                self._failed(problem, to)
             else:
                 self.counters["sent"] += 1
             self._backlog.popleft()
@@ -116,9 +120,17 @@ class UdpTransport(Transport):
         self._loop.remove_writer(self._socket)
         self._emptied.set()
 
-    def _failed(self, problem: OSError) -> None:
+    def _failed(self, problem: OSError, to: Endpoint | None = None) -> None:
+        kind = f"socket_error: {problem.strerror or problem}"
+        if not self.counters[kind] and problem.errno != errno.ECONNREFUSED:  # nobody is there yet
+            (host, port), there = self.endpoint, f" to {to[0]}:{to[1]}" if to else ""
+            _log.warning(
+                "what %s:%s sends%s does not get out: %s; check the address, the route and the "
+                "firewall (this kind of error is said once)", host, port, there,
+                problem.strerror or problem,
+            )  # fmt: skip
         self.counters["socket_error"] += 1
-        self.counters[f"socket_error: {problem.strerror or problem}"] += 1
+        self.counters[kind] += 1
 
 
 class MulticastTransport(UdpTransport):

@@ -337,6 +337,10 @@ def test_bad_datagrams_are_counted_and_disturb_nobody() -> None:
         ({"initial_hosts": ["127.0.0.1:0"]}, "port 0; name the port"),
         ({"initial_hosts": ["no such host:7001"]}, "names an unknown host"),
         ({"initial_hosts": "127.0.0.1:7001"}, "give a list of HOST:PORT"),
+        (
+            {"initial_hosts": ["127.0.0.1:7001", "192.0.2.1:7001"]},
+            r"initial host 192.0.2.1:7001 is on another machine, which bind 127.0.0.1 does not",
+        ),
         ({"name": ""}, "name '' is not usable"),
         ({"name": "a b"}, "name 'a b' is not usable"),
         ({"incarnation": -1}, "incarnation -1 is not between"),
@@ -353,6 +357,28 @@ def test_a_configuration_that_cannot_work_is_one_clear_error(
     async def body() -> None:
         with pytest.raises(ConfigError, match=sentence):
             await Channel.connect("test", **settings)
+
+    run(body())
+
+
+def test_who_finds_nobody_and_founds_a_group_says_so(caplog: pytest.LogCaptureFixture) -> None:
+    async def body() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as silent:
+            silent.bind(("127.0.0.1", 0))
+            host, port = silent.getsockname()
+            quick = StackConfig(join_timeout=0.05)
+            async with Channel.connect(
+                "test", name="a", initial_hosts=[(host, port)], stack=quick
+            ) as channel:
+                (record,) = caplog.records
+                assert record.getMessage() == (
+                    f"{channel.address} has found nobody at {host}:{port} and founds its own "
+                    "group; if there is one already, check that it has transport 'udp' too and "
+                    "that datagrams pass both ways"
+                )
+            caplog.clear()
+            async with Channel.connect("test", name="b", stack=quick):
+                assert caplog.records == []
 
     run(body())
 

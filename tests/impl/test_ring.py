@@ -626,6 +626,11 @@ def test_who_has_left_comes_back_as_another_life_only(tmp_path: Path) -> None:
         ({"bind": "0.0.0.0:7001"}, "is no address that others can reach"),
         ({"founders": "a@h:1"}, "founders is the text 'a@h:1'; give a list"),
         ({"join": ["h:0"]}, "contact h:0 has port 0"),
+        ({"join": ["192.0.2.1:7"]}, "contact 192.0.2.1:7 is on another machine, which bind 127."),
+        (
+            {"founders": ["a@127.0.0.1:7043", "b@192.0.2.1:7043"], "name": "a"},
+            "founder 192.0.2.1:7043 is on another machine",
+        ),
         ({"join": ["1.2.3.4:5"], "founders": ["1.2.3.4:5"]}, "exclude each other"),
         ({"founders": ["a@1.2.3.4:5", "a@1.2.3.4:6"]}, "has the name 'a' 2 times"),
         ({"founders": ["a@1.2.3.4:5", "b@1.2.3.4:5"], "name": "a"}, "has 1.2.3.4:5 2 times"),

@@ -269,6 +269,24 @@ class Listener:
         return writer
 
 
+def test_an_error_of_every_send_is_said_once_with_its_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def body(opened: list[Transport]) -> None:
+        (a,) = opened
+        for _ in range(3):
+            a.send(b"x", ("192.0.2.1", 7000))
+        assert a.counters["socket_error"] == 3
+        assert a.counters["sent"] == 0
+
+    run("udp", 1, body)
+
+    (record,) = caplog.records
+    assert record.levelname == "WARNING"
+    assert "sends to 192.0.2.1:7000 does not get out: " in record.getMessage()
+    assert record.getMessage().endswith("(this kind of error is said once)")
+
+
 def test_tcp_reassembles_frames_that_arrive_byte_by_byte() -> None:
     async def body(opened: list[Transport]) -> None:
         (a,) = opened
