@@ -87,7 +87,7 @@ def test_what_nakack_did_under_load_and_damage_conforms(seed: int, tmp_path: Pat
 
 
 def test_signs_of_life_conform_where_the_line_is_not_in_the_order_of_names(tmp_path: Path) -> None:
-    """The first member comes back as the last one; c leads then, and what it sent tells signs apart."""
+    """The first member comes back as the last one; what was sent tells the signs apart."""
     group = TracedGroup(tmp_path, ["nakack"], seed=1, link=BAD, config=NARROW)
     group.start("a", "b", "c", "d")
     group.run_until(lambda: group.in_one_view("a", "b", "c", "d"))
