@@ -9,6 +9,8 @@ from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, View
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
 
+from .departures import Departure
+
 
 class Outgoing(NamedTuple):
     """One datagram to transmit.
@@ -23,9 +25,13 @@ class Outgoing(NamedTuple):
 
 
 class ViewInstalled(NamedTuple):
-    """The member has installed a view; what is delivered from now on is delivered in it."""
+    """The member has installed a view; what is delivered from now on is delivered in it.
+
+    `departures`: the members of the view before that are not in this one, and why.
+    """
 
     view: View
+    departures: tuple[Departure, ...] = ()
 
 
 class Left(NamedTuple):
