@@ -46,6 +46,10 @@ class Left(NamedTuple):
     cause: BaseException | None = None
 
 
+class Stopped(NamedTuple):
+    """The group stops as with `Block`, but the application did not ask to be blocked."""
+
+
 class Dropped(NamedTuple):
     """`times` datagrams were dropped for this reason since the last such report."""
 
@@ -69,6 +73,7 @@ Report: TypeAlias = (
     | Dropped
     | Suspected
     | Block
+    | Stopped
     | Unblock
     | LatchOpened
     | GetState

@@ -15,7 +15,7 @@ def view(counter: int, *members: Address, joiners: tuple[Address, ...] = ()) -> 
 
 
 @pytest.fixture
-def group(monkeypatch: pytest.MonkeyPatch) -> Simulator:
+def group() -> Simulator:
     group = Simulator(1)
     group.start("a", "b", "c", "d", founders=True)
     group.run(0.1)
@@ -42,7 +42,7 @@ def test_who_leaves_is_named_as_one_that_has_left_by_all(
     seen = departures(group, monkeypatch)
     group.leave("d")
     group.run_until(lambda: group.in_one_view("a", "b", "c"))
-    assert seen == dict.fromkeys("abc", [((Address("d", 0), LEFT),)])
+    assert seen == {name: [((Address("d", 0), LEFT),)] for name in "abc"}
 
 
 def test_who_is_silent_is_named_with_that_reason_by_all(
@@ -51,7 +51,7 @@ def test_who_is_silent_is_named_with_that_reason_by_all(
     seen = departures(group, monkeypatch)
     group.crash("a")
     group.run_until(lambda: group.in_one_view("b", "c", "d"))
-    assert seen == dict.fromkeys("bcd", [((A, "silent for too long"),)])
+    assert seen == {name: [((A, "silent for too long"),)] for name in "bcd"}
 
 
 def test_who_comes_back_as_another_incarnation_is_named_so(
