@@ -384,7 +384,8 @@ class Channel(Connected[Driver]):
             self._readers.add(report.view)
             self._inbox.tell(view_change(report), lambda: self._show(report.view))
         elif isinstance(report, Left):
-            again = self._config.rejoin and self._view is not None and self._leaving is None
+            rejoin = self._config.rejoin or report.alone
+            again = rejoin and self._view is not None and self._leaving is None
             if again and report.reason and not report.final:
                 self._excluded(report.reason)
             else:

@@ -38,12 +38,13 @@ class Left(NamedTuple):
     """The member is out of the group for good; `reason` is empty after its own leave().
 
     `final`: its application or a defect is at fault, so another incarnation would fare no better;
-    `cause` is the error, if it was one.
+    `cause` is the error, if it was one. `alone`: it has founded a group that nobody has joined.
     """
 
     reason: str = ""
     final: bool = False
     cause: BaseException | None = None
+    alone: bool = False
 
 
 class Stopped(NamedTuple):
@@ -66,12 +67,20 @@ class Suspected(NamedTuple):
     why: str = "silent for too long"
 
 
+class OtherGroup(NamedTuple):
+    """There is another group of the same name, which cannot give way."""
+
+    view: View
+    endpoint: Endpoint
+
+
 Report: TypeAlias = (
     Batch
     | ViewInstalled
     | Left
     | Dropped
     | Suspected
+    | OtherGroup
     | Block
     | Stopped
     | Unblock

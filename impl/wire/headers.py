@@ -245,6 +245,17 @@ class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     question: Count
 
 
+class GroupQuestion(Struct, frozen=True, array_like=True, tag="W", gc=False):
+    """A member asks: are you in another group of this name? With `cookie` as in JoinReq.
+
+    The first answer is a JoinHint with a cookie, the second one Excluded.
+    """
+
+    source: Address
+    cookie: Count
+    question: Count
+
+
 class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
     """Ask the leader, who is found here; port 0: I am the leader, ask with this cookie."""
 
@@ -288,6 +299,7 @@ Header: TypeAlias = (
     | StableDigest
     | Stability
     | JoinReq
+    | GroupQuestion
     | JoinHint
     | JoinRefused
     | Excluded
