@@ -5,7 +5,8 @@ So a member goes on asking those of its initial hosts that are in no view of its
 is alone, seldom later. A member of another group gives a cookie first, as to a joiner, and then
 answers with EXCLUDED and its view, as to a former member. GMS's rule says which group prevails
 (`prevails`); members of the other one leave, and join it as new incarnations. If it is the other
-one that has to give way, it is told so with EXCLUDED in turn.
+one that has to give way, it is told so with EXCLUDED in turn. Who gives way tells the others of
+its group whom it has met, and they ask for themselves.
 
 EXCLUDED ends a member, so it is believed only of a host that was asked, that the user has named, or
 that has the group's key. A group that has no reason to believe it cannot give way. Then the one
@@ -86,8 +87,14 @@ class OtherGroups(Layer):
     # ------------------------------------------------------------------ to be answered
 
     def handle_hint(self, hint: JoinHint, endpoint: Endpoint) -> None:
-        """Handle the cookie of a host that was asked."""
+        """Handle the cookie of a host that was asked, or the word of a member that met a group."""
         cookies = self.ground.cookies
+        if self.outbox.endpoints.get(hint.source) == endpoint:
+            if hint.port and len(self._hosts) < _MAX_HOSTS:
+                self._hosts.setdefault((hint.host, hint.port))
+                self.stirred = True
+                self._ask((hint.host, hint.port))
+            return
         if self.config.discovery and hint.question == cookies.question(None):
             if len(self._hosts) < _MAX_HOSTS:
                 self._hosts.setdefault(endpoint)
@@ -121,8 +128,10 @@ class OtherGroups(Layer):
         return True
 
     def give_way(self, theirs: View, endpoint: Endpoint) -> None:
-        """Leave this group for the other one."""
+        """Leave this group for the other one, and tell the other members whom to ask about it."""
         host, port = endpoint
+        hint = JoinHint(self.me, host, port, 0, 0)
+        self.outbox.multicast(self.outbox.encode(hint), self.membership.others)
         mine = self.membership.view
         alone = mine is not None and mine.id.counter == 1 and mine.members == (self.me,)
         self.ground.out(

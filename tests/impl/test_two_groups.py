@@ -1,12 +1,17 @@
 """Two groups of one name: found although both have been founded, and one gives way."""
 
+import asyncio
+from collections.abc import Callable
 from dataclasses import replace
+from random import Random
 from typing import Any
 
 import pytest
 
+from raincheck.impl.aio.channel import Channel
+from raincheck.impl.aio.connect import ChannelSettings
 from raincheck.impl.messages import Address, View, ViewId
-from raincheck.impl.simulation.group import Node, Simulator
+from raincheck.impl.simulation.group import Link, Node, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import Left, OtherGroup
 from raincheck.impl.wire.datagrams import Codec
@@ -112,6 +117,14 @@ def test_a_larger_group_that_the_other_one_knows_makes_it_give_way() -> None:
     assert set(groups.lefts) == {"a"}
 
 
+def test_who_gives_way_tells_the_others_of_its_group_whom_to_ask() -> None:
+    groups = apart("ad", "bce")
+    groups.list_at("d", *"abce")
+    groups.run_until(lambda: "d" in groups.lefts, timeout=60.0)
+    groups.run(1.0)
+    assert {"a", "d"} == set(groups.lefts)
+
+
 def test_members_of_one_group_ask_each_other_nothing() -> None:
     groups = Groups()
     groups.begin(*"abc")
@@ -145,13 +158,128 @@ def count_questions(groups: Groups) -> list[float]:
     return sent
 
 
+@pytest.mark.sockets
+def test_a_founder_that_is_alone_comes_back_by_itself(
+    free_ports: Callable[[int], list[int]],
+) -> None:
+    async def body() -> None:
+        first, second = (f"127.0.0.1:{port}" for port in free_ports(2))
+        fast = StackConfig(join_timeout=0.2, join_interval=0.02)
+        settings = ChannelSettings(incarnation=0, stack=fast)
+        reasons: list[str] = []
+        early = Channel.connect("t", name="b", bind=second, initial_hosts=[first], **settings)
+        async with early as b:
+            b.on_excluded = reasons.append
+            async with Channel.connect("t", name="z", bind=first, **settings) as z:
+                await z.wait_for_members(2, timeout=10)
+                await b.wait_for_members(2, timeout=10)
+                await z.send(b"to all")
+                assert (await anext(b)).payload == b"to all"
+        assert len(reasons) == 1
+        assert f"there is another group 't', view 1 [z.0], met at {first}" in reasons[0]
+
+    asyncio.run(asyncio.wait_for(body(), 30))
+
+
+# ---------------------------------------------------------------------- ghosts
+
+
+def test_a_joiner_that_two_groups_admit_is_in_one_of_them_in_the_end() -> None:
+    groups = apart("a", "b")
+    groups.links["a", "b"] = groups.links["b", "a"] = Link(loss=1.0)
+    groups.start("j")
+    groups.run_until(lambda: Address("j", 0) in groups["b"].views[-1].members)
+    groups.run(3.0)
+    assert groups["j"].views[-1] == groups["a"].views[-1]
+    assert Address("j", 0) not in groups["b"].views[-1].members
+
+
+def test_a_notice_of_exclusion_is_no_sign_of_life() -> None:
+    groups = Groups()
+    groups.begin(*"abj")
+    ghost = groups["j"]
+    small = View(ViewId(1, ghost.address), (ghost.address,))
+    groups.crash("j")
+
+    def says(to: str) -> bytes:
+        return Codec("orders", 65_000).encode(Excluded(ghost.address, groups[to].address, small))
+
+    def again() -> None:
+        for name in "ab":
+            groups.inject(name, says(name), ghost.endpoint)
+        groups.after(0.1, again)
+
+    again()
+    groups.run_until(lambda: groups.in_one_view("a", "b"), timeout=5.0)
+    assert not groups.lefts
+
+
+# ---------------------------------------------------------------------- flapping links
+
+
+def flapping(seed: int, seconds: float = 40.0) -> Groups:
+    """Five members whose links come and go, one or both ways; who is out joins again."""
+    names, random, groups = "abcde", Random(seed), Groups(seed)
+    groups.start(*names)
+    groups.run(3.0)
+
+    def load(name: str) -> None:
+        if groups[name].up and groups[name].left is None:
+            groups.send(name, [b"x"] * 3)
+        groups.after(0.1, lambda: load(name))
+
+    def flip() -> None:
+        one, other = random.sample(names, 2)
+        pairs = [(one, other), (other, one)][: random.choice((1, 2))]
+        for pair in pairs:
+            if groups.links.pop(pair, None) is None:
+                groups.links[pair] = Link(loss=1.0)
+        if groups.now < seconds:
+            groups.after(random.expovariate(3.0), flip)
+        else:
+            groups.links.clear()
+
+    def rejoin() -> None:
+        for name in names:
+            if groups[name].left is not None:
+                groups.restart(name)
+        groups.after(1.0, rejoin)
+
+    for name in names:
+        load(name)
+    flip()
+    rejoin()
+    groups.run(seconds)
+    return groups
+
+
+SEEDS = range(30)
+
+
+@pytest.mark.parametrize(
+    "seed",
+    [seed if seed % 10 == 7 else pytest.param(seed, marks=pytest.mark.slow) for seed in SEEDS],
+)
+def test_after_links_have_flapped_all_are_in_one_group_and_it_goes_on(seed: int) -> None:
+    print(f"seed {seed}")
+    groups = flapping(seed)
+    groups.run_until(lambda: groups.in_one_view(*"abcde"), timeout=180.0)
+    before = {name: groups[name].messages for name in "abcde"}
+    groups.run(2.0)
+    assert all(groups[name].messages > before[name] + 200 for name in "abcde")
+    assert groups.in_one_view(*"abcde")
+
+
 # ---------------------------------------------------------------------- strangers
 
 
 def test_excluded_of_a_stranger_ends_nobody() -> None:
     groups = Groups()
     groups.begin("a", "b")
-    big = View(ViewId(9, Address("s", 0)), tuple(Address(f"s{n}", 0) for n in range(9)) + (Address("s", 0),))
+    big = View(
+        ViewId(9, Address("s", 0)),
+        (*tuple(Address(f"s{n}", 0) for n in range(9)), Address("s", 0)),
+    )
     data = Codec("orders", 65_000).encode(Excluded(Address("s", 0), Address("a", 0), big))
     for name in "ab":
         groups.inject(name, data)
