@@ -279,8 +279,10 @@ class Arrivals:
         if self._status == "stopped":
             self._ground.out("")
         elif self._membership.running:
-            self._group.gms.out(notice.source, notice.view, now)
-            if not self._group.detection.has_been(notice.source, endpoint):
+            source, detection = notice.source, self._group.detection
+            known = self._membership.knows(source) or detection.has_been(source, endpoint)
+            self._group.gms.out(source, notice.view, now)
+            if not known and self._me not in notice.view.members:
                 self._of_another_group(notice, endpoint)
 
     def _of_another_group(self, notice: Excluded, endpoint: Endpoint) -> None:
@@ -288,8 +290,6 @@ class Arrivals:
         membership, others = self._membership, self._group.others
         if membership.excluded:
             others.give_way(notice.view, endpoint)
-        elif membership.knows(notice.source) or self._me in notice.view.members:
-            return
         elif others.should_give_way(notice.view, endpoint):
             self._group.gms.heard_alive(notice.source, endpoint)
 
