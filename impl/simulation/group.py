@@ -34,6 +34,7 @@ from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.reports import (
     Dropped,
     Left,
+    OtherGroup,
     Outgoing,
     Report,
     Stopped,
@@ -308,7 +309,7 @@ class Simulator(Network, VirtualTime):
                 node.dropped.append(report)
             case Block():
                 self._block(node)
-            case Stopped():
+            case Stopped() | OtherGroup():
                 pass
             case Unblock():
                 node.app.blocked = False
