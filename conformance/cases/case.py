@@ -69,6 +69,8 @@ class Case:
     """Its properties and constants whose exercise it does not reach: of these it is no evidence."""
     simulate: Simulation | None = None
     """The behaviours in which nothing may be found violated, if its expected answer is that."""
+    unmodelled: frozenset[str] = frozenset()
+    """The invariants that TLC alone evaluates: the model has none of that name."""
     implemented: Mapping[str, Value] = field(default_factory=dict)
     """The protocol's rules, with the values of the implemented protocol."""
     assumed: Mapping[str, Value] = field(default_factory=dict)

@@ -28,6 +28,7 @@ def meant(
     Raises UsageError, with similar names, for a word that means nothing.
     """
     found: dict[str, None] = {}
+    unknown: list[str] = []
     for word in words:
         group, glob = word.replace("-", "_"), word.replace("_", "-")
         if word in named:
@@ -40,20 +41,22 @@ def meant(
         else:
             every = []
         if not every:
-            raise UsageError(_unknown(word, named, groups, what))
+            unknown.append(_unknown(word, named, groups, what))
+            continue
         some = [name for name in every if usual(named[name])]
         if not some:
             raise UsageError(f"Every {what} of {word} is left out: {unusual}.")
         found |= dict.fromkeys(some)
+    if unknown:
+        raise UsageError(" ".join((*unknown, f"The protocols are {', '.join(groups)}.")))
     return tuple(named[name] for name in found)
 
 
 def _unknown(
     word: str, named: Mapping[str, Item], groups: Mapping[str, Sequence[str]], what: str
 ) -> str:
-    there = f"the protocols are {', '.join(groups)}."
     if _GLOB & set(word):
-        return f"No {what} matches {word}: {there}"
+        return f"No {what} matches {word}."
     near = dict.fromkeys(difflib.get_close_matches(word, [*groups, *named], n=3, cutoff=0.5))
-    hint = f"did you mean {' or '.join(near)}? {there.capitalize()}" if near else there
-    return f"There is no {what} {word}: {hint}"
+    hint = f": did you mean {' or '.join(near)}?" if near else "."
+    return f"There is no {what} {word}{hint}"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
@@ -97,7 +98,9 @@ class Settings:
         found = {}
         for name, each in raw.items():
             if name not in base:
-                raise UsageError(f"{where}: {name} is no constant that may differ: take it out.")
+                near = get_close_matches(name, base, n=1)
+                hint = f"did you mean {near[0]}, which the table has?" if near else "take it out."
+                raise UsageError(f"{where}: {name} is no constant that may differ: {hint}")
             value = self._value(each, where, name)
             if type(value) is not type(base[name]):
                 raise UsageError(f"{where}: {name} is of another kind than elsewhere: correct it.")
@@ -114,6 +117,10 @@ class Settings:
             if len(set(values)) < len(values):
                 raise UsageError(f"{where}: {name} names something twice: a list is a set.")
             return frozenset(values)
+        if isinstance(raw, str) and raw.lower() in ("true", "false"):
+            raise UsageError(
+                f"{where}: {name} is the text {raw!r}: write {raw.lower()}, without quotes."
+            )
         if isinstance(raw, str) and raw.startswith(_PUT):
             raise UsageError(f"{where}: {name} has {raw}: only [fixed] may have that.")
         if not isinstance(raw, bool | int | str):

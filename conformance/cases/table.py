@@ -18,7 +18,7 @@ from raincheck.model.machine.values import Value
 from .case import HOLDS, NOT_FOUND, TIERS, Assumption, Case, Simulation
 from .settings import Settings, same
 
-_TOP: Final = frozenset({"module", "specification", "made_of", "temporal"})
+_TOP: Final = frozenset({"module", "specification", "made_of", "temporal", "unmodelled"})
 _SECTIONS: Final = frozenset({"fixed", "implemented", "assumed", "usual", "ask"})
 _NAMED: Final = frozenset({"assumption", "rules", "world", "case"})
 
@@ -78,7 +78,7 @@ class CaseTable:
         for key in ("module", "specification"):
             if not isinstance(content.get(key), str) or not content[key].strip():
                 raise self._wrong(f"{key} must be a text")
-        for key in ("made_of", "temporal"):
+        for key in ("made_of", "temporal", "unmodelled"):
             self._names(content.get(key, []), str(self.path), key)
         for key in (*_SECTIONS, *_NAMED):
             if not isinstance(content.get(key, {}), dict):
@@ -152,6 +152,7 @@ class CaseTable:
             distinct=pinned.get("distinct"),
             depth=pinned.get("depth"),
             made_of=tuple(self.content.get("made_of", ())),
+            unmodelled=frozenset(self.content.get("unmodelled", ())) & set(asked),
             specification=self.content["specification"],
             constants=constants,
             replaced=self.settings.replaced,
@@ -183,7 +184,9 @@ class CaseTable:
             taken = {key: each for key, each in other.items() if key not in _PER_CASE}
             said = {**taken, **said}
         for key in ("words", "rule", "tier"):
-            if not isinstance(said.get(key), str) or not said[key].strip():
+            if key not in said:
+                raise UsageError(f"{where}: {key} is missing: give it a text.")
+            if not isinstance(said[key], str) or not said[key].strip():
                 raise UsageError(f"{where}: {key} must be a text.")
         for key in ("flaw", "note", "differs", "breaks"):
             if not isinstance(said.get(key, ""), str):
@@ -314,8 +317,9 @@ class CaseTable:
             if idle := [name for name in names if (key, name) not in self._used]:
                 raise self._wrong(f"no case uses {key} {idle[0]}: remove it")
         asked = {name for case in cases for name in case.properties}
-        if idle := [name for name in self.content.get("temporal", []) if name not in asked]:
-            raise self._wrong(f"no case asks for {idle[0]}, which temporal has: remove it")
+        for key in ("temporal", "unmodelled"):
+            if idle := [name for name in self.content.get(key, []) if name not in asked]:
+                raise self._wrong(f"no case asks for {idle[0]}, which {key} has: remove it")
 
     def _names(self, raw: Any, where: str, key: str) -> tuple[str, ...]:
         if not isinstance(raw, list) or not all(isinstance(each, str) and each for each in raw):

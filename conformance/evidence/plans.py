@@ -7,7 +7,7 @@ from typing import Final
 
 from raincheck.conformance.cases.tables import TIERS
 from raincheck.conformance.protocols.record import Protocol
-from raincheck.conformance.protocols.registry import offering, protocols
+from raincheck.conformance.protocols.registry import offering, project, protocols
 
 USUAL: Final = "stack"
 """The protocol that runs if none is named, if it has such a record; else the first that can run."""
@@ -66,8 +66,9 @@ def plans(tier: str, seed: int, runs: int) -> tuple[Plan, ...]:
     if offering("proof"):
         found.append(Plan("prove", ("prove", *seeded)))
     if offering("binding"):
-        damages = str(DAMAGES if quick else 0)
-        found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
+        if project() is None:  # a project's audit is of the project, not of the checkers
+            damages = str(DAMAGES if quick else 0)
+            found.append(Plan("judges", ("mutate", "--judges", "--damages", damages, *seeded)))
         damaged = str(DAMAGED.get(tier, DAMAGED["full"]))
         found.append(Plan("damage", ("mutate", "--traces", damaged, *seeded)))
         found.append(Plan("conform", ("conform", *traces, *seeded), judged, generated=not fields))

@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from raincheck.conformance.cases.bare import bare_cases, is_bare
+from raincheck.conformance.cases.bare import BareCase, bare_cases, is_bare
 from raincheck.conformance.cases.tables import HOLDS, NOT_FOUND, TIERS, Case, load_cases, select
 from raincheck.conformance.cases.tautologies import NOTHING, Denials, denials
 from raincheck.conformance.errors import UsageError
@@ -303,7 +303,7 @@ def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
         ["raincheck", "check", "--write-cfg", str(folder), *names]
         + (["--catalog", str(args.catalog)] if args.catalog else [])
     )
-    texts = {case.cfg_name: case.cfg_text() for case in cases}
+    texts = {case.cfg_name: f"{_by_hand(case)}{case.cfg_text()}" for case in cases}
     modules = {path for case in cases for path in files_of(case.module)}
     texts |= {path.name: path.read_text(encoding="utf-8") for path in sorted(modules)}
     if args.dry_run:
@@ -320,6 +320,16 @@ def write_by_hand(args: argparse.Namespace, ui: Ui) -> Outcome:
     return Outcome("check", (), again)
 
 
+def _by_hand(case: Case) -> str:
+    """Return the comment that says how TLC is run on a written file, to give the same answer."""
+    deadlock = "" if case.deadlock else "-deadlock "
+    simulate = case.simulate
+    how = "" if simulate is None else f"-simulate -depth {simulate.depth} -seed {simulate.seed} "
+    line = f"java -cp tla2tools.jar tlc2.TLC {deadlock}{how}-config {case.cfg_name}"
+    why = "" if case.deadlock else "\\* -deadlock: a state without a next step is no error.\n"
+    return f"\\* {line} {case.module.name}\n{why}"
+
+
 def checker_of(args: argparse.Namespace, processes: Processes) -> Checker:
     """Return the checker that the options ask for."""
     store = store_of(args.cache, unused=args.no_cache)
@@ -334,10 +344,12 @@ def ask_all(checker: Checker, cases: tuple[Case, ...], jobs: int, ui: Ui) -> lis
     """
     ordered = sorted(cases, key=lambda case: -_size(case))
     found: dict[str, Answer] = {}
+    # One of several configurations that TLC cannot use must not cost the others their verdicts.
+    alone = len(cases) == 1 or not all(isinstance(case, BareCase) for case in cases)
     with ui.progress(len(cases), "check") as steps:
 
         def keep(answer: Answer) -> None:
-            if answer.result.set_up:
+            if answer.result.set_up and alone:
                 raise UsageError(answer.result.error)
             found[answer.case.name] = answer
             steps.advance(1, f"{answer.case.name}{' (cached)' if answer.cached else ''}")

@@ -70,6 +70,7 @@ class Case:
     expected: str = HOLDS
     distinct: int | None = None  # how many states the catalog says there are
     tier: str = TIERS[0]  # in which it is compared
+    unmodelled: frozenset[str] = frozenset()  # invariants that the model need not have
 
 
 def machine_of(protocol: str, constants: Mapping[str, Value], where: str) -> Machine[Any]:
@@ -130,6 +131,14 @@ def mirror_case(
     difference = compare(spec.graph, model, spec.last)
     if difference is not None:
         return result(VIOLATED, difference.text())
+    missing = {*case.asked.names("INVARIANT")} - {*machine.invariants} - case.unmodelled
+    if missing:
+        name = min(missing)
+        return result(
+            VIOLATED,
+            f"the case asks {name}, and the model has no invariant {name}: add it there, or to "
+            f"`unmodelled` in the table of cases",
+        )
     complaint = promises(machine, found, case.asked, case.expected, figures)
     if complaint:
         return result(VIOLATED, complaint)
@@ -335,7 +344,14 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
         chosen = select(load_cases(), names=args.names, tier=args.tier, modelled=True)
         return [
             Case(
-                c.name, c.protocol, c.module, c.configuration(), c.expected, c.distinct, c.mirrored
+                c.name,
+                c.protocol,
+                c.module,
+                c.configuration(),
+                c.expected,
+                c.distinct,
+                c.mirrored,
+                c.unmodelled,
             )
             for c in chosen
         ]
@@ -345,7 +361,9 @@ def _chosen(args: argparse.Namespace) -> list[Case]:
     for path in (args.module, args.cfg):
         if not path.is_file():
             raise UsageError(f"There is no file {path}: name the instance's module and .cfg.")
-    return [Case(args.cfg.stem, args.protocol, args.module, read_cfg(args.cfg))]
+    asked = read_cfg(args.cfg)
+    free = frozenset(asked.names("INVARIANT"))
+    return [Case(args.cfg.stem, args.protocol, args.module, asked, unmodelled=free)]
 
 
 def _reproduce(args: argparse.Namespace) -> str:

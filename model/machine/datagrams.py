@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple, cast
 
 from .composed import Composed, Move
 from .instance import camel
-from .machine import Value, function, record
+from .machine import ModelError, Value, function, record
 from .values import order
 
 
@@ -60,7 +60,9 @@ class DatagramSystem(Composed[Datagrams, Any]):
         yield Datagrams(tuple(map(self.beginning, self.nodes)))
 
     def local(self, state: Datagrams, node: str) -> Any:
-        """Return a node's local state."""
+        """Return a node's local state; raise ModelError if there is no such node."""
+        if node not in self.nodes:
+            raise ModelError(f"{node} is none of the nodes, {', '.join(self.nodes)}")
         return state.locals[self.nodes.index(node)]
 
     def variables(self, state: Datagrams) -> dict[str, Value]:

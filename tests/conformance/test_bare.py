@@ -44,6 +44,20 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.java
+def test_one_configuration_that_cannot_be_used_does_not_cost_the_others_their_verdicts(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "Undef.cfg").write_text(f"{CFG}INVARIANT Nope\n")
+
+    code = main(["check", "Clock.tla", "Clock.cfg", "Undef.cfg", "--json"])
+    clock, undefined = json.loads(capsys.readouterr().out)["results"]
+
+    assert code == 2
+    assert (clock["verdict"], undefined["verdict"]) == ("holds", "inconclusive")
+    assert "Nope" in undefined["detail"]
+
+
+@pytest.mark.java
 def test_each_configuration_is_checked_cached_and_left_as_evidence(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

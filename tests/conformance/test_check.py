@@ -173,6 +173,11 @@ def test_what_is_written_for_a_user_of_tla_is_opened_by_tlc(folder: Path) -> Non
     names = ("Counter.tla", "CounterBase.tla", "counter-three.cfg")
     assert sorted(path.name for path in written.iterdir()) == sorted(names)
     assert not (folder / "runs").exists()
+    command, why, *_ = (written / "counter-three.cfg").read_text().splitlines()
+    assert command == (
+        "\\* java -cp tla2tools.jar tlc2.TLC -deadlock -config counter-three.cfg Counter.tla"
+    )
+    assert why == "\\* -deadlock: a state without a next step is no error."
     found = run_tlc(written / "Counter.tla", written / "counter-three.cfg")
     assert (found.verdict, found.violated) == ("violated", "Small")
 
@@ -185,7 +190,9 @@ def test_all_cases_are_written_unless_some_are_named(
     assert "here/counter-two.cfg" in capsys.readouterr().out
 
     assert main(["check", "--catalog", CASES, "--write-cfg", "here"]) == 0
-    texts = {path.name: path.read_text() for path in (folder / "here").glob("*.cfg")}
+    written = (folder / "here").glob("*.cfg")
+    # Two lines tell how to run TLC on it.
+    texts = {path.name: path.read_text().split("\n", 2)[2] for path in written}
     assert texts == {case.cfg_name: case.cfg_text() for case in load_cases(folder / CASES)}
     assert len(texts) == 2
     modules = {path.name: path.read_text() for path in (folder / "here").glob("*.tla")}

@@ -177,13 +177,24 @@ def test_the_models_invariants_say_what_the_catalog_says(
     tmp_path, expected, holds, verdict, detail
 ):
     asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\nINVARIANT Unmirrored\n")
-    case = Case("token", "token", CASE.module, asked, expected)
+    free = frozenset({"Unmirrored"})
+    case = Case("token", "token", CASE.module, asked, expected, unmodelled=free)
 
     result = mirrored(Token(invariants={"OneNote": holds}), tmp_path, case)
 
     assert result.verdict == verdict
     assert detail in result.detail
     assert result.figures["invariants"] == ["OneNote"]
+
+
+def test_an_invariant_that_the_model_lacks_is_noticed(tmp_path):
+    asked = CASE.asked.instead(CFG.read_text() + "INVARIANT OneNote\n")
+
+    machine = Token(invariants={})
+    result = mirrored(machine, tmp_path, Case("token", "token", CASE.module, asked))
+
+    assert result.verdict == "violated"
+    assert "the case asks OneNote, and the model has no invariant OneNote" in result.detail
 
 
 def test_the_command_is_the_one_that_a_dry_run_shows(tmp_path):

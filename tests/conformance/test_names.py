@@ -35,8 +35,8 @@ def test_words_mean_what_they_name_each_once_and_in_their_order() -> None:
     ("word", "sentence"),
     [
         ("flush-crush", "There is no mutant flush-crush: did you mean flush-crash"),
-        ("zebra", "There is no mutant zebra: the protocols are flush, state_transfer, late"),
-        ("zebra-*", "No mutant matches zebra-*: the protocols are flush"),
+        ("zebra", "There is no mutant zebra. The protocols are flush, state_transfer, late"),
+        ("zebra-*", "No mutant matches zebra-*. The protocols are flush"),
     ],
 )
 def test_a_word_that_means_nothing_is_answered_with_near_ones(word: str, sentence: str) -> None:
@@ -44,6 +44,14 @@ def test_a_word_that_means_nothing_is_answered_with_near_ones(word: str, sentenc
         meant([word], NAMED, GROUPS, what="mutant")
 
     assert sentence in str(refused.value)
+
+
+def test_all_words_that_mean_nothing_are_named() -> None:
+    with pytest.raises(UsageError) as refused:
+        meant(["flush-crush", "late", "zebra"], NAMED, GROUPS, what="mutant")
+
+    assert "no mutant flush-crush: did you mean flush-crash" in str(refused.value)
+    assert "no mutant zebra." in str(refused.value)
 
 
 @pytest.mark.parametrize("verb", ["check", "mirror", "generate", "prove", "mutate", "explain"])
