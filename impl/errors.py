@@ -1,4 +1,4 @@
-"""What can go wrong, in one clear sentence each: what happened, where, and what to do about it."""
+"""The errors: each says in one clear sentence what failed, where, and what to do about it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the files of a run fit together at all, before anybody asks what they say."""
+"""The check that the files of a run fit together at all, before their contents are judged."""
 
 from __future__ import annotations
 

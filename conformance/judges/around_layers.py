@@ -103,7 +103,7 @@ def _tracked(_: Path) -> Complaints:
 
 
 def _of_several(_: Path) -> Complaints:
-    """What NAKACK heard of streams, and STABLE told it, of several ones at once."""
+    """NAKACK has heard of several streams, and STABLE has passed on several, in one record each."""
     (heard,) = (each for each in nakack.SPEAKS.agrees if each.name == "HeardOfIsHeard")
     said = [[["a", 0], ["b", 0], 3], [["c", 0], ["b", 0], 5]]
     mine = [Statement("heard", index, value) for index, value in enumerate(said, 1)]
@@ -120,7 +120,7 @@ def _of_several(_: Path) -> Complaints:
 
 
 def _said(_: Path) -> Complaints:
-    """What is said by calls to fetch, by a member that is suspended, and by a view alone."""
+    """The statements of calls to fetch, of a suspended member, and of a view alone."""
     me: Any = SimpleNamespace(node="a", incarnation=0, gone=frozenset(), view=None, me=("a", 0))
     view = SimpleNamespace(id=SimpleNamespace(counter=2), members=(("a", 0), ("b", 0)))
     there = SimpleNamespace(node="a", incarnation=0, gone=me.gone, view=view)

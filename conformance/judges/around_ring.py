@@ -1,4 +1,4 @@
-"""What the members of a ring are said to have done, and which promises that breaks."""
+"""Planted stories of a ring's members, and the promises that each of them breaks."""
 
 from __future__ import annotations
 

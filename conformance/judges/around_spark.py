@@ -1,4 +1,4 @@
-"""What Spark's workers do with the files of a run: pieces, blocks, and problems."""
+"""Planted inputs for the work of Spark's workers on a run's files: pieces, blocks, and problems."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why a damage of a checker may survive all inputs without being a gap."""
+"""The reasons why a damage of a checker may survive all inputs without being a gap."""
 
 from __future__ import annotations
 

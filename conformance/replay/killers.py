@@ -1,4 +1,4 @@
-"""Which checks notice a mutant of an implementation, or a repair undone."""
+"""The checks that notice a mutant of an implementation, or a repair undone."""
 
 from __future__ import annotations
 

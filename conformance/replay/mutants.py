@@ -41,7 +41,7 @@ class Mutant:
 
     name: str
     shows: str
-    protocol: str = "sequencer"
+    protocol: str
     """The protocol whose table has the mutant."""
     file: str = ""
     edits: tuple[tuple[str, str], ...] = ()

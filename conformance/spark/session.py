@@ -84,7 +84,7 @@ def spark_session(
 def _interruptions_kept() -> Iterator[None]:
     """Let Ctrl-C wait until Spark has started, and take its handler of Ctrl-C away again.
 
-    That one talks to the JVM, which may be in the middle of another talk, and then hangs.
+    Spark's handler calls the JVM, which may be in the middle of another call, and then hangs.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

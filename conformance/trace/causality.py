@@ -1,4 +1,4 @@
-"""Which events of a run happened before which: by the order of each process, and its messages.
+"""The happened-before relation of a run: the order of each process, and its messages.
 
 Nothing else counts, least of all clocks. Of a datagram that was sent several times the first
 sending counts, so what is said to have happened before really has.

@@ -228,7 +228,7 @@ def circle(compared: Mapping[str, Compared]) -> list[Stuck]:
 
 
 class _Needs:
-    """What a process receives, in the order of its events, and how far it has come."""
+    """The messages that a process receives, in the order of its events, and its place in them."""
 
     __slots__ = ("at", "channels", "count", "events", "next", "numbers", "sent")
 

@@ -87,8 +87,8 @@ class Channel:
 class Stream(Channel):
     """One end of a stream: its messages have numbers, not all of them, and its events clocks.
 
-    What is read was sent at the same number, and later by the clock. So no message's row is needed
-    once both its ends have met.
+    A message is read with the number with which it was sent, and at a later clock. So its row is
+    not needed any more once both ends have met.
     """
 
     __slots__ = ("_sent_as", "append", "rows")

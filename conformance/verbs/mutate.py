@@ -294,15 +294,13 @@ def try_spec(mutant: Mutant, cases: Iterable[Case]) -> Result:
             found = run_tlc(folder / case.module.name, alone)
         if found.verdict == ERROR:
             detail = f"TLC cannot read the mutant: {found.error}"
-            return _result(mutant, INCONCLUSIVE, started, [], detail)
+            return _result(mutant, INCONCLUSIVE, started, [], detail, mutant.protocol)
         if found.violated == mutant.breaks:
             killers.append(f"TLC {case.name} {mutant.breaks} in {len(found.trace)} states")
         else:
             survived.append(f"{case.name} still holds {mutant.breaks}")
     verdict = VIOLATED if survived else HOLDS
-    of = next(iter(cases), None)
-    name = of.protocol if of else "sequencer"
-    return _result(mutant, verdict, started, killers, "\n".join(survived), name)
+    return _result(mutant, verdict, started, killers, "\n".join(survived), mutant.protocol)
 
 
 def try_implementation(
@@ -323,7 +321,7 @@ def _result(
     started: float,
     killers: list[str],
     detail: str,
-    protocol: str = "sequencer",
+    protocol: str,
 ) -> Result:
     figures: dict[str, object] = {
         "killed_by": ", ".join(killers),
@@ -337,7 +335,7 @@ def properties_broken(
     catalog: Iterable[Case],
     mutants: Iterable[Mutant],
     results: Iterable[Result],
-    protocol: str = "sequencer",
+    protocol: str,
 ) -> Result:
     """Return whether each property of the protocol can be broken, by a mutant or by a case."""
     cases = {case.name: case for case in catalog}
@@ -363,7 +361,7 @@ def properties_broken(
     return Result(f"{protocol}-properties", protocol, verdict, figures=figures, detail=detail)
 
 
-def actions_reached(catalog: Iterable[Case], protocol: str = "sequencer") -> Result:
+def actions_reached(catalog: Iterable[Case], protocol: str) -> Result:
     """Return whether each action is taken somewhere in the graphs of the small repaired cases.
 
     What only the lack of an assumption lets happen is taken where the case lacks it.

@@ -1,4 +1,4 @@
-"""What may be sent: bytes, and what can be copied into bytes."""
+"""The contents of a message: bytes, or anything that can be copied into bytes."""
 
 from __future__ import annotations
 

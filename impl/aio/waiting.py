@@ -34,9 +34,10 @@ class Signal:
 
 
 class Turns:
-    """Lets those who wait for room go on in their order, only as many at once as there is room for.
+    """Lets tasks that wait for room go on in order, only as many at once as there is room for.
 
-    Who comes later waits behind them, and behind those that may go on and have not done so yet.
+    A task that comes later waits behind all of them, and behind those that have been let go on and
+    have not run yet.
     """
 
     def __init__(self) -> None:

@@ -24,7 +24,7 @@ class Committed(NamedTuple):
 class StateChanged(NamedTuple):
     """The view state has changed, or the member begins or ceases to starve (Fig. 11).
 
-    That it eats and is hungry by turns is told by `Eats` and `PassedOn`.
+    `Eats` and `PassedOn` report the turns between eating and being hungry.
     """
 
     view_state: str

@@ -1,4 +1,4 @@
-"""How long checking all quick cases takes, against TLC run by hand, case after case.
+"""The time that checking all quick cases takes, against TLC run by hand, case after case.
 
     python tests/bench/bench_check.py              all quick cases
     python tests/bench/bench_check.py --every 4    every fourth of them

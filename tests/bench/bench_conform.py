@@ -1,4 +1,4 @@
-"""How fast traces are checked, and against what that should be held.
+"""The speed at which traces are checked, and the speeds to hold it against.
 
     python tests/bench/bench_conform.py                     everything; needs Java
     python tests/bench/bench_conform.py --only local        the local engine, 10^4 to 10^6 events

@@ -1,4 +1,4 @@
-"""What a key costs: plain, authenticated and encrypted groups, in turns in one run.
+"""The cost of a key: plain, authenticated and encrypted groups, in turns in one run.
 
     python tests/bench/bench_key.py                 throughput and latency at 100 and 1,000 bytes
     python tests/bench/bench_key.py --rounds 3 --scale 0.2 --only throughput

@@ -1,4 +1,4 @@
-"""Whether a member's memory stays flat: three member processes, ten million messages.
+"""The memory of a member over time: three member processes, ten million messages.
 
     python tests/bench/bench_memory.py            10,000,000 messages
     python tests/bench/bench_memory.py --quick    a tenth of them

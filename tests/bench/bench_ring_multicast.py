@@ -1,4 +1,4 @@
-"""How fast multicast on the ring is, against this project's SEQUENCER and corosync's CPG.
+"""The speed of multicast on the ring, against this project's SEQUENCER and corosync's CPG.
 
     python tests/bench/bench_ring_multicast.py            everything, about two minutes
     python tests/bench/bench_ring_multicast.py --quick    a tenth of the messages

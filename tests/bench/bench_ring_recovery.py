@@ -1,4 +1,4 @@
-"""How long a ring stands still when a member dies, against what its time-outs imply.
+"""The time for which a ring stands still when a member dies, against what its time-outs imply.
 
     python tests/bench/bench_ring_recovery.py            3, 8 and 16 members
     python tests/bench/bench_ring_recovery.py --quick    fewer deaths

@@ -1,4 +1,4 @@
-"""How fast a state is transferred, against copies of as many bytes over plain sockets.
+"""The speed of a state transfer, against copies of as many bytes over plain sockets.
 
     python tests/bench/bench_state_transfer.py             a state of 100 MB, 5 times
     python tests/bench/bench_state_transfer.py --quick     30 MB, 3 times

@@ -1,4 +1,4 @@
-"""How fast total order is: three member processes on the loopback interface.
+"""The speed of total order: three member processes on the loopback interface.
 
     python tests/bench/bench_total_order.py            everything, a minute or two
     python tests/bench/bench_total_order.py --quick    a few seconds each

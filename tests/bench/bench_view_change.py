@@ -1,4 +1,4 @@
-"""What a view change costs a group under load: the longest pause in the deliveries around it.
+"""The cost of a view change under load: the longest pause in the deliveries around it.
 
     python tests/bench/bench_view_change.py             3, 5 and 10 members, joins and leaves
     python tests/bench/bench_view_change.py --quick     fewer of them

@@ -1,4 +1,4 @@
-"""What tests share: a toy protocol with all of its binding, and the sight of real processes."""
+"""Fixtures that tests share: a toy protocol with all of its binding, and the sight of processes."""
 
 import importlib.util
 import json

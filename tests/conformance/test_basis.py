@@ -444,8 +444,8 @@ def test_a_replay_of_code_that_fails_violates_the_properties_of_its_case(
 
 def test_a_kind_of_evidence_has_its_witness_or_the_property_is_reserved() -> None:
     mutants = [
-        Mutant("bad-order", "shows", file="Sequencer.tla", cases=("x",), breaks="Fifo"),
-        Mutant("bad-code", "shows", file="impl/sequencer/core.py", cases=()),
+        Mutant("bad-order", "shows", "sequencer", file="Sequencer.tla", cases=("x",), breaks="Fifo"),
+        Mutant("bad-code", "shows", "sequencer", file="impl/sequencer/core.py", cases=()),
     ]
     steps = good_steps()
     tried = [entry("bad-order", killed_by="TLC"), entry("bad-code", killed_by="replay")]
@@ -468,7 +468,7 @@ def test_a_kind_of_evidence_has_its_witness_or_the_property_is_reserved() -> Non
 def test_a_fault_that_was_not_caught_is_no_witness() -> None:
     steps = good_steps()
     steps["mutate"] = step("mutate", [entry("bad-code", VIOLATED, killed_by="")], VIOLATED)
-    mutants = [Mutant("bad-code", "shows", file="impl/sequencer/core.py", cases=())]
+    mutants = [Mutant("bad-code", "shows", "sequencer", file="impl/sequencer/core.py", cases=())]
 
     basis = compile_basis(tuple(steps.values()), CASES, ASSUMPTIONS, mutants)
 

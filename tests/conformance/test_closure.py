@@ -1,4 +1,4 @@
-"""What a property rests on is followed to the end; a circle is amber until a result breaks it."""
+"""Assumptions are followed to the end; a circle of them is amber until a result breaks it."""
 
 from pathlib import Path
 

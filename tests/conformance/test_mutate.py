@@ -49,6 +49,7 @@ def harmless(**fields: object) -> Mutant:
     given: dict[str, object] = {
         "name": "harmless",
         "shows": "nothing",
+        "protocol": "sequencer",
         "file": "impl/sequencer/core.py",
         "edits": (("self.early: list[Forward] = []", "self.early: list[Forward] = list()"),),
         "cases": ("sequencer-f3-repaired",),
@@ -80,11 +81,11 @@ def test_each_repair_has_a_mutant_that_undoes_it() -> None:
 
 def test_each_property_has_a_mutant_or_is_expected_to_fail() -> None:
     noticed = [Result(mutant.name, "sequencer", "holds") for mutant in SPEC]
-    found = properties_broken(CASES.values(), SPEC, noticed)
+    found = properties_broken(CASES.values(), SPEC, noticed, "sequencer")
     assert found.verdict == "holds", found.detail
     # Had the mutants survived, the properties would be unbroken.
     survived = [Result(mutant.name, "sequencer", "violated") for mutant in SPEC]
-    found = properties_broken(CASES.values(), SPEC, survived)
+    found = properties_broken(CASES.values(), SPEC, survived, "sequencer")
     assert found.verdict == "violated"
     assert "no mutant breaks TypeOK" in found.detail
 
@@ -92,14 +93,14 @@ def test_each_property_has_a_mutant_or_is_expected_to_fail() -> None:
 def test_each_action_is_reached_and_one_that_is_not_is_a_finding() -> None:
     names = ["f3-repaired", "f10-repaired", "f13-repaired"]
     few: list[Case] = [CASES[f"sequencer-{name}"] for name in names]
-    found = actions_reached(few)
+    found = actions_reached(few, "sequencer")
     assert found.verdict == "violated"
     assert "no small case reaches Crash" in found.detail
     assert "reaches Join" not in found.detail
     names = ["f11-repaired", "f9-repaired", "join", "f12-repaired"]
     names += ["f19-repaired", "f19-sources", "f19-contents"]
     more = [CASES[f"sequencer-{name}"] for name in names]
-    assert actions_reached([*few, *more]).verdict == "holds"
+    assert actions_reached([*few, *more], "sequencer").verdict == "holds"
 
 
 # ---------------------------------------------------------------- mutants of the implementation
@@ -168,6 +169,7 @@ def test_a_specification_that_is_not_damaged_survives() -> None:
     same = Mutant(
         "same",
         "nothing",
+        "sequencer",
         file="Sequencer.tla",
         edits=(("(* Sending *)", "(* sending *)"),),
         breaks="Agreement",
@@ -182,6 +184,7 @@ def test_a_specification_that_tlc_cannot_read_is_no_success() -> None:
     broken = Mutant(
         "broken",
         "nothing",
+        "sequencer",
         file="Sequencer.tla",
         edits=(("(* Sending *)", "(("),),
         breaks="Agreement",

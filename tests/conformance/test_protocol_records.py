@@ -1,4 +1,4 @@
-"""Which protocols there are, and what their records say: ours and a project's alike."""
+"""The protocols that are known, and their records: ours and a project's alike."""
 
 import sys
 from collections.abc import Callable

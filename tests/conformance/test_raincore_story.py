@@ -1,4 +1,4 @@
-"""What a step of the ring is told as, on runs of the model in the spec's variables."""
+"""The words for each step of the ring, on runs of the model in the spec's variables."""
 
 from collections.abc import Iterator
 from dataclasses import fields

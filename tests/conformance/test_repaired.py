@@ -1,4 +1,4 @@
-"""Which cases count as evidence for the protocols as they are implemented."""
+"""The cases that count as evidence for the protocols as they are implemented."""
 
 import re
 from dataclasses import replace

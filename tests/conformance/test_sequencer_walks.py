@@ -81,7 +81,7 @@ def test_the_promises_are_kept_where_views_are_virtually_synchronous(tmp_path: P
 def faulty(find: str, replace: str) -> Binding:
     """The binding of a core with this edit."""
     edits = ((find, replace),)
-    mutant = Mutant("planted", "", file="impl/sequencer/core.py", edits=edits)
+    mutant = Mutant("planted", "", "sequencer", file="impl/sequencer/core.py", edits=edits)
     return damaged_binding("sequencer", mutant)
 
 

@@ -1,4 +1,4 @@
-"""What real members do in a state transfer over sockets conforms to the model."""
+"""The traces of real members' state transfers over sockets conform to the model."""
 
 import asyncio
 import json

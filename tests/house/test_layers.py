@@ -1,4 +1,4 @@
-"""Who may import whom: the implementation knows no model, the model no implementation."""
+"""The directions of imports: the implementation knows no model, the model no implementation."""
 
 import ast
 import sys

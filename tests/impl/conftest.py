@@ -1,4 +1,4 @@
-"""What tests of real processes share: ports for them, and their end."""
+"""Fixtures for tests of real processes: ports for them, and their end."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""What strangers, liars, replays, other versions and jumping clocks can do to a group: nothing."""
+"""Strangers, liars, replays, other versions and jumping clocks do nothing to a group."""
 
 import random
 from collections.abc import Callable

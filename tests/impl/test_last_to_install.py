@@ -1,4 +1,4 @@
-"""Who leads a view change installs the view last, so no number is ever given to two views."""
+"""The leader of a view change installs the view last, so no number is ever given to two views."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What a stranger sends from one socket, no address forged, has no effect on a ring of three."""
+"""Datagrams of a stranger that forges no address have no effect on a ring of three."""
 
 from collections.abc import Iterator
 

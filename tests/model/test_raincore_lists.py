@@ -1,4 +1,4 @@
-"""What Raincore does with lists of members and with quorums, as properties."""
+"""Raincore's operations on lists of members and on quorums, as properties."""
 
 import pytest
 from hypothesis import given

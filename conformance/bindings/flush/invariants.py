@@ -1,4 +1,4 @@
-"""Where a trace's check asks FLUSH's invariants."""
+"""The points of a trace at which FLUSH's invariants are evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a trace's check asks GMS's invariants."""
+"""The points of a trace at which GMS's invariants are evaluated."""
 
 from __future__ import annotations
 

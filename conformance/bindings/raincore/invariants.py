@@ -1,4 +1,4 @@
-"""Where a trace's check asks RAINCORE's invariants."""
+"""The points of a trace at which RAINCORE's invariants are evaluated."""
 
 from __future__ import annotations
 

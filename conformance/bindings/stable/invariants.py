@@ -1,4 +1,4 @@
-"""Where a trace's check asks STABLE's invariants."""
+"""The points of a trace at which STABLE's invariants are evaluated."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _purges(report: FileReport) -> Iterator[tuple[int, list[Address], int, Addre
 
 
 def purged_was_delivered(moments: Moments) -> Asking:
-    """What a member purges every member of its view has delivered by then.
+    """A member purges only messages that every member of its view has delivered by then.
 
     A member's digests say how much it has delivered, which only grows. So a purge is wrong if the
     next digest of a member, after all that the purge could know of, still says less; it is right if

@@ -1,4 +1,4 @@
-"""Where a trace's check asks STATE TRANSFER's invariants."""
+"""The points of a trace at which STATE TRANSFER's invariants are evaluated."""
 
 from __future__ import annotations
 

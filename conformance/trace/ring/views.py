@@ -14,7 +14,7 @@ Committed: TypeAlias = dict[int, list[tuple[Address, Commit]]]
 
 
 def by_place(run: Run) -> Committed:
-    """Who has committed what at each index, the earliest first as far as is known."""
+    """Return the commits of each index, the earliest first as far as that is known."""
     found: Committed = {}
     for who, seen in run.seen.items():
         for commit in seen.commits:
@@ -76,9 +76,9 @@ def _held(run: Run, member: Address, who: Address, index: int) -> bool:
 
 
 def no_holes(run: Run) -> Iterator[Witness]:
-    """Who is in a view, and has the next one that anybody has committed, has both, at all times.
+    """Yield the members that lack a view that they are in although they have committed a later one.
 
-    And when all agree, whoever is in the last one has it.
+    Also those that lack the last view at a time at which all agree.
     """
     if not run.ordered:
         return
@@ -157,7 +157,7 @@ def _between(
 
 
 def _lacking(run: Run, committed: Committed) -> Iterator[Witness]:
-    """Who is in the last view, and has it not, although all agree."""
+    """Yield the members of the last view that lack it although all agree."""
     for who, place, view, lacks in last_agreed(run, committed):
         if lacks:
             agreed = run.seen[who].agreed
@@ -171,7 +171,7 @@ def _lacking(run: Run, committed: Committed) -> Iterator[Witness]:
 
 
 def last_agreed(run: Run, committed: Committed) -> Iterator[tuple[Address, int, View, bool]]:
-    """Who is in the last view at the last time at which all agreed, and whether it lacked it."""
+    """Yield the members of the last view when all agreed last, and whether each lacked it."""
     running, cut = _agreement(run)
     there = [
         (place, commit.members)

@@ -1,10 +1,10 @@
-"""Part (b), virtual synchrony: who goes on to a view leaves nothing of the one before unread.
+"""Part (b), virtual synchrony: a member that goes on to a view has read all of the one before.
 
-The guard of `InstallView` that speaks of everybody's streams, told from each file's `Cut`s. What
-had to be read is what anybody had read, and what a coordinator that keeps its role had multicast.
-Of one that loses its role `Decide` of the specification may cut off what no survivor had read.
-Law of this file: it sees summaries, never events, and shares no rule with `direct.py`, which it is
-held against.
+It evaluates the guard of `InstallView` on everybody's streams from each file's `Cut`s. A member has
+to read all that anybody had read, and all that a coordinator that keeps its role had multicast.
+When a coordinator loses its role, `Decide` of the specification may cut off what no survivor had
+read. Law of this file: it sees summaries, never events, and shares no rule with `direct.py`, which
+it is held against.
 """
 
 from collections.abc import Mapping
@@ -57,9 +57,9 @@ class Change:
 
 
 def changes(summaries: Summaries) -> tuple[list[Change], dict[Address, int]]:
-    """The changes of virtually synchronous views, in order, and what coordinators lost by them.
+    """Return the changes of virtually synchronous views, in order, and what coordinators lost.
 
-    That is, of one that lost its role but is still a member, how many multicasts were cut off.
+    A coordinator that loses its role and stays a member may have multicasts cut off: their number.
     """
     members: dict[int, tuple[Address, ...]] = {}
     found: dict[int, Change] = {}
@@ -89,7 +89,7 @@ def changes(summaries: Summaries) -> tuple[list[Change], dict[Address, int]]:
 
 
 def check_cuts(summaries: Summaries) -> list[Finding]:
-    """Who installed a view had read of the old one all that it had to."""
+    """Return the members that installed a view without having read all of the old one."""
     findings = []
     for change in changes(summaries)[0]:
         needed = [(c, *change.needed(c)) for c in change.old]

@@ -276,9 +276,9 @@ class Direct:
         }
 
     def _changed_view(self, number: int, old: Members, new: Members) -> set[Numbered]:
-        """Whoever goes on to a view has read the same of the old one.
+        """Require that all who go on to a view have read the same of the old one.
 
-        What nobody had of a coordinator that is one no longer is lost to it; return that.
+        Return the multicasts of a former coordinator that nobody had: they are lost to it.
         """
         behind = {w: had for (w, view), had in self.behind.items() if view == number - 1}
         going = [who for who in behind if (who, number - 1) in self.went_on]

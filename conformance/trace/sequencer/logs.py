@@ -69,7 +69,7 @@ class Log(NamedTuple):
         return self.upto(self.begins(max(self.views))) if self.views else self.upto(0)
 
     def beside(self, other: "Log") -> "Log":
-        """What it delivered before it came to a view that has lost the other one."""
+        """Return its deliveries up to the first view without the other member."""
         last = max(other.views, default=0)
         lost = (v for v, members in self.views.items() if v > last and other.who not in members)
         first = min(lost, default=None)

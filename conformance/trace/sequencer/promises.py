@@ -197,10 +197,10 @@ def _one_view(logs: list[Log], senders: list[Address]) -> Asked:
 
 
 def _agreement(logs: list[Log], senders: list[Address], *, uniform: bool) -> Asked:
-    """Who goes on together from a view has delivered the same in it.
+    """Members that go on together from a view have delivered the same in it.
 
-    Uniformly: what anybody delivered in a view, even one that crashed in it, each that went on
-    from it delivered in it too. Whoever went on took part until then, whatever became of it later.
+    Uniformly: a message that anybody delivered in a view, even a member that crashed in it, was
+    delivered in it by each member that went on from it, whatever became of that one later.
     """
     views, members, messages = 0, set[Address](), 0
     for view in sorted({view for log in logs for view in log.survived}):
@@ -292,7 +292,7 @@ def _in_view(logs: list[Log], senders: list[Address]) -> Asked:
 
 
 def _alone(logs: list[Log]) -> Judged:
-    """Who delivered something, in how many views, and how many deliveries that were."""
+    """Count the members that delivered something, the views, and the deliveries."""
     views = {view for log in logs for _, view in log.starts}
     members = {log.who for log in logs if len(log.keys)}
     return tallied(members, len(views), sum(len(log.keys) for log in logs))

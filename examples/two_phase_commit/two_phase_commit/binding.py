@@ -1,4 +1,4 @@
-"""How the model and the core name the same things."""
+"""The names that the model and the core have for the same things."""
 
 from raincheck.conformance.bindings.binding import DATAGRAM, Binding
 

@@ -1,4 +1,4 @@
-"""What participants of two-phase commit handle and send: the words of the specification."""
+"""The inputs and messages of two-phase commit, in the words of the specification."""
 
 from typing import NamedTuple
 
