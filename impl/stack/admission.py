@@ -7,7 +7,6 @@ import logging
 from collections import deque
 
 from raincheck.impl.gms.core import Gms
-from raincheck.impl.gms.events import ReceiveJoin
 from raincheck.impl.messages import Address, Endpoint, View
 
 from .config import StackConfig
@@ -74,14 +73,14 @@ class Admission:
         lately.append((now, endpoint))
         return False
 
-    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
-        """Queue a joiner that is not refused."""
+    def takes(self, joiner: Address, endpoint: Endpoint, state: bool) -> bool:
+        """Note what a joiner that is not refused wants, unless too many wait: it repeats it."""
         if len(self._core.joining) >= _MAX_JOINING:
-            return  # the joiner repeats its request
+            return False
         self._endpoints[joiner] = endpoint
         if state:
             self.wants_state.add(joiner)
-        self._core.handle(ReceiveJoin(joiner))
+        return True
 
     def admitted(self, view: View) -> tuple[Address, ...]:
         """Return those joiners of the view that want the state, if this member admitted them."""

@@ -81,17 +81,24 @@ class Arrivals:
     def drop(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> int:
         """Count a datagram, and report it unless the same was reported a moment ago."""
         self._outbox.counters[reason] += 1
+        return self._report(reason, endpoint, detail, now)
+
+    def _report(self, reason: str, endpoint: Endpoint, detail: str, now: float) -> int:
         times = self._pace.count(reason, now)
         if times:
             self._ground.reports.append(Dropped(reason, endpoint, detail, times))
         return times
 
     def report_strangers(self, now: float) -> None:
-        """Report non-members that sent what only members may send."""
+        """Report non-members that sent what only members may send, and members that erred."""
         for source, what in self._ground.strangers:
             endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
             self.drop("not_a_member", endpoint, f"{source} sent {what}", now)
+        for source, what in self._ground.offenders:
+            endpoint = self._outbox.endpoints.get(source, ("unknown", 0))
+            self._report("refused", endpoint, f"{source} sent {what}", now)
         self._ground.strangers.clear()
+        self._ground.offenders.clear()
 
     def _unreadable(self, problem: WireError, endpoint: Endpoint, now: float) -> None:
         times = self.drop(problem.reason, endpoint, problem.detail, now)
@@ -235,7 +242,7 @@ class Arrivals:
         if admission.too_often(source, endpoint, now):
             self.drop("join_delayed", endpoint, f"{source}: too many joins a minute", now)
         else:
-            group.gms.request(source, endpoint, request.state)
+            group.gms.request(source, endpoint, request.state, now)
         self._outbox.send_to(JoinHint(me, "here", 0, cookie, question), endpoint)
 
     def _on_group_question(self, asked: GroupQuestion, endpoint: Endpoint, now: float) -> None:
@@ -261,7 +268,11 @@ class Arrivals:
             self._group.joining.handle_hint(hint, endpoint, now)
 
     def _on_join_refused(self, refused: JoinRefused, endpoint: Endpoint, now: float) -> None:
-        if refused.to == self._me and self._is_answer(refused, endpoint, now):
+        if refused.to != self._me or not self._is_answer(refused, endpoint, now):
+            return
+        if not self._group.joining.trusts(endpoint):  # a stranger must not keep it out of its group
+            self.drop("unasked", endpoint, f"{refused.source} refuses it", now)
+        else:
             self._ground.out(f"not admitted: {refused.reason}")
 
     def _is_answer(self, answer: JoinHint | JoinRefused, endpoint: Endpoint, now: float) -> bool:

@@ -29,6 +29,7 @@ from raincheck.impl.gms.events import (
     Prepared,
     ReceiveAlive,
     ReceiveExcluded,
+    ReceiveJoin,
     ReceiveJoinRsp,
     ReceiveLeave,
     ReceivePrepare,
@@ -206,10 +207,10 @@ class GmsLayer(Layer):
         else:
             self._do(arrival(source, body), now)
 
-    def request(self, joiner: Address, endpoint: Endpoint, state: bool) -> None:
+    def request(self, joiner: Address, endpoint: Endpoint, state: bool, now: float) -> None:
         """Handle a JOIN at the leader that is not refused."""
-        self.admission.request(joiner, endpoint, state)
-        self.stirred = True
+        if self.admission.takes(joiner, endpoint, state):
+            self._do(ReceiveJoin(joiner), now)
 
     def heard_alive(self, source: Address, endpoint: Endpoint) -> None:
         """Handle a sign of life of a process that is not in the view."""

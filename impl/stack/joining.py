@@ -123,6 +123,10 @@ class Joining(Layer):
             return False
         return self._hosts[endpoint] or now - self._trusted_at >= self.config.join_timeout
 
+    def trusts(self, endpoint: Endpoint) -> bool:
+        """Whether the user has named that host, or one that is trusted has."""
+        return self._hosts.get(endpoint, False)
+
     def ask_too(self, endpoint: Endpoint, now: float) -> None:
         """Ask a process that says it has admitted this one: it may lead since those asked died."""
         self._learn(endpoint, trusted=False, soon=now)

@@ -76,10 +76,18 @@ class Ground:
         """Reports for the application, in order."""
         self.strangers: list[tuple[Address, str]] = []
         """Non-members that sent what only members may send, to be reported by the stack."""
+        self.offenders: list[tuple[Address, str]] = []
+        """Members that sent what the protocol does not allow, and what; to be reported, too."""
+
         self.refused: Callable[[], Mapping[Endpoint, str]] = lambda: {}
         """Returns the endpoints that have another key than this process, and what is wrong."""
         self.drained: Callable[[], bool] = lambda: True
         """Whether no layer has anything under way; set by the group."""
+
+    def offends(self, member: Address, what: str) -> None:
+        """Count, and report, what a member has sent against the protocol."""
+        self.outbox.counters["refused"] += 1
+        self.offenders.append((member, what))
 
     def out(self, reason: str, *, final: bool = False, alone: bool = False) -> None:
         """Put this process out of the group for good; `reason` is empty if it has left."""

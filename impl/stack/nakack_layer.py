@@ -286,7 +286,7 @@ class NakackLayer(Layer):
             if stream is None or at <= stream.arrived:
                 continue
             if sender not in self.reading:
-                self.counters["refused"] += 1
+                self.ground.offends(holder, f"RECONCILE with a stream of {sender}")
             else:
                 self.core.handle(Fetch(sender, at, holder))
                 self.reading.look(sender, now)

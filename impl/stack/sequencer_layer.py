@@ -103,7 +103,7 @@ class SequencerLayer(Layer):
         """
         if source == self.me:
             raise refusal  # no datagram can do that
-        self.counters["refused"] += 1
+        self.ground.offends(source, f"DATA that cannot follow: {refusal}")
         self._refused = self._refused or (source, now)
         if self._refused[0] != source:
             self._join_again(source)
@@ -179,7 +179,7 @@ class SequencerLayer(Layer):
                     self._relayed += 1
                     taken = True
                 else:
-                    self.counters["refused"] += 1
+                    self.ground.offends(header.source, "FORWARD that cannot be its next")
                     if self._refused is not None and forward.view == sequencer.view:
                         # It may be this member that lacks something.
                         self._join_again(header.source)

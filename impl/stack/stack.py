@@ -189,7 +189,7 @@ class Stack:
         if ground.membership.excluded and ground.membership.running:
             ground.out(ground.membership.excluded)
         group.settle(now)
-        if ground.strangers:
+        if ground.strangers or ground.offenders:
             self._arrivals.report_strangers(now)
 
     # ------------------------------------------------------------------ what goes out

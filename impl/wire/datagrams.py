@@ -37,7 +37,7 @@ from .headers import (
     UnicastHeader,
 )
 
-VERSION = 3
+VERSION = 4
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""

@@ -444,7 +444,9 @@ def test_a_replay_of_code_that_fails_violates_the_properties_of_its_case(
 
 def test_a_kind_of_evidence_has_its_witness_or_the_property_is_reserved() -> None:
     mutants = [
-        Mutant("bad-order", "shows", "sequencer", file="Sequencer.tla", cases=("x",), breaks="Fifo"),
+        Mutant(
+            "bad-order", "shows", "sequencer", file="Sequencer.tla", cases=("x",), breaks="Fifo"
+        ),
         Mutant("bad-code", "shows", "sequencer", file="impl/sequencer/core.py", cases=()),
     ]
     steps = good_steps()

@@ -3,6 +3,7 @@
 import pytest
 
 from raincheck.impl.gms.core import Gms
+from raincheck.impl.gms.events import ReceiveJoin
 from raincheck.impl.gms.events import ReceiveLeave
 from raincheck.impl.messages import Address, Endpoint, View, ViewId
 from raincheck.impl.stack import admission
@@ -24,6 +25,11 @@ class Door:
         self.line: list[Address] = []
         self.admission = Admission(self.core, self.endpoints, StackConfig())
 
+    def request(self, who: Address, at: Endpoint, *, state: bool) -> None:
+        """A joiner asks that is not refused."""
+        if self.admission.takes(who, at, state):
+            self.core.handle(ReceiveJoin(who))
+
     def admit(self, view: View) -> None:
         """GMS has installed a view, which has those in it that wanted to join."""
         self.core.joining -= set(view.members)
@@ -33,7 +39,7 @@ class Door:
 def test_a_stranger_is_let_in_and_asks_again_from_where_it_is() -> None:
     door = Door()
     assert door.admission.refuses(Z, AT_Z) == ""
-    door.admission.request(Z, AT_Z, state=False)
+    door.request(Z, AT_Z, state=False)
 
     assert door.core.joining == {Z}
     assert door.endpoints[Z] == AT_Z
@@ -42,7 +48,7 @@ def test_a_stranger_is_let_in_and_asks_again_from_where_it_is() -> None:
 
 def test_a_name_that_somebody_has_is_refused_and_its_own_place_is_not() -> None:
     door = Door()
-    door.admission.request(Z, AT_Z, state=False)
+    door.request(Z, AT_Z, state=False)
 
     said = "z.0 is joining already, from 10.0.0.1:3; choose another name"
     assert door.admission.refuses(Z, ELSEWHERE) == said
@@ -76,7 +82,7 @@ def test_more_than_can_join_at_once_have_to_ask_again(monkeypatch: pytest.Monkey
     monkeypatch.setattr(admission, "_MAX_JOINING", 2)
     door = Door()
     for number, who in enumerate((Y, Z, Address("x", 0))):
-        door.admission.request(who, ("10.0.0.9", number), state=True)
+        door.request(who, ("10.0.0.9", number), state=True)
 
     assert door.core.joining == {Y, Z}
     assert door.admission.wants_state == {Y, Z}
@@ -85,8 +91,8 @@ def test_more_than_can_join_at_once_have_to_ask_again(monkeypatch: pytest.Monkey
 
 def test_joiners_that_asked_for_the_state_get_in_line_in_the_order_of_the_view() -> None:
     door = Door()
-    door.admission.request(Z, AT_Z, state=True)
-    door.admission.request(Y, ELSEWHERE, state=False)
+    door.request(Z, AT_Z, state=True)
+    door.request(Y, ELSEWHERE, state=False)
     assert door.admission.wants_state == {Z}
     assert door.line == []
 
@@ -98,7 +104,7 @@ def test_joiners_that_asked_for_the_state_get_in_line_in_the_order_of_the_view()
 def test_who_is_not_admitted_yet_keeps_its_wish() -> None:
     door = Door()
     for who, place in ((Y, ELSEWHERE), (Z, AT_Z)):
-        door.admission.request(who, place, state=True)
+        door.request(who, place, state=True)
 
     door.admit(View(ViewId(2, A), (A, B, Y), (Y,)))
     assert door.line == [Y]
@@ -109,7 +115,7 @@ def test_who_is_not_admitted_yet_keeps_its_wish() -> None:
 
 def test_only_who_coordinates_the_view_puts_its_joiners_in_line() -> None:
     door = Door()
-    door.admission.request(Z, AT_Z, state=True)
+    door.request(Z, AT_Z, state=True)
 
     door.admit(View(ViewId(2, B), (B, A, Z), (Z,)))
 

@@ -229,6 +229,32 @@ def test_a_reconcile_of_a_stream_that_nobody_else_sends_is_refused() -> None:
     goes_on(group, "a", "b", "c")
 
 
+def test_what_a_member_sends_against_the_protocol_is_reported() -> None:
+    group = group_of("a", "b", "c")
+
+    forwards(group, ForwardBody(9, 1, 3, 9, 9))
+    group.run(0.01)
+
+    (report,) = group["a"].dropped
+    assert (report.reason, report.sender) == ("refused", group["b"].endpoint)
+    assert report.detail == "b.0 sent FORWARD that cannot be its next"
+
+
+def test_a_stranger_that_is_asked_too_cannot_refuse_a_joiner() -> None:
+    group = Simulator(1, config=StackConfig(join_timeout=30.0))
+    group.start("a")
+    group.partition("a", "z")
+    group.start("z")
+    wish = JoinReq(Address("e", 0), StackConfig().fingerprint, False, 0, 0)
+    group.inject("z", CODEC.encode(wish), STRANGER)
+    group.run(31.0)  # by now the answers of those count whom the user has not named
+    question = group["z"].stack._ground.cookies.question(STRANGER)
+    group.inject("z", CODEC.encode(JoinRefused(Address("e", 0), Z, "no", question)), STRANGER)
+
+    assert group["z"].left is None
+    assert group["z"].stack.counters["unasked"] == 1
+
+
 def test_a_forward_of_a_far_view_is_not_kept() -> None:
     group = group_of("a", "b", "c")
 

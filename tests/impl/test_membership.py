@@ -1,11 +1,15 @@
 """MEMBERSHIP and joining, in scenarios on the simulated network."""
 
+from typing import Any
+
 import pytest
 
 from raincheck.impl.errors import NotMember
+from raincheck.impl.flush.events import Suspect
 from raincheck.impl.messages import Address
 from raincheck.impl.simulation.group import Link, Simulator
 from raincheck.impl.stack.config import StackConfig
+from raincheck.impl.stack.flush_layer import FlushLayer
 from raincheck.impl.stack.reports import Left
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.wire.datagrams import Codec
@@ -264,3 +268,25 @@ def test_a_process_that_overslept_does_not_suspect_the_others():
 
     assert group["b"].suspected == []
     assert group.in_one_view("a", "b", "c")
+
+
+def test_the_layers_above_learn_at_once_that_a_member_has_been_replaced(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone: list[Any] = []
+    up = FlushLayer.up
+
+    def noting(self: FlushLayer, event: Any, now: float) -> None:
+        if isinstance(event, Suspect):
+            gone.append((self.me.node, str(event.member), now))
+        up(self, event, now)
+
+    monkeypatch.setattr(FlushLayer, "up", noting)
+    group = group_of("a", "b", "c", "d")
+    group.crash("c")
+    group.leave("d")
+    group.run(0.05)  # the flush for d's leave waits for c
+    assert group["a"].stack._group.gms.core.phase == "flushing"
+    stack = group["a"].stack
+    stack._group.gms.request(Address("c", 1), group["c"].endpoint, False, group.now)
+    assert ("a", "c.0", group.now) in gone
