@@ -3,8 +3,7 @@
 import pytest
 
 from raincheck.impl.gms.core import Gms
-from raincheck.impl.gms.events import ReceiveJoin
-from raincheck.impl.gms.events import ReceiveLeave
+from raincheck.impl.gms.events import ReceiveJoin, ReceiveLeave
 from raincheck.impl.messages import Address, Endpoint, View, ViewId
 from raincheck.impl.stack import admission
 from raincheck.impl.stack.admission import Admission
