@@ -70,7 +70,24 @@ def _judged_cell(
     scope = f"{len(traces)} {'runs' if field else 'generated traces'}, {events:,} events"
     if over := _over(by_name, name, protocol):
         scope += f"; {judged_over(over)}"
-    return _verdict([*found, *_apart(by_name, protocol)], scope)
+    asking = [entry for entry in found if not entry.get("idle")]
+    every, some = ({entry["name"] for entry in each} for each in (found, asking))
+    if some != every:
+        scope += f"; all of it asked in {len(some)} of {len(every)}"
+    cell = _verdict([*asking, *_apart(by_name, protocol)], scope)
+    if cell.verdict == HOLDS and (unasked := _unasked(found)):
+        return Cell(INCONCLUSIVE, f"these runs ask nothing of: {'; '.join(unasked)}; {scope}")
+    return cell
+
+
+def _unasked(found: Iterable[Entry]) -> list[str]:
+    """Return the parts of a property that no run has asked."""
+    counts: dict[str, int] = {}
+    for entry in found:
+        whole = {} if entry.get("idle") else {"": 1}
+        for part, count in entry.get("parts", whole).items():
+            counts[part] = counts.get(part, 0) + int(count)
+    return [part for part, count in counts.items() if not count] or ([] if counts else ["it"])
 
 
 def _not_judged(by_name: Named, name: str, protocol: str, *, field: bool) -> Cell:

@@ -175,8 +175,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             *_in_each_way(
                 "all layers of a group",
                 write_group,
-                "not compared: HeardOfIsHeard: nothing is said of it",
-                "not compared: FetchedIsReconciled: nothing is said of it",
+                "HeardOfIsHeard: inconclusive",
+                "FetchedIsReconciled: inconclusive",
             ),
         )
     ),

@@ -154,7 +154,6 @@ SOURCES: Final = (
         module="trace.invariants.judged",
         planted="planted_invariants",
         complaints=frozenset({"Promise"}),
-        asides=frozenset({"_unasked"}),
     ),
     Source(
         module="bindings.unicast.invariants",

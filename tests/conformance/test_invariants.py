@@ -32,6 +32,7 @@ from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.verbs.conform import run_results
 
 PROTOCOLS = (
     "unicast",
@@ -222,6 +223,21 @@ def test_invariants_are_evaluated_whichever_path_a_record_takes(
     assert (promise.name, promise.verdict) == ("pingpong.Modest", VIOLATED)
     assert (promise.witness["member"], promise.witness["event"]) == ("b.0", 6)
     assert promise.witness["asked"] == "a node says less than it may"
+
+
+def test_an_invariant_of_which_a_part_was_never_asked_does_not_hold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records = pingpong_talk.files(pingpong_talk.event("a", "Rest"))
+    verdict = judged(monkeypatch, tmp_path, records)
+    (promise,) = verdict.promises
+
+    assert (verdict.verdict, promise.verdict, promise.idle) == ("holds", "inconclusive", True)
+    assert promise.parts == {"a node says less than it may": 2, "no number is large": 0}
+    assert promise.reason == "this run asks nothing of: no number is large"
+    _, found = run_results(verdict, strict=True)
+    assert (found.verdict, found.idle) == ("inconclusive", True)
+    assert found.figures["parts"] == promise.parts
 
 
 def test_an_invariant_is_evaluated_on_the_state_in_which_a_file_begins(
