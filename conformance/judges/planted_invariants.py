@@ -58,6 +58,7 @@ def _reports(protocol: str, notes: Sequence[Said]) -> dict[tuple[str, int], File
             node=node,
             incarnation=0,
             path=f"r1.{node}.jsonl",
+            events=9,
             complete=True,
             noted=[Statement(topic, *rest) for who, topic, *rest in notes if who == node],
             sequences={},
@@ -76,6 +77,7 @@ def reported(
     tested: Mapping[str, Tested] | None = None,
     complete: bool = True,
     idle: bool = False,
+    crashed: str = "",
 ) -> Complaints:
     """Return the verdicts on a run of a and b that has noted, or stated, this; `idle`: also those
     that only name what such a run does not ask.
@@ -91,7 +93,7 @@ def reported(
     for sender, by, receiver, at in messages:
         channel = msgspec.json.encode(["M", sender, 0, receiver, 0]).decode()
         compared[channel] = Compared(np.array([[at, by, 1]], dtype=np.int64))
-    run = Run(reports, compared, (), (), complete=complete)
+    run = Run(reports, compared, [(node, 0) for node in crashed], (), complete=complete)
     return [
         f"{each.name} is {each.verdict}: {each.reason or each.witness.get('but')}"
         for each in evaluated(binding_of(protocol), run)
