@@ -201,6 +201,23 @@ def test_a_member_that_is_gone_is_lost_from_a_view_only_if_it_has_heard_of_it(
     assert (lost in said) == (heard or how == "stayed")
 
 
+@pytest.mark.parametrize("how", ["left", "crashed", "stayed"])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_leader_waits_for_a_member_that_is_gone_if_that_one_hears_of_it_yet(
+    how: str, heard: bool
+) -> None:
+    notes = [("a", "step", 1, [ONE, BOTH]), ("b", "step", 6, [ONE, BOTH])]
+    notes += [("a", "resume", 3, BOTH)]
+    notes += [("b", "leaves", 9, True)] if how == "left" else []
+
+    said = reported(
+        "gms", notes, [("a", 3, "b", 7)] if heard else [], crashed="b" if how == "crashed" else ""
+    )
+
+    early = "gms.AcksBeforeResume is violated: b.0 installs it by its event 6"
+    assert (early in said) == (heard or how == "stayed")
+
+
 @pytest.mark.parametrize("heard", [False, True])
 def test_a_suspicion_is_wrong_of_a_member_that_goes_after_it_has_heard_of_it(heard: bool) -> None:
     notes = [("a", "suspects", 2, B), ("b", "leaves", 9, True)]

@@ -156,7 +156,8 @@ def nobody_lost(moments: Moments) -> Asking:
 
 
 def installed_before_resume(moments: Moments) -> Asking:
-    """When a leader lets FLUSH resume, whoever ever installs its view has done so."""
+    """When a leader lets FLUSH resume, who ever installs its view has done so, unless it is gone."""
+    gone = _gone(moments)
     installed: dict[bytes, list[tuple[Address, int]]] = {}
     for who, step in moments.noted("step"):
         installed.setdefault(encode(step.value[1]), []).append((who, step.index))
@@ -164,6 +165,8 @@ def installed_before_resume(moments: Moments) -> Asking:
     for who, note in moments.noted("resume"):
         for other, index in installed.get(encode(note.value), ()):
             if other == who or list(other) in note.value[2]:
+                continue
+            if other in gone and not moments.heard(other, who, note.index):
                 continue
             count += 1
             if not moments.before(other, index, who, note.index):
@@ -266,6 +269,7 @@ INVARIANTS: Final = Invariants(
         "AcksBeforeResume": (
             OfMembers(
                 judge=installed_before_resume,
+                rests_on=accurate,
                 how="before a leader resumes FLUSH, whoever installs its view has installed it",
             ),
         ),
