@@ -48,6 +48,7 @@ def _group() -> dict[str, bytes]:
         group.at(0.3, lambda: group.start("d"))
         group.at(1.0, lambda: group.crash("b"))
         group.at(3.0, lambda: group.send("d", [bytes(700)] * 4))
+        group.at(3.5, lambda: group.want_state("d"))
         group.at(4.0, lambda: group.leave("c"))
         group.run(6.0)
         group.end()

@@ -156,7 +156,7 @@ def nobody_lost(moments: Moments) -> Asking:
 
 
 def installed_before_resume(moments: Moments) -> Asking:
-    """When a leader lets FLUSH resume, who ever installs its view has done so, unless it is gone."""
+    """When a leader lets FLUSH resume, whoever installs its view has done so, unless it is gone."""
     gone = _gone(moments)
     installed: dict[bytes, list[tuple[Address, int]]] = {}
     for who, step in moments.noted("step"):
