@@ -103,8 +103,10 @@ class Judged(ABC, Generic[AnyRecord]):
                     if promise.name not in only_shown:
                         self.reasons.append(f"{promise.name} is violated: {promise.witness}")
                     continue
+                if promise.idle:
+                    continue
                 add(self.verdicts, promise.name, promise.verdict)
-                if promise.reason and not promise.idle:
+                if promise.reason:
                     self.reasons.append(f"{promise.name}: {promise.reason}")
         if TRACE not in self.verdicts:  # there may be the harness's own records
             add(self.verdicts, TRACE, INCONCLUSIVE)

@@ -168,6 +168,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Fifo over 4 members, 4 views, 25 messages",
                 "InView over 5 members, 4 views, 29 messages",
                 "VirtualSynchrony over 2 members, 2 views, 7 messages",
+                "sequencer.GapFree over 4 members, 4 views, 25 messages",
+                "sequencer.Fresh over 5 members, 2 views, 25 messages",
                 over=True,
             ),
             *_in_each_way("a protocol of a stranger", _talk),

@@ -47,6 +47,12 @@ SOURCES: Final = (
         witnesses=frozenset({"_differing"}),
     ),
     Source(
+        module="trace.sequencer.unbroken",
+        planted="planted_unbroken",
+        complaints=frozenset({"Promise", "_against"}),
+        builders=frozenset({"_against"}),
+    ),
+    Source(
         module="trace.tracefile",
         planted="planted_tracefile",
         complaints=frozenset({"Problem", "UsageError"}),

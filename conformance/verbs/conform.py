@@ -50,6 +50,8 @@ NEED_SYNCHRONY = frozenset(
         "Integrity",
         "Fifo",
         "VirtualSynchrony",
+        "sequencer.GapFree",
+        "sequencer.Fresh",
     }
 )
 """The properties that need virtual synchrony. Integrity and Fifo need it too: when a sender has
