@@ -6,7 +6,7 @@ import pytest
 
 from raincheck.conformance.cases.tables import HOLDS, load_cases
 from raincheck.conformance.evidence.basis import Cell
-from raincheck.conformance.evidence.tracecells import field_cell, traces_cell
+from raincheck.conformance.evidence.tracecells import field_cell, trace_cell, traces_cell
 from raincheck.conformance.evidence.witnesses import faults_of, witness
 from raincheck.conformance.judges.planted_invariants import steps_tried
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
@@ -108,6 +108,39 @@ def test_a_rule_of_which_no_run_says_anything_does_not_hold() -> None:
         INCONCLUSIVE,
         "these runs ask nothing of: it",
     )
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "text"),
+    [
+        ([{}, {}], HOLDS, "2 runs, 80 events"),
+        ([{}, {"ViewAcks": False}], HOLDS, "1 runs, 40 events"),
+        ([{"ViewAcks": False}], INCONCLUSIVE, "no run is of the implemented design"),
+    ],
+)
+def test_a_run_of_another_design_shows_nothing_of_the_implemented_one(
+    runs: list[dict[str, Any]], verdict: str, text: str
+) -> None:
+    found = []
+    for number, design in enumerate(runs):
+        other = {"other_design": design} if design else {}
+        found += [
+            result("gms", f"r{number}: gms", events=40, files=2, **other),
+            result("gms", f"r{number}: gms.OncePerView", judged={"states": 3}),
+        ]
+    by_name = {"conform": {str(entry["name"]): entry for entry in found}, "run": {}}
+
+    cell = traces_cell(by_name, "OncePerView", "gms", field=True)
+    assert (cell.verdict, text in cell.text) == (verdict, True)
+    assert trace_cell(by_name, "gms").verdict == verdict
+
+
+def test_a_run_of_another_design_is_no_excuse_for_a_violation() -> None:
+    other = result("gms", "r1: gms", events=40, files=2, other_design={"ViewAcks": False})
+    broken = result("gms", "r1: gms.OncePerView", VIOLATED, judged={"states": 3})
+    by_name = {"conform": {str(entry["name"]): entry for entry in (other, broken)}, "run": {}}
+
+    assert traces_cell(by_name, "OncePerView", "gms", field=True).verdict == VIOLATED
 
 
 def test_what_conformance_itself_asks_is_broken_by_an_event_that_is_not_the_models() -> None:
