@@ -12,7 +12,7 @@ INCONCLUSIVE = "inconclusive"
 EXIT_CODES = {HOLDS: 0, VIOLATED: 1, INCONCLUSIVE: 2}
 USAGE_EXIT_CODE = 3
 
-_RESERVED = frozenset({"name", "protocol", "verdict", "expected", "detail"})
+_RESERVED = frozenset({"name", "protocol", "verdict", "expected", "detail", "idle"})
 
 
 def plain(value: object) -> Any:
@@ -51,17 +51,22 @@ class Result:
     violated where the verdict does not."""
     detail: str = ""
     """Text for people: a counterexample, a list of what is missing."""
+    idle: bool = False
+    """Whether it is inconclusive only since a run does not ask it: named, and held against nobody.
+    """
 
     def __post_init__(self) -> None:
+        if self.idle and self.verdict != INCONCLUSIVE:
+            raise ValueError(f"{self.name} is {self.verdict}: it is not idle")
         taken = sorted(_RESERVED & self.figures.keys())
         if taken:
             raise ValueError(f"figures of {self.name} reuse the names {taken}")
 
     @property
     def as_expected(self) -> bool:
-        """Whether this is what the catalog foresees; an inconclusive result never is."""
+        """Whether this is what the catalog foresees; an inconclusive result is only if idle."""
         if self.verdict == INCONCLUSIVE:
-            return False
+            return self.idle
         if self.expected == VIOLATED:
             return self.verdict != HOLDS
         if self.verdict == VIOLATED:
@@ -77,14 +82,15 @@ class Result:
             "expected": self.expected,
             **plain(self.figures),
         }
+        entry |= {"idle": True} if self.idle else {}
         return entry | {"detail": self.detail} if self.detail else entry
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """Return the result that `as_json` wrote."""
         figures = {key: each for key, each in entry.items() if key not in _RESERVED}
-        own = {key: str(each) for key, each in entry.items() if key in _RESERVED}
-        return cls(**own, figures=figures)
+        own = {key: str(each) for key, each in entry.items() if key in _RESERVED - {"idle"}}
+        return cls(**own, figures=figures, idle=bool(entry.get("idle")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +113,13 @@ class Outcome:
         surprises = [result for result in self.results if not result.as_expected]
         if any(result.verdict != INCONCLUSIVE for result in surprises):
             return VIOLATED
-        return INCONCLUSIVE if surprises or not self.results else HOLDS
+        shown = len(self.results) > self.idle
+        return HOLDS if shown and not surprises else INCONCLUSIVE
+
+    @property
+    def idle(self) -> int:
+        """The number of results that only name what a run does not show."""
+        return sum(result.idle for result in self.results)
 
     @property
     def exit_code(self) -> int:

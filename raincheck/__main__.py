@@ -198,16 +198,21 @@ def _print(outcome: Outcome, ui: Ui, args: argparse.Namespace, *, undecided: boo
         ui.announce(line)
     for result in outcome.results:
         sign, _ = mark_of(result)
-        foreseen = "" if result.verdict == result.expected else f", expected {result.expected}"
+        foreseen = (
+            ""
+            if result.idle or result.verdict == result.expected
+            else f", expected {result.expected}"
+        )
         figures = figures_line(result)
         tail = f" ({figures})" if figures else ""
         ui.say(f"{sign} {result.name}: {result.verdict}{foreseen}{tail}")
-        if result.detail and not result.as_expected:
+        if result.detail and (result.idle or not result.as_expected):
             ui.say("    " + result.detail.replace("\n", "\n    "))
     expected = sum(result.as_expected for result in outcome.results)
+    idle = f", {outcome.idle} of them not shown" if outcome.idle else ""
     where = "" if args.dry_run else f"; evidence in {args.out}"
     ui.announce(
-        f"{outcome.verdict}: {expected} of {len(outcome.results)} results as expected{where}"
+        f"{outcome.verdict}: {expected} of {len(outcome.results)} results as expected{idle}{where}"
     )
     ui.announce(outcome.reproduce)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from typing import Final
 
 from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.cases.tables import HOLDS, load_cases
@@ -66,11 +67,46 @@ def _judged_cell(
     if not found:
         return _not_judged(by_name, name, protocol, field=field)
     traces = once(by_name, protocol)
+    if others := _of_other_design(traces):
+        traces = [entry for entry in traces if entry not in others]
+        runs = {_run_of(entry) for entry in others}
+        found = [e for e in found if e["verdict"] != HOLDS or _run_of(e) not in runs]
+        if not found:
+            return Cell(INCONCLUSIVE, _OTHER)
     events = sum(int(entry["events"]) for entry in traces)
     scope = f"{len(traces)} {'runs' if field else 'generated traces'}, {events:,} events"
     if over := _over(by_name, name, protocol):
         scope += f"; {judged_over(over)}"
-    return _verdict([*found, *_apart(by_name, protocol)], scope)
+    asking = [entry for entry in found if not entry.get("idle")]
+    every, some = ({entry["name"] for entry in each} for each in (found, asking))
+    if some != every:
+        scope += f"; all of it asked in {len(some)} of {len(every)}"
+    cell = _verdict([*asking, *_apart(by_name, protocol)], scope)
+    if cell.verdict == HOLDS and (unasked := _unasked(found)):
+        return Cell(INCONCLUSIVE, f"these runs ask nothing of: {'; '.join(unasked)}; {scope}")
+    return cell
+
+
+_OTHER: Final = "by their headers, no run is of the implemented design"
+
+
+def _of_other_design(traces: Iterable[Entry]) -> list[Entry]:
+    """Return the traces whose headers name another design: they show nothing of this one."""
+    return [entry for entry in traces if entry.get("other_design")]
+
+
+def _run_of(entry: Entry) -> str:
+    return str(entry["name"]).rpartition(": ")[0]
+
+
+def _unasked(found: Iterable[Entry]) -> list[str]:
+    """Return the parts of a property that no run has asked."""
+    counts: dict[str, int] = {}
+    for entry in found:
+        whole = {} if entry.get("idle") else {"": 1}
+        for part, count in entry.get("parts", whole).items():
+            counts[part] = counts.get(part, 0) + int(count)
+    return [part for part, count in counts.items() if not count] or ([] if counts else ["it"])
 
 
 def _not_judged(by_name: Named, name: str, protocol: str, *, field: bool) -> Cell:
@@ -111,6 +147,9 @@ def trace_cell(by_name: Named, protocol: str, *, field: bool = True, alone: bool
     found = once(by_name, protocol)
     if not found:
         return Cell(INCONCLUSIVE, "no trace of it")
+    found = [entry for entry in found if entry not in _of_other_design(found)]
+    if not found:
+        return Cell(INCONCLUSIVE, _OTHER)
     events = sum(int(entry["events"]) for entry in found)
     if not events:
         return Cell(INCONCLUSIVE, f"{len(found)} traces without an event")

@@ -18,7 +18,8 @@ from .run import AnyRecord
 from .tally import add, damaged, explained, judged_sum, summed
 
 TRACE = "Trace"
-"""Each member's events follow the model, and every message that arrived was sent."""
+"""Each member's events follow the model, every message that arrived was sent, and no invariant of a
+protocol is broken."""
 
 
 @dataclass(slots=True)
@@ -91,11 +92,18 @@ class Judged(ABC, Generic[AnyRecord]):
             for promise in verdict.promises:
                 self.judged[promise.name] = promise.judged
                 if promise.verdict == VIOLATED and promise.assumption:
+                    add(self.verdicts, promise.name, INCONCLUSIVE)
+                    lacking = f"it rests on what this run does not have: {promise.assumption}"
+                    self.reasons.append(f"{promise.name} is violated; {lacking}")
                     continue
                 if promise.verdict == VIOLATED:
                     self.violates(promise.name, promise.witness.get("at"), promise.witness)
+                    if promise.parts:
+                        add(self.verdicts, TRACE, VIOLATED)
                     if promise.name not in only_shown:
                         self.reasons.append(f"{promise.name} is violated: {promise.witness}")
+                    continue
+                if promise.idle:
                     continue
                 add(self.verdicts, promise.name, promise.verdict)
                 if promise.reason:

@@ -211,6 +211,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Fifo over {'members': 3, 'views': 1, 'messages': 12}",
                 "InView over {'members': 3, 'views': 1, 'messages': 12}",
                 "VirtualSynchrony over {'members': 3, 'views': 1, 'messages': 4}",
+                "sequencer.GapFree over {'members': 3, 'views': 1, 'messages': 12}",
+                "sequencer.Fresh over {'members': 0, 'views': 0, 'messages': 0}",
             ),
         ),
         "when a ring broke a promise": Shown(

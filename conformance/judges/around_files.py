@@ -132,8 +132,10 @@ def _written_otherwise(folder: Path) -> Complaints:
         turned = [dict(reversed(each.items())) for each in lines]
         path.write_text("".join(json.dumps(each) + "\n" for each in turned))
     verdicts = check_paths([folder])
-    silent = [each for verdict in verdicts for each in verdict.not_compared]
-    return [*sentences(verdicts), *miscounted(verdicts, folder), *silent]
+    promises = [each for verdict in verdicts for each in verdict.promises]
+    silent = [f"{each.name}: {each.reason}" for each in promises if each.idle]
+    uncompared = [each for verdict in verdicts for each in verdict.not_compared]
+    return [*sentences(verdicts), *miscounted(verdicts, folder), *silent, *uncompared]
 
 
 # ---------------------------------------------------------------------- how it begins
@@ -200,8 +202,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
         "records that are written otherwise": Shown(
             _written_otherwise,
             (
-                "HeardOfIsHeard: nothing is said of it",
-                "FetchedIsReconciled: nothing is said of it",
+                "HeardOfIsHeard: nothing is said of it in this run",
+                "FetchedIsReconciled: nothing is said of it in this run",
             ),
         ),
     },

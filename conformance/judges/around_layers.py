@@ -191,6 +191,6 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "SameCut: holds over [2, 4]",
             ),
         ),
-        "what nobody speaks of": Shown(_promises(_silent), ("SameCall: nothing is said of it",)),
+        "what nobody speaks of": Shown(_promises(_silent), ("SameCall: inconclusive over [0, 0]",)),
     },
 }

@@ -48,6 +48,7 @@ def _group() -> dict[str, bytes]:
         group.at(0.3, lambda: group.start("d"))
         group.at(1.0, lambda: group.crash("b"))
         group.at(3.0, lambda: group.send("d", [bytes(700)] * 4))
+        group.at(3.5, lambda: group.want_state("d"))
         group.at(4.0, lambda: group.leave("c"))
         group.run(6.0)
         group.end()
@@ -167,6 +168,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Fifo over 4 members, 4 views, 25 messages",
                 "InView over 5 members, 4 views, 29 messages",
                 "VirtualSynchrony over 2 members, 2 views, 7 messages",
+                "sequencer.GapFree over 4 members, 4 views, 25 messages",
+                "sequencer.Fresh over 5 members, 2 views, 25 messages",
                 over=True,
             ),
             *_in_each_way("a protocol of a stranger", _talk),
@@ -175,8 +178,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
             *_in_each_way(
                 "all layers of a group",
                 write_group,
-                "not compared: HeardOfIsHeard: nothing is said of it",
-                "not compared: FetchedIsReconciled: nothing is said of it",
+                "HeardOfIsHeard: inconclusive",
+                "FetchedIsReconciled: inconclusive",
             ),
         )
     ),

@@ -204,6 +204,8 @@ AROUND: Final[dict[str, dict[str, Shown]]] = {
                 "Fifo: inconclusive",
                 "InView: holds",
                 "VirtualSynchrony: holds",
+                "sequencer.GapFree: holds",
+                "sequencer.Fresh: inconclusive",
             ),
         ),
     },

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from raincheck.conformance.bindings.binding import DATAGRAM, FIFO, Binding
+from raincheck.conformance.trace.invariants.asked import Invariants, OfMembers, OfStep
+from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken
 from raincheck.model.machine.machine import Accepted, Conjunct, Refused
 
 NAME: Final = "pingpong"
@@ -108,6 +110,33 @@ def _no_core(_: Any, __: Any) -> Any:
     raise NotImplementedError
 
 
+def _lucky(moments: Moments) -> Asking:
+    """Nobody says thirteen."""
+    said = [(who, note) for who, note in moments.noted("said")]
+    for who, note in said:
+        if note.value == UNLUCKY:
+            return Asking(len(said), broken(who, note.index, note.value, "unlucky"))
+    return Asking(len(said))
+
+
+LOUD: Final = 20
+UNLUCKY: Final = 13
+_INVARIANTS: Final = Invariants(
+    of={
+        "Soft": (
+            OfStep(
+                actions=("Say",),
+                holds=lambda _before, event, _after, _outputs: event.number < LOUD,
+                how="no number is large",
+            ),
+        ),
+        "Lucky": (
+            OfMembers(judge=_lucky, rests_on=lambda _: "good luck", how="nobody says thirteen"),
+        ),
+    },
+    says={"Say": lambda _before, event, _after, _outputs: [("said", event.number)]},
+)
+
 _SPEC: Final = Binding(
     protocol=NAME,
     rules=Rules,
@@ -128,6 +157,7 @@ _SPEC: Final = Binding(
     given=frozenset({"mood"}),
     uncompared=frozenset({"secret"}),
     begins=lambda _, local: local.said == 0,
+    invariants=_INVARIANTS,
 )
 BINDING: Final = replace(
     _SPEC,

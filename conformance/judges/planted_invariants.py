@@ -58,6 +58,7 @@ def _reports(protocol: str, notes: Sequence[Said]) -> dict[tuple[str, int], File
             node=node,
             incarnation=0,
             path=f"r1.{node}.jsonl",
+            events=9,
             complete=True,
             noted=[Statement(topic, *rest) for who, topic, *rest in notes if who == node],
             sequences={},
@@ -75,8 +76,12 @@ def reported(
     said: bool = False,
     tested: Mapping[str, Tested] | None = None,
     complete: bool = True,
+    idle: bool = False,
+    crashed: str = "",
 ) -> Complaints:
-    """Return the verdicts on a run of a and b that has noted, or stated, this."""
+    """Return the verdicts on a run of a and b that has noted, or stated, this; `idle`: also those
+    that only name what such a run does not ask.
+    """
     reports = _reports(protocol, notes)
     for (node, _), report in reports.items():
         if said:
@@ -88,11 +93,11 @@ def reported(
     for sender, by, receiver, at in messages:
         channel = msgspec.json.encode(["M", sender, 0, receiver, 0]).decode()
         compared[channel] = Compared(np.array([[at, by, 1]], dtype=np.int64))
-    run = Run(reports, compared, (), (), complete=complete)
+    run = Run(reports, compared, [(node, 0) for node in crashed], (), complete=complete)
     return [
         f"{each.name} is {each.verdict}: {each.reason or each.witness.get('but')}"
-        for each in evaluated(binding_of(protocol), run).promises
-        if each.verdict != HOLDS
+        for each in evaluated(binding_of(protocol), run)
+        if each.verdict != HOLDS and idle >= each.idle
     ]
 
 
@@ -340,6 +345,12 @@ _FID: Final = [1, _A, 1]
 _CALLED: Final = {"BlocksAlternate 0": Tested(2)}
 
 
+def _contiguous(notes: Sequence[Said]) -> Complaints:
+    """Return the verdict on Contiguous, which has a part in a file and one between members."""
+    found = reported("nakack", notes, tested=_NEXT, idle=True)
+    return [each for each in found if "Contiguous" in each]
+
+
 def _steps(first: list[Any], second: list[Any], before: list[Any] = _ONE) -> list[Said]:
     return [("a", "step", 1, [_ONE, first]), ("b", "step", 2, [before, second])]
 
@@ -350,7 +361,12 @@ def _there(first: list[Any], second: list[Any]) -> list[Said]:
 
 _SPAN: Final = "return Asking(count, broken(one, one.start, one.value, but))"
 _NOTE: Final = "return Asking(count, broken(who, note.index, note.value, but))"
-_VIOLATED: Final = "return Promise(called, VIOLATED, witness, judged=judged, assumption=assumption)"
+_VIOLATED: Final = (
+    "return Promise(called, VIOLATED, witness, judged=judged, assumption=assumption, parts=aske…"
+)
+_NEXT: Final = {"Contiguous 0": Tested(2)}
+_LEFT: Final[list[Said]] = [("a", "left", 3, [1, [[_A, 4]]])]
+_JOINED: Final[list[Said]] = [*_LEFT, ("b", "joined", 1, [2, [[_A, 4]]])]
 
 PLANTED: Final[dict[str, Planted]] = {
     "trace.invariants.judged": {
@@ -366,6 +382,11 @@ PLANTED: Final[dict[str, Planted]] = {
             good=lambda _: reported("flush", tested=_CALLED),
             bad=lambda _: reported("flush", tested=_CALLED, complete=False),
             words="flush.BlocksAlternate is inconclusive: not every record was checked",
+        ),
+        "_verdict: this run asks nothing of: …": Plant(
+            good=lambda _: _contiguous(_JOINED),
+            bad=lambda _: _contiguous(_LEFT),
+            words="nakack.Contiguous is inconclusive: this run asks nothing of: the digest",
         ),
     },
     "bindings.unicast.invariants": {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -12,6 +13,7 @@ from raincheck.conformance.trace.sequencer.damage import copy
 
 from . import pingpong_talk as pingpong
 from .cluster_run import WHOLE, Run, found, plant, verdict_plant
+from .pingpong import LOUD, UNLUCKY
 from .planting import Plant, Planted
 from .sequencer_story import C, on, sets, trace_of
 
@@ -36,6 +38,19 @@ def _other_protocol(folder: Path) -> None:
     for node, lines in records.items():
         text = "".join(json.dumps(each) + "\n" for each in lines)
         (folder / "traces" / f"r1.{node}.0.pingpong.jsonl").write_text(text)
+
+
+def _says(number: int) -> Callable[[Path], None]:
+    """Add the traces of a layer by which b says that number at last."""
+
+    def spoil(folder: Path) -> None:
+        records = pingpong.talk()
+        pingpong.insert("b", pingpong.note("b", number, 3))(records)
+        for node, lines in records.items():
+            text = "".join(json.dumps(each) + "\n" for each in lines)
+            (folder / "traces" / f"r1.{node}.0.pingpong.jsonl").write_text(text)
+
+    return spoil
 
 
 def _two_views(run: Run) -> None:
@@ -113,6 +128,24 @@ PLANTED: Final[dict[str, Planted]] = {
             "VirtualSynchrony is violated",
             _two_views,
             then="VirtualSynchrony: violated",
+            why=_VERDICT_IS,
+        ),
+        f"{_TRACES}add(self.verdicts, TRACE, VIOLATED)": plant(
+            "Trace: violated",
+            spoil=_says(LOUD),
+            then="pingpong.Soft is violated",
+            why=_REASON,
+        ),
+        f"{_TRACES}add(self.verdicts, promise.name, INCONCLUSIVE)": plant(
+            "pingpong.Lucky: inconclusive",
+            spoil=_says(UNLUCKY),
+            then="pingpong.Lucky is violated",
+            why=_REASON,
+        ),
+        f"{_TRACES}… is violated; …": plant(
+            "pingpong.Lucky is violated; it rests on what this run does not have: good luck",
+            spoil=_says(UNLUCKY),
+            then="pingpong.Lucky: inconclusive",
             why=_VERDICT_IS,
         ),
         f"{_TRACES}add(self.verdicts, promise.name, promise.verdict)": plant(

@@ -22,8 +22,8 @@ def _recounted(*broken: str) -> Ask:
         verdicts = [compared(verdict, broken) for verdict in check_paths([folder])]
         told = sentences(verdicts)
         for verdict in verdicts:
-            names = [f"{each.name}: {each.verdict}" for each in verdict.promises]
-            told += [each for each in names if not each.endswith(HOLDS)]
+            wrong = [each for each in verdict.promises if each.verdict != HOLDS and not each.idle]
+            told += [f"{each.name}: {each.verdict}" for each in wrong]
         return told
 
     return ask

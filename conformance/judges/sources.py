@@ -47,6 +47,12 @@ SOURCES: Final = (
         witnesses=frozenset({"_differing"}),
     ),
     Source(
+        module="trace.sequencer.unbroken",
+        planted="planted_unbroken",
+        complaints=frozenset({"Promise", "_against"}),
+        builders=frozenset({"_against"}),
+    ),
+    Source(
         module="trace.tracefile",
         planted="planted_tracefile",
         complaints=frozenset({"Problem", "UsageError"}),
@@ -154,7 +160,6 @@ SOURCES: Final = (
         module="trace.invariants.judged",
         planted="planted_invariants",
         complaints=frozenset({"Promise"}),
-        asides=frozenset({"_unasked"}),
     ),
     Source(
         module="bindings.unicast.invariants",

@@ -37,7 +37,9 @@ def _seconds(result: Result) -> float:
 
 
 def junit_xml(outcome: Outcome) -> str:
-    """Return the outcome as JUnit XML: a surprise is a failure, an inconclusive result an error."""
+    """Return the outcome as JUnit XML: a surprise is a failure, an inconclusive result an error,
+    and skipped if it is only named as not shown.
+    """
     surprises = [result for result in outcome.results if not result.as_expected]
     undecided = [result for result in surprises if result.verdict == INCONCLUSIVE]
     suite = ElementTree.Element(
@@ -48,6 +50,7 @@ def junit_xml(outcome: Outcome) -> str:
         errors=str(len(undecided)),
         time=f"{sum(map(_seconds, outcome.results)):.3f}",
     )
+    suite.attrib |= {"skipped": str(outcome.idle)} if outcome.idle else {}
     if outcome.headline:
         properties = ElementTree.SubElement(suite, "properties")
         for line in outcome.headline:
@@ -68,6 +71,8 @@ def junit_xml(outcome: Outcome) -> str:
             message = _text(f"{result.verdict}, expected {result.expected}")
             note = ElementTree.SubElement(case, kind, message=message)
             note.text = _text(f"{result.detail}\n\n{outcome.reproduce}".strip())
+        elif result.idle:
+            ElementTree.SubElement(case, "skipped", message=_text(result.detail))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     ElementTree.indent(suites)
@@ -77,9 +82,9 @@ def junit_xml(outcome: Outcome) -> str:
 
 def mark_of(result: Result) -> tuple[str, str]:
     """Return a sign and a style class: as expected, undecided, or a surprise."""
-    if result.as_expected:
-        return "✓", "ok"
-    return ("?", "open") if result.verdict == INCONCLUSIVE else ("✗", "bad")
+    if result.verdict == INCONCLUSIVE:
+        return "?", "open"
+    return ("✓", "ok") if result.as_expected else ("✗", "bad")
 
 
 def figures_line(result: Result) -> str:

@@ -134,7 +134,7 @@ def compared(verdict: RunVerdict, broken: Collection[str]) -> RunVerdict:
     doubts: list[Finding] = []
     for promise in verdict.promises:
         again = promise.name in broken
-        if again == (promise.verdict == VIOLATED):
+        if promise.name not in ASKED or again == (promise.verdict == VIOLATED):
             promises.append(promise)
             continue
         answers = ("violated", "not violated")

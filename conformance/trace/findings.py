@@ -34,6 +34,11 @@ class Promise(msgspec.Struct, frozen=True):
     """Over how many members, views and messages (of the ring: tokens, locks) it was judged."""
     assumption: str = ""
     """The assumption that this run does not meet: then its violation is inconclusive."""
+    parts: dict[str, int] = {}
+    """Of an invariant, how often each of its parts was asked, in the words of its declaration."""
+    idle: bool = False
+    """Whether it is inconclusive for nothing but that this run does not ask all of it: it is not
+    shown, and the run is not the worse for it."""
 
 
 class Difference(msgspec.Struct, frozen=True):

@@ -16,7 +16,7 @@ import msgspec
 
 from raincheck.conformance.bindings.binding import Binding, binding_of
 from raincheck.conformance.errors import Inconclusive, UsageError
-from raincheck.conformance.trace.invariants.judged import Evaluated, evaluated
+from raincheck.conformance.trace.invariants.judged import evaluated
 from raincheck.conformance.trace.layers.judged import LAYERS, judge_layers
 from raincheck.conformance.trace.layers.views import other_beginnings
 
@@ -56,8 +56,7 @@ class RunVerdict(msgspec.Struct, kw_only=True):
     """Per node.incarnation the longest conforming prefix."""
     actions: dict[str, int]
     not_compared: list[str] = []
-    """The invariants that had nothing to say, and of the layers of a run the agreements of which
-    nothing was compared: with the reason."""
+    """Of the layers of a run the agreements with a layer that was not traced."""
     other_design: dict[str, Any] = {}
     """The headers' constants that differ from the implemented protocol's: it was judged as that."""
     synchronous: bool = True
@@ -98,12 +97,12 @@ def other_design(
 
 def invariants_of(
     protocol: str, run: Run, find: Callable[[str], Binding] = binding_of
-) -> Evaluated:
+) -> list[Promise]:
     """Return the verdicts on the protocol's own invariants."""
     try:
         return evaluated(find(protocol), run)
     except (UsageError, Inconclusive):
-        return Evaluated([], [])
+        return []
 
 
 def judge(
@@ -148,19 +147,17 @@ def judge(
         for action, count in report.actions.items():
             actions[action] = actions.get(action, 0) + count
     whole = Run(by_who, compared, crashed, findings, complete=verdict == HOLDS)
-    invariants = invariants_of(protocol, whole)
     return RunVerdict(
         run=run,
         protocol=protocol,
         verdict=verdict,
         findings=findings,
         problems=problems,
-        promises=[*promised.promises(whole), *invariants.promises],
+        promises=[*promised.promises(whole), *invariants_of(protocol, whole)],
         files=len(by_who),
         events=sum(report.events for report in by_who.values()),
         conforming={f"{n}.{i}": report.conforming for (n, i), report in by_who.items()},
         actions=dict(sorted(actions.items())),
-        not_compared=invariants.unasked,
         other_design=other_design(protocol, by_who.values()),
         synchronous=all(claims_synchrony(report.constants) for report in by_who.values()),
     )

@@ -50,6 +50,8 @@ NEED_SYNCHRONY = frozenset(
         "Integrity",
         "Fifo",
         "VirtualSynchrony",
+        "sequencer.GapFree",
+        "sequencer.Fresh",
     }
 )
 """The properties that need virtual synchrony. Integrity and Fifo need it too: when a sender has
@@ -213,6 +215,8 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
     figures: dict[str, object] = {"judged": promise.judged}
     if promise.witness:
         figures["witness"] = promise.witness
+    if promise.parts:
+        figures["parts"] = promise.parts
     found, expected, detail = promise.verdict, HOLDS, promise.reason
     if found == VIOLATED:
         detail = f"{promise.name} is violated: {promise.witness}"
@@ -225,7 +229,7 @@ def _property(verdict: RunVerdict, promise: Promise, strict: bool) -> Result:
                 found = INCONCLUSIVE
                 figures["assumption"] = assumption
                 detail += " (--strict counts it)"
-    return Result(name, verdict.protocol, found, expected, figures, detail)
+    return Result(name, verdict.protocol, found, expected, figures, detail, promise.idle)
 
 
 def _lacked(verdict: RunVerdict, promise: Promise) -> str:

@@ -262,7 +262,7 @@ def test_steady_traces_conform_whatever_the_size_of_runs(tmp_path: Path) -> None
         result = check_paths([folder])[0]
 
         assert result.verdict == HOLDS, result.first
-        assert {promise.verdict for promise in result.promises} == {HOLDS}
+        assert {promise.verdict for promise in result.promises if not promise.idle} == {HOLDS}
 
 
 def test_survivors_that_disagree_are_reported_apart_from_conformance(tmp_path: Path) -> None:

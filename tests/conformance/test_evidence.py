@@ -12,6 +12,7 @@ import pytest
 from raincheck.conformance.errors import UsageError
 from raincheck.conformance.evidence.folder import Evidence, Outcome, Result, Ui, reserve_folder
 from raincheck.conformance.outcome import plain
+from raincheck.conformance.report.pages import junit_xml, mark_of
 
 GOOD = Result("case <1>", "toy", "holds", figures={"seconds": 1.5, "distinct_states": 7})
 FORESEEN = Result("flaw", "toy", "TotalOrder", expected="TotalOrder")
@@ -45,6 +46,27 @@ def test_a_result_is_as_expected_only_if_the_same_property_is_violated(
     assert Result("x", "toy", verdict, expected, figures).as_expected is answer
 
 
+def test_what_a_run_does_not_ask_is_named_as_inconclusive_and_held_against_nobody() -> None:
+    idle = Result("y", "toy", "inconclusive", detail="nothing asks it", idle=True)
+
+    assert idle.as_expected
+    assert outcome(GOOD, idle).verdict == "holds"
+    assert outcome(GOOD, idle, UNKNOWN).verdict == "inconclusive"
+    assert outcome(idle).verdict == "inconclusive"
+    assert mark_of(idle) == ("?", "open")
+    assert Result.from_json(idle.as_json()) == idle
+    assert not Result.from_json({**idle.as_json(), "idle": False}).as_expected
+    suite = ElementTree.fromstring(junit_xml(outcome(GOOD, idle)).encode())[0]
+    assert (suite.get("errors"), suite.get("skipped")) == ("0", "1")
+    assert [[child.tag for child in case] for case in suite] == [[], ["skipped"]]
+
+
+@pytest.mark.parametrize("verdict", ["holds", "violated"])
+def test_only_what_is_inconclusive_is_idle(verdict: str) -> None:
+    with pytest.raises(ValueError, match="it is not idle"):
+        Result("y", "toy", verdict, idle=True)
+
+
 def test_an_outcome_weighs_its_results() -> None:
     assert outcome(GOOD, FORESEEN).verdict == "holds"
     assert outcome(GOOD, UNKNOWN).verdict == "inconclusive"
@@ -71,6 +93,7 @@ def test_anything_becomes_plain_json() -> None:
             "expected": "holds",
             "figures": {"seconds": 1.5, "distinct_states": 7},
             "detail": "",
+            "idle": False,
         },
         "d": {"1": None},
     }

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from raincheck.conformance.bindings.binding import binding_of
+from raincheck.conformance.bindings.flush import invariants as flush
+from raincheck.conformance.bindings.gms import invariants as gms
 from raincheck.conformance.cases.tables import load_cases
 from raincheck.conformance.judges import pingpong, pingpong_talk
-from raincheck.conformance.judges.planted_invariants import PLANTED, STEPS, asked
+from raincheck.conformance.judges.planted_invariants import PLANTED, STEPS, asked, reported
 from raincheck.conformance.trace.channels_compared import Compared
 from raincheck.conformance.trace.findings import VIOLATED, FileReport
 from raincheck.conformance.trace.invariants.asked import (
@@ -32,6 +34,9 @@ from raincheck.conformance.trace.invariants.watch import Watch, plan_of
 from raincheck.conformance.trace.judged import RunVerdict
 from raincheck.conformance.trace.layers.speaks import Statement
 from raincheck.conformance.trace.run import check_paths
+from raincheck.conformance.verbs.conform import run_results
+from raincheck.model.machine.runs import Address
+from raincheck.model.unicast import local as unicast_model
 
 PROTOCOLS = (
     "unicast",
@@ -43,6 +48,15 @@ PROTOCOLS = (
     "sequencer",
     "raincore",
 )
+A, B = ["a", 0], ["b", 0]
+B_0 = Address("b", 0)
+HEAD: dict[str, Any] = {
+    "run": "r1",
+    "protocol": "gms",
+    "incarnation": 0,
+    "path": "",
+    "events": 9,
+}
 PAGE = Path(__file__).parents[2] / "docs" / "trace-invariants.md"
 PARTS = [
     (protocol, f"{name} {number}")
@@ -166,6 +180,106 @@ def test_pairs_of_spans_are_all_those_that_are_at_once(seed: int) -> None:
     assert 0 < len(both) < len(there) ** 2 // 2
 
 
+# ---------------------------------------------------------------- of members that are gone
+
+ONE, BOTH, ALONE = [[[1, A], [A, B], []], [[2, A], [A, B], []], [[2, A], [A], []]]
+
+
+@pytest.mark.parametrize("how", ["left", "crashed", "stayed"])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_member_that_is_gone_is_lost_from_a_view_only_if_it_has_heard_of_it(
+    how: str, heard: bool
+) -> None:
+    notes = [("a", "there", 3, ALONE), ("b", "there", 1, ONE), ("b", "there", 6, BOTH)]
+    notes += [("b", "leaves", 9, True)] if how == "left" else []
+
+    said = reported(
+        "gms", notes, [("a", 4, "b", 5)] if heard else [], crashed="b" if how == "crashed" else ""
+    )
+
+    lost = "gms.NobodyIsLost is violated: b.0 is a member since its event 1"
+    assert (lost in said) == (heard or how == "stayed")
+
+
+@pytest.mark.parametrize("how", ["left", "crashed", "stayed"])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_leader_waits_for_a_member_that_is_gone_if_that_one_hears_of_it_yet(
+    how: str, heard: bool
+) -> None:
+    notes = [("a", "step", 1, [ONE, BOTH]), ("b", "step", 6, [ONE, BOTH])]
+    notes += [("a", "resume", 3, BOTH)]
+    notes += [("b", "leaves", 9, True)] if how == "left" else []
+
+    said = reported(
+        "gms", notes, [("a", 3, "b", 7)] if heard else [], crashed="b" if how == "crashed" else ""
+    )
+
+    early = "gms.AcksBeforeResume is violated: b.0 installs it by its event 6"
+    assert (early in said) == (heard or how == "stayed")
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_suspicion_is_wrong_of_a_member_that_goes_after_it_has_heard_of_it(heard: bool) -> None:
+    notes = [("a", "suspects", 2, B), ("b", "leaves", 9, True)]
+    reports = {("a", 0): FileReport(**HEAD, node="a"), ("b", 0): FileReport(**HEAD, node="b")}
+    for who, *said in notes:
+        reports[who, 0].noted.append(Statement(*said))
+    channel = json.dumps(["M", "a", 0, "b", 0], separators=(",", ":"))
+    rows = {channel: Compared(np.array([[5, 4, 1]], dtype=np.int64))} if heard else {}
+
+    assert bool(gms.accurate(Moments(reports, rows, ()))) == heard
+
+
+@pytest.mark.parametrize("how", ["crashed", "left", "stayed"])
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_requester_that_is_gone_has_suspended_whom_it_has_heard_of(how: str, heard: bool) -> None:
+    notes = [
+        ("a", "suspended", 3, [[1, A, 1], [B]]),
+        ("a", "suspended", 7, None),
+        ("b", "still", 2, [1, A, 1]),
+        ("b", "still", 5, [2, B, 1]),
+    ]
+    views = [("a", [1, [A, B], True]), ("b", [1, [A, B], True])]
+    views += [("b", [2, [B], True])] if how == "left" else []
+    reports = {("a", 0): FileReport(**HEAD, node="a"), ("b", 0): FileReport(**HEAD, node="b")}
+    for who, *said in notes:
+        reports[who, 0].noted.append(Statement(*said))
+    for place, (who, view) in enumerate(views):
+        reports[who, 0].said.append(Statement("view", place, view))
+    sent = {("b", "a"): [[3, 2, 1], *([[8, 6, 1]] if heard else [])]}
+    compared = {
+        json.dumps(["M", one, 0, other, 0], separators=(",", ":")): Compared(
+            np.array(rows, dtype=np.int64)
+        )
+        for (one, other), rows in sent.items()
+    }
+    moments = Moments(reports, compared, [("a", 0)] if how == "crashed" else [])
+
+    found = flush.participants_still(moments)
+
+    assert (found.broken is not None) == (heard or how == "stayed")
+
+
+@pytest.mark.parametrize("action", ["Forget", "Renew"])
+def test_what_a_dropped_connection_had_come_to_is_compared_with_its_other_end(action: str) -> None:
+    acked = unicast_model.Sender(1, 3, 0, 3)._replace(acked=2, consumed=1)
+    receiver = unicast_model.Receiver(connection=1, arrived=2, consumed=1)
+    before = unicast_model.Local("a", senders=((B_0, acked),), receivers=((B_0, receiver),))
+    after = before._replace(senders=(), **({"receivers": ()} if action == "Forget" else {}))
+    plan = plan_of(binding_of("unicast"))
+    assert plan is not None
+    watch = Watch(plan, binding_of("unicast").rules(), hash)
+    watch.take(action, 4, (before, None, after, ()))
+
+    numbers = ["b.0 0 1", 2, 1]
+    dropped = [("acked", 4, numbers), *([("arrived", 4, numbers)] if action == "Forget" else [])]
+    assert [(each.topic, each.index, each.value) for each in watch.noted] == dropped
+    arrived = [("b", "arrived", 0, ["a.0 0 1", 1, 1]), ("b", "arrived", 0, ["a.0 0 1", 2, 0])]
+    broken = "unicast.KeptUntilArrived is violated: b.0 has [1, 1] in the end"
+    assert reported("unicast", [("a", *dropped[0]), arrived[0]]) == [broken]
+    assert reported("unicast", [("a", *dropped[0]), *arrived]) == []
+
+
 # ---------------------------------------------------------------- along with a file's fold
 
 MODEST = Invariants(
@@ -222,6 +336,21 @@ def test_invariants_are_evaluated_whichever_path_a_record_takes(
     assert (promise.name, promise.verdict) == ("pingpong.Modest", VIOLATED)
     assert (promise.witness["member"], promise.witness["event"]) == ("b.0", 6)
     assert promise.witness["asked"] == "a node says less than it may"
+
+
+def test_an_invariant_of_which_a_part_was_never_asked_does_not_hold(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    records = pingpong_talk.files(pingpong_talk.event("a", "Rest"))
+    verdict = judged(monkeypatch, tmp_path, records)
+    (promise,) = verdict.promises
+
+    assert (verdict.verdict, promise.verdict, promise.idle) == ("holds", "inconclusive", True)
+    assert promise.parts == {"a node says less than it may": 2, "no number is large": 0}
+    assert promise.reason == "this run asks nothing of: no number is large"
+    _, found = run_results(verdict, strict=True)
+    assert (found.verdict, found.idle) == ("inconclusive", True)
+    assert found.figures["parts"] == promise.parts
 
 
 def test_an_invariant_is_evaluated_on_the_state_in_which_a_file_begins(

@@ -8,9 +8,15 @@ from typing import Any
 
 import pytest
 
+from raincheck.conformance.bindings.binding import binding_of
 from raincheck.conformance.campaigns.traced import TracedGroup
 from raincheck.conformance.judges.around_runs import ENGINES
+from raincheck.conformance.testing.asserts import replayable
+from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.generator import record_walk
 from raincheck.conformance.trace.judged import RunVerdict
+from raincheck.conformance.trace.layers.speaks import Statement
+from raincheck.conformance.trace.layers.views import other_beginnings
 from raincheck.conformance.trace.located import located
 from raincheck.conformance.trace.run import check_paths
 from raincheck.impl.simulation.group import Link
@@ -75,11 +81,13 @@ def test_the_layers_of_a_run_agree(good: Path) -> None:
 
     assert {each.verdict for each in verdicts.values()} == {"holds"}
     layers = verdicts["layers"]
-    named = {each.name for each in layers.promises}
-    unnamed = {each.split(":")[0] for each in layers.not_compared}
+    named = {each.name for each in layers.promises if not each.idle}
+    unnamed = {each.name for each in layers.promises if each.idle}
     assert len(named) >= 12
     assert len(named | unnamed) == 17
-    assert all(each.judged["members"] for each in layers.promises)
+    assert layers.not_compared == []
+    assert all(bool(each.judged["members"]) == (each.name in named) for each in layers.promises)
+    assert {each.verdict for each in layers.promises if each.idle} <= {"inconclusive"}
 
 
 def test_a_cut_amid_a_view_is_the_number_of_messages_delivered_there(
@@ -193,3 +201,62 @@ def test_a_lie_that_is_consistent_within_its_file_is_told_by_another_layer(
     assert (record["kind"], record["index"]) == ("event", finding.index)
     (difference,) = finding.differences
     assert difference.expected != difference.recorded
+
+
+def begun(node: str, *views: tuple[int | None, str], joins: bool = False) -> FileReport:
+    """The report on a file that goes through these views, the first of which it begins in."""
+    said = [
+        Statement("view", place + joins, [number, [[who, 0] for who in members], False])
+        for place, (number, members) in enumerate(views)
+    ]
+    head: dict[str, Any] = {"run": "r1", "protocol": "state_transfer", "path": node}
+    return FileReport(**head, node=node, incarnation=0, said=said)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "differ"),
+    [
+        (begun("a", (None, "ab")), begun("b", (None, "ab")), False),
+        (begun("a", (None, "ab")), begun("b", (None, "abc")), True),
+        (begun("a", (None, "ab"), (None, "abc")), begun("b", (None, "abc")), False),
+        (begun("a", (None, "abc")), begun("b", (None, "ab"), (None, "abc")), False),
+        (begun("a", (None, "ab")), begun("b", (None, "bc")), False),
+        (begun("a", (None, "a")), begun("b", (None, "ab")), False),
+        (begun("a", (None, "ab")), begun("b", (None, "abc"), joins=True), False),
+        (begun("a", (1, "ab")), begun("b", (1, "ab")), False),
+        (begun("a", (1, "ab")), begun("b", (3, "ab")), True),
+        (begun("a", (1, "ab"), (2, "ab")), begun("b", (2, "ab")), False),
+        (begun("a", (1, "ac")), begun("b", (1, "ab")), True),
+    ],
+)
+def test_two_files_of_a_protocol_begin_in_one_sequence_of_views(
+    one: FileReport, other: FileReport, differ: bool
+) -> None:
+    assert [*other_beginnings([one, other])] == ([(other, one)] if differ else [])
+
+
+@pytest.mark.parametrize("protocol", ["nakack", "state_transfer"])
+def test_a_file_that_begins_in_another_view_is_named(protocol: str, tmp_path: Path) -> None:
+    system = next(
+        each.system
+        for instances in replayable(protocol).instances().values()
+        for each in instances
+        if {"a", "b"} <= {*each.system.constants.founders}
+    )
+    record_walk(binding_of(protocol), system, tmp_path, run="r1", seed=1)
+    (verdict,) = check_paths([tmp_path])
+    assert verdict.verdict == "holds"
+    path = tmp_path / f"r1.b.0.{protocol}.jsonl"
+    head, *rest = map(json.loads, path.read_text().splitlines())
+    initial = head["initial"]
+    if "view" in initial:
+        initial["view"] += 9
+    else:
+        initial["members"] = [*initial["members"], ["z", 0]]
+    path.write_text("".join(json.dumps(each) + "\n" for each in (head, *rest)))
+
+    (verdict,) = check_paths([tmp_path])
+
+    reasons = [each.reason for each in verdict.findings]
+    assert verdict.verdict != "holds"
+    assert any("it begins in another view than" in each for each in reasons)

@@ -67,7 +67,8 @@ def lonely(run: Run) -> Iterator[Finding]:
 def promising(monkeypatch: pytest.MonkeyPatch) -> None:
     """The protocol that exists only to be judged promises something."""
     hook = Promised(report=Heard, observer=Listening, findings=lonely, promises=rising)
-    monkeypatch.setattr(pingpong, "BINDING", replace(pingpong.BINDING, promised=hook))
+    stranger = replace(pingpong.BINDING, promised=hook, invariants=None, real=None)
+    monkeypatch.setattr(pingpong, "BINDING", stranger)
 
 
 def judged(folder: Path, records: Records) -> RunVerdict:

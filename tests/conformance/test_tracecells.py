@@ -6,7 +6,7 @@ import pytest
 
 from raincheck.conformance.cases.tables import HOLDS, load_cases
 from raincheck.conformance.evidence.basis import Cell
-from raincheck.conformance.evidence.tracecells import field_cell, traces_cell
+from raincheck.conformance.evidence.tracecells import field_cell, trace_cell, traces_cell
 from raincheck.conformance.evidence.witnesses import faults_of, witness
 from raincheck.conformance.judges.planted_invariants import steps_tried
 from raincheck.conformance.outcome import INCONCLUSIVE, VIOLATED
@@ -61,6 +61,86 @@ def test_an_invariant_that_a_trace_breaks_is_the_fault_of_that_property_alone() 
     assert traces_cell(by_name, "NobodyIsLost", "gms", field=True) == Cell(
         INCONCLUSIVE, "it asks nothing of these runs"
     )
+
+
+def in_parts(*runs: tuple[int, int], verdict: str = INCONCLUSIVE) -> Cell:
+    """The cell of an invariant of two parts, each asked so often in each run."""
+    found = []
+    for number, counts in enumerate(runs, 1):
+        idle = {} if all(counts) else {"verdict": verdict, "idle": verdict == INCONCLUSIVE}
+        parts = dict(zip(("the one", "the other"), counts, strict=True))
+        name = f"r{number}: nakack.Contiguous"
+        found += [
+            result("nakack", f"r{number}: nakack", events=9, files=2),
+            result("nakack", name, judged={"states": sum(counts)}, parts=parts) | idle,
+        ]
+    return traces_cell(judged(*found), "Contiguous", "nakack", field=True)
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "text"),
+    [
+        ([(3, 1), (2, 2)], HOLDS, "2 runs, 18 events; judged over 8 states"),
+        ([(3, 1), (2, 0)], HOLDS, "judged over 6 states; all of it asked in 1 of 2"),
+        ([(3, 0), (0, 1)], HOLDS, "judged over 4 states; all of it asked in 0 of 2"),
+        ([(3, 0), (2, 0)], INCONCLUSIVE, "these runs ask nothing of: the other; 2 runs"),
+        ([(0, 0)], INCONCLUSIVE, "these runs ask nothing of: the one; the other; 1 runs"),
+    ],
+)
+def test_a_cell_holds_only_if_each_part_of_the_invariant_was_asked(
+    runs: list[tuple[int, int]], verdict: str, text: str
+) -> None:
+    cell = in_parts(*runs)
+
+    assert cell.verdict == verdict
+    assert text in cell.text
+
+
+def test_a_part_that_nobody_asked_excuses_no_violation_of_another_one() -> None:
+    assert in_parts((2, 0), verdict=VIOLATED).verdict == VIOLATED
+
+
+def test_a_rule_of_which_no_run_says_anything_does_not_hold() -> None:
+    silent = result("gms", "r1: gms.NobodyIsLost", INCONCLUSIVE, judged={"members": 0}, idle=True)
+    cell = traces_cell(judged(silent), "NobodyIsLost", "gms", field=True)
+
+    assert (cell.verdict, cell.text.partition(";")[0]) == (
+        INCONCLUSIVE,
+        "these runs ask nothing of: it",
+    )
+
+
+@pytest.mark.parametrize(
+    ("runs", "verdict", "text"),
+    [
+        ([{}, {}], HOLDS, "2 runs, 80 events"),
+        ([{}, {"ViewAcks": False}], HOLDS, "1 runs, 40 events"),
+        ([{"ViewAcks": False}], INCONCLUSIVE, "no run is of the implemented design"),
+    ],
+)
+def test_a_run_of_another_design_shows_nothing_of_the_implemented_one(
+    runs: list[dict[str, Any]], verdict: str, text: str
+) -> None:
+    found = []
+    for number, design in enumerate(runs):
+        other = {"other_design": design} if design else {}
+        found += [
+            result("gms", f"r{number}: gms", events=40, files=2, **other),
+            result("gms", f"r{number}: gms.OncePerView", judged={"states": 3}),
+        ]
+    by_name = {"conform": {str(entry["name"]): entry for entry in found}, "run": {}}
+
+    cell = traces_cell(by_name, "OncePerView", "gms", field=True)
+    assert (cell.verdict, text in cell.text) == (verdict, True)
+    assert trace_cell(by_name, "gms").verdict == verdict
+
+
+def test_a_run_of_another_design_is_no_excuse_for_a_violation() -> None:
+    other = result("gms", "r1: gms", events=40, files=2, other_design={"ViewAcks": False})
+    broken = result("gms", "r1: gms.OncePerView", VIOLATED, judged={"states": 3})
+    by_name = {"conform": {str(entry["name"]): entry for entry in (other, broken)}, "run": {}}
+
+    assert traces_cell(by_name, "OncePerView", "gms", field=True).verdict == VIOLATED
 
 
 def test_what_conformance_itself_asks_is_broken_by_an_event_that_is_not_the_models() -> None:

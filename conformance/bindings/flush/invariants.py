@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any, Final
 
 from raincheck.conformance.trace.invariants.asked import (
@@ -11,8 +12,10 @@ from raincheck.conformance.trace.invariants.asked import (
     OfStep,
     Unshown,
 )
-from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, name
+from raincheck.conformance.trace.invariants.moments import Asking, Moments, broken, event, name
 from raincheck.conformance.trace.layers.speaks import Said
+from raincheck.conformance.trace.layers.views import views_of
+from raincheck.conformance.trace.records import Address
 from raincheck.model.flush.events import Block, Unblock
 from raincheck.model.flush.handlers import Local
 from raincheck.model.flush.promises import well_formed
@@ -38,21 +41,48 @@ def _in_turns(before: Local, _event: Any, after: Local, outputs: tuple[Any, ...]
     return called == now - was if called or was != now else None
 
 
+def _gone(moments: Moments) -> set[Address]:
+    """Return the members that have crashed, or that the last view lacks."""
+    last = {
+        who: mine[-1].value for who, report in moments.reports.items() if (mine := views_of(report))
+    }
+    latest, members, _ = max(last.values(), key=itemgetter(0), default=(0, (), True))
+    left = {who for who, view in last.items() if view[0] < latest and list(who) not in members}
+    return {*moments.crashed, *left}
+
+
+def accurate(moments: Moments) -> str:
+    """Return who was taken for gone and was still there; "" if nobody was."""
+    for who, report in moments.reports.items():
+        for said in report.said:
+            if said.topic == "gone":
+                node, life = said.value
+                if (node, life) in moments.reports and moments.heard((node, life), who, said.index):
+                    where = event(who, said.index)
+                    return f"AccurateSuspicion: {where} suspects {node}.{life}, which is there"
+    return ""
+
+
 def participants_still(moments: Moments) -> Asking:
-    """While a requester has suspended the members, all participants are still, for its flush."""
-    stills = list(moments.spans("still"))
+    """While a requester has suspended the members, all participants are still, for its flush.
+
+    One that has crashed, or was left out of a view, has suspended them as long as it has heard of
+    the participant: afterwards no message says when others knew that it is gone.
+    """
+    gone = _gone(moments)
     count = 0
     for one in moments.spans("suspended"):
         if one.value is None:
             continue
         fid, participants = one.value
-        for other in stills:
-            if list(other.who) not in participants:
-                continue
-            count += 1
-            if other.value != fid and moments.at_once(one, other):
-                but = f"{name(other.who)} is not still for it from its event {other.start}"
-                return Asking(count, broken(one, one.start, one.value, but))
+        for node, life in participants:
+            for other in moments.beside(one, "still", (node, life)):
+                if one.who in gone and not moments.heard(one.who, other.who, other.start):
+                    continue
+                count += 1
+                if other.value != fid:
+                    but = f"{name(other.who)} is not still for it from its event {other.start}"
+                    return Asking(count, broken(one, one.start, one.value, but))
     return Asking(count)
 
 
@@ -104,6 +134,7 @@ INVARIANTS: Final = Invariants(
         "Still": (
             OfMembers(
                 judge=participants_still,
+                rests_on=accurate,
                 how="over times that are in one consistent cut: participants are latched, blocked, "
                 "and of that flush; what they have received is NAKACK's",
             ),

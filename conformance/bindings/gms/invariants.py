@@ -67,11 +67,14 @@ def _gone(moments: Moments) -> set[Address]:
 
 
 def accurate(moments: Moments) -> str:
-    """Return who was suspected and neither crashed nor left; "" if nobody was."""
+    """Return who was suspected and had neither crashed nor left; "" if nobody was."""
     gone = _gone(moments)
     for who, note in moments.noted("suspects"):
         node, life = note.value
-        if (node, life) in moments.reports and (node, life) not in gone:
+        suspect = (node, life)
+        if suspect not in moments.reports:
+            continue
+        if suspect not in gone or moments.heard(suspect, who, note.index):
             where = event(who, note.index)
             return f"AccurateSuspicion: {where} suspects {node}.{life}, which has not crashed"
     return ""
@@ -118,11 +121,12 @@ def one_history(moments: Moments) -> Asking:
 def _pairs(moments: Moments) -> Iterator[tuple[Span, Span]]:
     """Yield the pairs of two members' views that are there in one consistent cut, the newer first.
 
-    A member that was killed, or has left, is left out: no message says when others knew of it.
+    A member with the older one that was killed, or has left, counts as long as it has heard of the
+    newer one: afterwards no message says when others knew that it is gone.
     """
     gone = _gone(moments)
     for one, other in moments.pairs("there"):
-        if one.who in gone or other.who in gone:
+        if other.who in gone and not moments.heard(other.who, one.who, one.start):
             continue
         if _number(one.value) >= _number(other.value):
             yield one, other
@@ -152,7 +156,8 @@ def nobody_lost(moments: Moments) -> Asking:
 
 
 def installed_before_resume(moments: Moments) -> Asking:
-    """When a leader lets FLUSH resume, whoever ever installs its view has done so."""
+    """When a leader lets FLUSH resume, whoever installs its view has done so, unless it is gone."""
+    gone = _gone(moments)
     installed: dict[bytes, list[tuple[Address, int]]] = {}
     for who, step in moments.noted("step"):
         installed.setdefault(encode(step.value[1]), []).append((who, step.index))
@@ -160,6 +165,8 @@ def installed_before_resume(moments: Moments) -> Asking:
     for who, note in moments.noted("resume"):
         for other, index in installed.get(encode(note.value), ()):
             if other == who or list(other) in note.value[2]:
+                continue
+            if other in gone and not moments.heard(other, who, note.index):
                 continue
             count += 1
             if not moments.before(other, index, who, note.index):
@@ -171,6 +178,10 @@ def installed_before_resume(moments: Moments) -> Asking:
 _BELOW: Final = "GMS's records do not have the places in the multicasts' streams; "
 _JOINERS: Final = Unshown(
     why=_BELOW + "nakack.Contiguous compares a joiner's digest with the streams"
+)
+
+_CUT: Final = (
+    "over views that are there in one consistent cut, of members that have not gone by then"
 )
 
 INVARIANTS: Final = Invariants(
@@ -202,7 +213,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=same_views_at_once,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut, of members that stay",
+                how=_CUT,
             ),
         ),
         "OneHistoryPerSide": (
@@ -238,7 +249,7 @@ INVARIANTS: Final = Invariants(
             OfMembers(
                 judge=nobody_lost,
                 rests_on=accurate,
-                how="over views that are there in one consistent cut, of members that stay",
+                how=_CUT,
             ),
         ),
         "JoinersAreNew": (
@@ -258,6 +269,7 @@ INVARIANTS: Final = Invariants(
         "AcksBeforeResume": (
             OfMembers(
                 judge=installed_before_resume,
+                rests_on=accurate,
                 how="before a leader resumes FLUSH, whoever installs its view has installed it",
             ),
         ),

@@ -26,7 +26,7 @@ from raincheck.model.nakack import field as field_model
 from raincheck.model.nakack import handlers as model
 
 from .invariants import INVARIANTS
-from .speaks import SPEAKS
+from .speaks import SPEAKS, VIEWS
 
 _MOST = 4096  # of what a NAK names: whoever asks for more than any window holds
 _REPAIRS: Final = tuple(repair.name for repair in fields(Repairs))
@@ -218,6 +218,7 @@ _SPEC = Binding(
     input_of=input_of,
     output_of=output_of,
     assumes=assumes,
+    speaks=VIEWS,
     invariants=INVARIANTS,
 )
 BINDING = replace(

@@ -42,11 +42,12 @@ def _one_by_one(value: Any) -> Iterator[Any]:
         yield [list(source), list(holder), at]
 
 
+VIEWS: Final = Speaks(begins=begins, says={"InstallView": _installs, "Join": _installs})
+"""Of traces that do not record what has arrived."""
 SPEAKS: Final = Speaks(
     begins=begins,
     says={
-        "InstallView": _installs,
-        "Join": _installs,
+        **VIEWS.says,
         "Purge": _purges,
         "HeardOf": _hears,
         "Freeze": _freezes,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from raincheck.conformance.trace.invariants.asked import Followed, Invariants, Promised, Unshown
-
-_BY_HANDLERS: Final = "each delivery is what the model's handler does with the coordinator's stream"
+from raincheck.conformance.trace.invariants.asked import Followed, Invariants, Promised
+from raincheck.conformance.trace.sequencer.unbroken import HOW
 
 INVARIANTS: Final = Invariants(
     of={
@@ -34,17 +33,6 @@ INVARIANTS: Final = Invariants(
                 "coordinator's own message, and every FORWARD that arrived was sent, before"
             ),
         ),
-        "GapFree": (
-            Unshown(
-                why=f"{_BY_HANDLERS}, which are read without a gap; that the stream itself lacks "
-                "no message of a sender is not asked yet"
-            ),
-        ),
-        "Fresh": (
-            Unshown(
-                why=f"{_BY_HANDLERS}, which a joiner reads from its coordinator's cut on; that it "
-                "delivers nothing older is not asked yet"
-            ),
-        ),
+        **{name: (Promised(how=how),) for name, how in HOW.items()},
     }
 )

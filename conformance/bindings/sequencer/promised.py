@@ -10,9 +10,11 @@ import msgspec
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, Finding, Promise
 from raincheck.conformance.trace.promised import Promised, Run
 from raincheck.conformance.trace.sequencer.cuts import check_cuts
+from raincheck.conformance.trace.sequencer.logs import logs_of
 from raincheck.conformance.trace.sequencer.members import check_drained, check_members, check_views
-from raincheck.conformance.trace.sequencer.promises import evaluate
+from raincheck.conformance.trace.sequencer.promises import evaluate_logs
 from raincheck.conformance.trace.sequencer.summary import Summary
+from raincheck.conformance.trace.sequencer.unbroken import evaluate_streams
 
 from .localrun import LocalRun
 
@@ -32,7 +34,11 @@ def promises(run: Run) -> list[Promise]:
     """Judge what was promised, as far as the records go."""
     if not run.reports:
         return []
-    found = evaluate(run.reports, {who: _log_of(each) for who, each in run.reports.items()})
+    reports = run.reports
+    logs, senders = logs_of(reports, {who: _log_of(each) for who, each in reports.items()})
+    founding = {who for who, each in reports.items() if each.views and not each.views[0].index}
+    found = evaluate_logs(reports, logs, senders)
+    found += evaluate_streams(logs, founding, senders)
     return [promise if run.complete else _as_far_as_checked(promise) for promise in found]
 
 

@@ -32,7 +32,8 @@ def _cut(_before: Any, event: Any, _after: Any, _outputs: Any) -> Said:
 def within_deliveries(mine: Side, theirs: Side) -> Found:
     """Compare cuts, which count what SEQUENCER has delivered in a view, each no less than the last.
 
-    The view of a cut has at least as many deliveries.
+    The view of a cut has at least as many deliveries. A cut at a view's beginning counts none, so
+    only those amid a view count as compared.
     """
     before = [0, 0]
     views = {each.value[0] for each in theirs.report.said if each.topic == VIEW}
@@ -46,7 +47,7 @@ def within_deliveries(mine: Side, theirs: Side) -> Found:
             return mine.clashing(compared, one, before)
         if count > most and (theirs.whole or number != max(views)):
             return mine.clashing(compared, one, [number, most])
-        before, compared = one.value, compared + 1
+        before, compared = one.value, compared + bool(count)
     return Found(compared, [])
 
 

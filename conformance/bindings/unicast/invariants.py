@@ -50,15 +50,26 @@ def _key(peer: Any, connection: int) -> str:
 
 
 def _ends(me: Local) -> Said:
-    if not me.up:
-        return
-    for to, sender in me.senders:
+    if me.up:
+        yield from _reached(me.senders, me.receivers)
+
+
+def _reached(senders: Any, receivers: Any) -> Said:
+    """Say how far these ends have come."""
+    for to, sender in senders:
         if sender.acked:
             numbers = [sender.acked, sender.consumed]
             yield "acked", [_key(to, sender.connection), *numbers]
-    for source, receiver in me.receivers:
+    for source, receiver in receivers:
         numbers = [receiver.arrived, receiver.consumed]
         yield "arrived", [_key(source, receiver.connection), *numbers]
+
+
+def _dropped(before: Local, _event: Any, after: Local, _outputs: Any) -> Said:
+    """Say how far the ends had come that are given up."""
+    senders = [entry for entry in before.senders if entry not in after.senders]
+    receivers = [entry for entry in before.receivers if entry not in after.receivers]
+    return _reached(senders, receivers)
 
 
 def _fresh(before: Local, after: Local) -> Local:
@@ -184,22 +195,23 @@ def _cut(moments: Moments, peer: str, sent: bytes, consumed: bytes) -> bool:
 
 
 def arrived(moments: Moments) -> Asking:
-    """All that a sender no longer keeps in the end has arrived at the other end, if it is there."""
+    """All that a sender has given up by the end of a connection has arrived at its other end."""
     there: dict[tuple[str, str], list[Any]] = {}
     for who, note in moments.noted("arrived"):
         if who not in moments.crashed:
-            there[_other_end(who, note.value[0])] = note.value[1:]
+            key = _other_end(who, note.value[0])
+            there[key] = list(map(max, note.value[1:], there.get(key, note.value[1:])))
     count = 0
     for who, note in moments.noted("acked"):
         key, *numbers = note.value
         peer, _ = _other_end(who, key)
-        # A conversation that the peer has closed, or begun anew, has arrived or is of no use.
+        # Of a connection that the peer has followed by a newer one nothing is known.
         has = there.get((name(who), " ".join([peer, *key.split(" ")[1:]])))
         if has is None:
             continue
         count += 1
         if numbers[0] > has[0] or numbers[1] > has[1]:
-            return Asking(count, broken(who, 0, numbers, f"{peer} has {has} in the end"))
+            return Asking(count, broken(who, note.index, numbers, f"{peer} has {has} in the end"))
     return Asking(count)
 
 
@@ -258,13 +270,14 @@ INVARIANTS: Final = Invariants(
         "KeptUntilArrived": (
             OfMembers(
                 judge=arrived,
-                how="what a sender has given up in the end has arrived in the end: the files' ends "
-                "are a consistent cut, and a connection's numbers only grow",
+                how="what a sender has given up by the end of a connection has arrived by its end "
+                "at the receiver: where both end is a consistent cut, and its numbers only grow",
             ),
         ),
     },
     focus=_fresh,
     gather=_gather,
+    says={"Forget": _dropped, "Renew": _dropped},
     numbers={"Send": _sent, "Consume": _consumed},
     ends=_ends,
 )

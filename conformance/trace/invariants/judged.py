@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from raincheck.conformance.bindings.binding import Binding
 from raincheck.conformance.trace.findings import HOLDS, INCONCLUSIVE, VIOLATED, FileReport, Promise
@@ -15,39 +15,22 @@ from .moments import Moments, name
 EVALUATED: Final = (OfState, OfStep, OfMembers)
 
 
-class Evaluated(NamedTuple):
-    """The verdicts, and the invariants that had nothing to say in this run."""
-
-    promises: list[Promise]
-    unasked: list[str]
-
-
-def evaluated(binding: Binding, run: Run) -> Evaluated:
+def evaluated(binding: Binding, run: Run) -> list[Promise]:
     """Return a verdict on each invariant that the traces of this run can show.
 
-    Where records are missing or differ from the model, only what one member's own steps have broken
-    is held against it.
+    It holds if each of its parts was asked. Where records are missing or differ from the model,
+    only what one member's own steps have broken is held against it.
     """
-    found = Evaluated([], [])
     declared = (binding.real or binding).invariants
     if declared is None or not run.reports:
-        return found
+        return []
     lacking = _lacking(binding, run)
     moments = Moments(run.reports, run.compared, run.crashed)
-    for invariant, parts in declared.of.items():
-        if not any(isinstance(part, EVALUATED) for part in parts):
-            continue
-        called = f"{binding.protocol}.{invariant}"
-        promise = _verdict(called, invariant, parts, run, moments, lacking)
-        if promise is None:
-            found.unasked.append(_unasked(called))
-        else:
-            found.promises.append(promise)
-    return found
-
-
-def _unasked(called: str) -> str:
-    return f"{called}: it asks nothing of this run"
+    return [
+        _verdict(f"{binding.protocol}.{invariant}", invariant, parts, run, moments, lacking)
+        for invariant, parts in declared.of.items()
+        if any(isinstance(part, EVALUATED) for part in parts)
+    ]
 
 
 def _lacking(binding: Binding, run: Run) -> str:
@@ -64,18 +47,21 @@ def _verdict(
     run: Run,
     moments: Moments,
     lacking: str,
-) -> Promise | None:
+) -> Promise:
     judged = {"members": 0, "states": 0, "pairs": 0}
+    asked: dict[str, int] = {}
     for number, part in enumerate(parts):
         if not isinstance(part, EVALUATED):
             continue
         witness: dict[str, Any] | None = None
         assumption = lacking
+        count = 0
         if isinstance(part, OfMembers):
             if not run.complete:
                 continue
             result = part.judge(moments)
-            judged["pairs"] += result.facts
+            count = result.facts
+            judged["pairs"] += count
             witness = result.broken
             if witness is not None and part.rests_on is not None:
                 assumption = assumption or part.rests_on(moments)
@@ -83,16 +69,22 @@ def _verdict(
             for who, report, tested in _tested(run, f"{invariant} {number}"):
                 judged["members"] += 1
                 judged["states"] += tested.count
+                count += tested.count
                 if tested.broken != NEVER and witness is None:
                     witness = {"member": name(who), "event": tested.broken, "file": report.path}
+        asked[part.how] = count
         if witness is not None:
             witness = {**witness, "asked": part.how}
-            return Promise(called, VIOLATED, witness, judged=judged, assumption=assumption)
-    if not any(judged.values()):
-        return None
+            return Promise(
+                called, VIOLATED, witness, judged=judged, assumption=assumption, parts=asked
+            )
     if not run.complete:
-        return Promise(called, INCONCLUSIVE, reason="not every record was checked", judged=judged)
-    return Promise(called, HOLDS, judged=judged)
+        reason = "not every record was checked"
+        return Promise(called, INCONCLUSIVE, reason=reason, judged=judged, parts=asked)
+    if unasked := [how for how, count in asked.items() if not count]:
+        reason = f"this run asks nothing of: {'; '.join(unasked)}"
+        return Promise(called, INCONCLUSIVE, reason=reason, judged=judged, parts=asked, idle=True)
+    return Promise(called, HOLDS, judged=judged, parts=asked)
 
 
 def _tested(run: Run, called: str) -> Iterator[tuple[Any, FileReport, Any]]:

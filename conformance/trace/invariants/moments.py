@@ -7,9 +7,9 @@ states are in one such cut if neither had ended before the other began.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import groupby, islice
+from itertools import groupby
 from math import inf
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -55,6 +55,7 @@ class Moments:
     ) -> None:
         self.reports, self._compared, self.crashed = reports, compared, crashed
         self._pairs: dict[str, list[tuple[Span, Span]]] = {}
+        self._by_member: dict[str, Mapping[Address, _Life]] = {}
 
     @cached_property
     def order(self) -> HappensBefore[Address]:
@@ -103,6 +104,10 @@ class Moments:
         """Whether the one event happened before the other; what never was did not."""
         return index is not None and self.order.before(who, index, other, later)
 
+    def heard(self, who: Address, other: Address, at: int) -> bool:
+        """Whether a member knew of another one's event by the end of its file, and so was there."""
+        return self.before(other, at, who, self.reports[who].events)
+
     def at_once(self, one: Span, other: Span) -> bool:
         """Whether there is a consistent cut with both."""
         return not (
@@ -116,24 +121,70 @@ class Moments:
         """
         found = self._pairs.get(topic)
         if found is None:
-            there = [span for span in self.spans(topic) if span.value is not None]
-            found = self._pairs[topic] = list(self._at_once(there))
+            lives = [life.noted() for life in self._lives(topic).values()]
+            found = self._pairs[topic] = [
+                (one, other)
+                for mine in lives
+                for one, known in zip(mine.spans, mine.known, strict=True)
+                for life in lives
+                if life is not mine and life.last > known.get(life.who, -1)
+                for other in life.beside(one, known.get(life.who, -1))
+            ]
         return found
 
-    def _at_once(self, there: list[Span]) -> Iterator[tuple[Span, Span]]:
-        """Yield the pairs: of each other member those spans that follow one another."""
-        of = {who: list(spans) for who, spans in groupby(there, key=attrgetter("who"))}
-        ends = {who: [_end(span) for span in spans] for who, spans in of.items()}
-        for one in there:
-            known = self.order.known(one.who, one.start)
-            for who, spans in of.items():
-                if who == one.who:
-                    continue
-                # Those that had not ended before it began, and had begun before it ended.
-                for other in islice(spans, bisect_right(ends[who], known.get(who, -1)), None):
-                    if self.before(one.who, one.end, who, other.start):
-                        break
-                    yield one, other
+    def beside(self, one: Span, topic: str, who: Address) -> Sequence[Span]:
+        """Return that member's spans on a topic that are at once with a span."""
+        life = self._lives(topic).get(who)
+        if life is None:
+            return ()
+        known = one.start if who == one.who else self.order.known(one.who, one.start).get(who, -1)
+        return life.beside(one, known)
+
+    def _lives(self, topic: str) -> Mapping[Address, _Life]:
+        """Return each member's spans on a topic."""
+        found = self._by_member.get(topic)
+        if found is None:
+            found = self._by_member[topic] = {
+                who: _life(who, [(span, self.order.known(who, span.start)) for span in spans])
+                for who, spans in groupby(self.spans(topic), attrgetter("who"))
+            }
+        return found
+
+
+class _Life(NamedTuple):
+    """A member's spans on a topic, in order."""
+
+    who: Address
+    spans: Sequence[Span]
+    ends: Sequence[float]
+    known: Sequence[Mapping[Address, int]]
+    """The last event of each other member that it knew of when the span began."""
+    last: float
+    """The end of the last one."""
+
+    def noted(self) -> _Life:
+        """Return those that are not null."""
+        pairs = zip(self.spans, self.known, strict=True)
+        return _life(self.who, [each for each in pairs if each[0].value is not None])
+
+    def beside(self, one: Span, known: int) -> list[Span]:
+        """Return the spans at once with one that began when its member knew of that event here:
+        they had not ended by then, and began before anything was known here of that one's end.
+        """
+        found = []
+        end, mine = _end(one), one.who == self.who
+        for place in range(bisect_right(self.ends, known), len(self.spans)):
+            other = self.spans[place]
+            if (other.start if mine else self.known[place].get(one.who, -1)) >= end:
+                break
+            found.append(other)
+        return found
+
+
+def _life(who: Address, spans: Sequence[tuple[Span, Mapping[Address, int]]]) -> _Life:
+    ends = [_end(span) for span, _ in spans]
+    known = [known for _, known in spans]
+    return _Life(who, [span for span, _ in spans], ends, known, ends[-1] if ends else -1)
 
 
 def _end(span: Span) -> float:

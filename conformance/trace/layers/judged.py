@@ -43,7 +43,7 @@ class Layered(NamedTuple):
     findings: list[Finding]
     promises: list[Promise]
     not_compared: list[str]
-    """Agreements of which nothing could be compared, and why."""
+    """Agreements with a layer that was not traced."""
 
 
 def speaks_of(protocol: str, find: Find = binding_of) -> Speaks | None:
@@ -143,11 +143,11 @@ def _agreement(protocol: str, agreement: Agreement, reports: Reports, found: Lay
         members += bool(result.compared)
         wrong += [_clashing(report, agreement, clash) for clash in result.clashes]
     found.findings.extend(wrong)
-    if wrong or compared:
+    if theirs is None:
+        found.not_compared.append(_uncompared(agreement))
+    else:
         judged = {"members": members, "statements": compared}
         found.promises.append(_promise(agreement.name, wrong, judged))
-    else:
-        found.not_compared.append(_uncompared(agreement, traced=theirs is not None))
 
 
 def _promise(name: str, findings: Iterable[Finding], judged: dict[str, int]) -> Promise:
@@ -162,6 +162,9 @@ def _promise(name: str, findings: Iterable[Finding], judged: dict[str, int]) -> 
             "expected": values.expected,
         }
         return Promise(name, VIOLATED, witness, judged=judged)
+    if not all(judged.values()):
+        reason = "nothing is said of it in this run"
+        return Promise(name, INCONCLUSIVE, reason=reason, judged=judged, idle=True)
     return Promise(name, HOLDS, judged=judged)
 
 
@@ -171,10 +174,9 @@ def _clashing(report: FileReport, agreement: Agreement, clash: Clash) -> Finding
     return _finding(report, reason, clash.event, clash.what, clash.recorded, clash.expected)
 
 
-def _uncompared(agreement: Agreement, *, traced: bool) -> str:
+def _uncompared(agreement: Agreement) -> str:
     """Return why nothing of that was compared."""
-    why = "nothing is said of it" if traced else f"{agreement.other} is not traced"
-    return f"{agreement.name}: {why}"
+    return f"{agreement.name}: {agreement.other} is not traced"
 
 
 def _missing(run: str, reports: Reports, crashed: Collection[Address]) -> Iterator[Finding]:

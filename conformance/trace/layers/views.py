@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from raincheck.conformance.trace.findings import FileReport
+from raincheck.conformance.trace.records import Address
 
 from .speaks import VIEW, Statement
 
@@ -90,12 +91,36 @@ def between_members(reports: Iterable[FileReport]) -> Iterator[Different]:
 
 
 def other_beginnings(reports: Iterable[FileReport]) -> Iterator[tuple[FileReport, FileReport]]:
-    """Yield each file that begins in another view than a file before it, by the same number."""
+    """Yield each file that begins in another view than a file before it.
+
+    Views of one number have the same members. Of two members whose files begin in views of both,
+    whatever the numbers, one goes through the other one's first view.
+    """
     known: dict[int, Place] = {}
+    began: dict[Address, Place] = {}
     for report in reports:
         views = views_of(report)
-        if views and views[0].index == 0 and (number := views[0].value[0]) is not None:
-            mine = Place(report, views[0])
-            other = known.setdefault(number, mine)
-            if _first(mine, [other]) is not None:
-                yield report, other.report
+        if not views or views[0].index:
+            continue
+        mine = began[report.who] = Place(report, views[0])
+        number, members, _ = views[0].value
+        other = mine if number is None else known.setdefault(number, mine)
+        if _first(mine, [other]) is None:
+            theirs = (began.get((node, life)) for node, life in members or ())
+            other = next((each for each in theirs if each and _apart(mine, each)), mine)
+        if other is not mine and _first(mine, [other]) is not None:
+            yield report, other.report
+
+
+def _apart(one: Place, other: Place) -> bool:
+    """Whether two files begin in views of both members, and neither goes through the other's."""
+    both = all(
+        list(place.report.who) in (whose.said.value[1] or ())
+        for place, whose in ((one, other), (other, one))
+    )
+    return both and not (_passes(one.report, other) or _passes(other.report, one))
+
+
+def _passes(report: FileReport, view: Place) -> bool:
+    """Whether the file goes through that view."""
+    return any(_first(Place(report, said), [view]) is None for said in views_of(report))

@@ -91,7 +91,7 @@ def twice(run: str) -> Broken:
     """A message is sequenced twice, and the second time b, its sender, is forgotten."""
     script = _late_duplicate(run, Rules(view_tag=False, drain_on_leave=False))
     script.do("a", "ReceiveForward", "b").do("b", "Resend", 1).do("a", "ReceiveForward", "b")
-    return _of(_without_b(script), "Integrity Fifo")
+    return _of(_without_b(script), "Integrity Fifo sequencer.GapFree")
 
 
 def backwards(run: str) -> Broken:
@@ -100,7 +100,7 @@ def backwards(run: str) -> Broken:
     script.do("a", "ReceiveForward", "b")  # of the old view: it is rejected
     script.do("b", "Send", 1).do("a", "ReceiveForward", "b")
     script.do("b", "Resend", 1).do("a", "ReceiveForward", "b")
-    return _of(_without_b(script), "Fifo")
+    return _of(_without_b(script), "Fifo sequencer.GapFree")
 
 
 def never_sent(run: str) -> Broken:

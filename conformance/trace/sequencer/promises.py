@@ -54,7 +54,13 @@ def evaluate(summaries: Mapping[Address, Summary], deliveries: dict[Address, Any
 
     It takes the logs out of `deliveries`, which would stay in memory beside what they become.
     """
-    logs, senders = logs_of(summaries, deliveries)
+    return evaluate_logs(summaries, *logs_of(summaries, deliveries))
+
+
+def evaluate_logs(
+    summaries: Mapping[Address, Summary], logs: list[Log], senders: list[Address]
+) -> list[Promise]:
+    """Evaluate every property on what each member delivered."""
     once = [log.once() for log in logs]
     firm = [log.firm() for log in once]
     asked = {
