@@ -38,12 +38,16 @@ def shaped(value: Any, wanted: Any) -> Any:
     return _shaper(wanted)(value)
 
 
-@lru_cache(maxsize=256)
-def reader_of(kind: Any, unread: frozenset[str] = frozenset()) -> _Shaper:
+def reader_of(kind: type, unread: frozenset[str] = frozenset()) -> _Shaper:
     """Return what makes a record of that type out of an object's attributes of the same names.
 
     Fields that are `unread` are None.
     """
+    return _reader(kind, unread)
+
+
+@lru_cache(maxsize=256)
+def _reader(kind: Any, unread: frozenset[str]) -> _Shaper:
     read = [
         (name, None if name in unread else _shaper(wanted))
         for name, wanted in fields_of(kind).items()
