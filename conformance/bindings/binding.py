@@ -35,7 +35,7 @@ from raincheck.conformance.protocols import registry
 from raincheck.impl.errors import NotEnabled
 from raincheck.model.machine.composed import Composed, Handler
 
-from .conversion import fields_of, named, shaped
+from .conversion import named, reader_of, shaped
 
 if TYPE_CHECKING:
     from raincheck.conformance.trace.generator import RecordedCores
@@ -255,12 +255,7 @@ class Binding:
         """
         if self.local_of is not None:
             return self.local_of(core)
-        return self.local(
-            *(
-                None if name in self.uncompared else shaped(getattr(core, name), wanted)
-                for name, wanted in fields_of(self.local).items()
-            )
-        )
+        return reader_of(self.local, self.uncompared)(core)
 
     def model_outputs(self, effects: Iterable[Any]) -> tuple[Any, ...]:
         """Return the core's effects as the model's outputs, in order."""

@@ -38,6 +38,25 @@ def shaped(value: Any, wanted: Any) -> Any:
     return _shaper(wanted)(value)
 
 
+def reader_of(kind: type, unread: frozenset[str] = frozenset()) -> _Shaper:
+    """Return what makes a record of that type out of an object's attributes of the same names.
+
+    Fields that are `unread` are None.
+    """
+    return _reader(kind, unread)
+
+
+@lru_cache(maxsize=256)
+def _reader(kind: Any, unread: frozenset[str]) -> _Shaper:
+    read = [
+        (name, None if name in unread else _shaper(wanted))
+        for name, wanted in fields_of(kind).items()
+    ]
+    return lambda value: kind(
+        *[None if shape is None else shape(getattr(value, name)) for name, shape in read]
+    )
+
+
 def fields_of(kind: type) -> dict[str, Any]:
     """Return the types of a record's fields, in order: a NamedTuple, a Struct or a dataclass."""
     return _hints(kind)
@@ -202,7 +221,9 @@ def _many(kind: type, item: _Shaper) -> _Shaper:
         made = kind if kind in (list, deque) else tuple
 
     def shape(value: Any) -> Any:
-        if isinstance(value, Mapping):
+        if type(value) is tuple or type(value) is list:
+            pass  # most often so, and quickly seen
+        elif isinstance(value, Mapping):
             value = sorted(value.items(), key=in_order)
         elif isinstance(value, set | frozenset):
             value = value if made in (set, frozenset) else sorted(value, key=in_order)
@@ -243,16 +264,20 @@ def _named(kind: type) -> _Shaper:
     # The fields' shapers are looked up on first use, so that a type may contain itself.
     names = field_names(kind)
     items: dict[str, _Shaper] = {}
+    alike: dict[type, bool] = {}
 
     def shape(value: Any) -> Any:
         if not items:
             items.update((name, _shaper(each)) for name, each in fields_of(kind).items())
+        same = alike.get(type(value))
+        if same is None:
+            same = alike[type(value)] = is_record(type(value)) and field_names(type(value)) == names
+        if same:  # most often so, and quickly done
+            try:
+                return kind(*[item(getattr(value, name)) for name, item in items.items()])
+            except ShapeError:
+                pass  # told below, with the field's name
         if is_record(type(value)):
-            if field_names(type(value)) == names:  # most often so, and quickly done
-                try:
-                    return kind(*[items[name](getattr(value, name)) for name in names])
-                except ShapeError:
-                    pass  # told below, with the field's name
             value = named(value)
         elif isinstance(value, str) and names == _ADDRESS:
             value = (value, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final
@@ -12,6 +12,7 @@ from typing import Any, Final
 from raincheck.conformance.bindings.binding import Binding, MakeCore
 from raincheck.model.machine.composed import Composed, Move
 from raincheck.model.machine.explore import explore
+from raincheck.model.machine.machine import Step
 
 from .cores import Cores, Mismatch, Problem, probe
 from .probes import Probes
@@ -45,17 +46,50 @@ class Replay:
     """The walk of the mismatch."""
 
 
+class Moves:
+    """A system that is asked for the moves of each state once, however often they are used."""
+
+    def __init__(self, system: Composed[Any, Any]) -> None:
+        self.name, self.invariants = system.name, system.invariants
+        self.initial, self.variables = system.initial, system.variables
+        self._system = system
+        self._known: dict[Any, list[Move[Any]]] = {}
+
+    def of(self, state: Any) -> list[Move[Any]]:
+        """Return the moves of a state, in order."""
+        known = self._known.get(state)
+        if known is None:
+            known = self._known[state] = list(self._system.moves(state))
+        return known
+
+    def steps(self, state: Any) -> Iterator[Step[Any]]:
+        """Yield the moves in the form that the explorer reads."""
+        for move in self.of(state):
+            yield Step(move.action, move.args, move.target)
+
+
 class Prepared:
     """A case's graph with its walks and moves, computed once and always in the same order."""
 
     def __init__(
-        self, name: str, binding: Binding, system: Composed[Any, Any], limit: int = LIMIT
+        self,
+        name: str,
+        binding: Binding,
+        system: Composed[Any, Any],
+        limit: int = LIMIT,
+        *,
+        edges: int | None = None,
+        moves: Moves | None = None,
     ) -> None:
-        found = explore(system, limit=limit, invariants={})
+        """Explore up to so many states and edges; `moves` are the system's, if some are known."""
+        made = moves or Moves(system)
+        found = explore(made, limit=limit, edges=edges, invariants={})
         self.name, self.binding, self.system = name, binding, system
         self.complete = found.complete
         self.index: EdgeIndex[Any] = EdgeIndex(found.graph)
+        # By number, since a state's hash costs more than the look-up.
         self._moves: dict[int, list[Move[Any]]] = {}
+        self._made = made
 
     @cached_property
     def walks(self) -> list[Walk]:
@@ -66,7 +100,7 @@ class Prepared:
         """Return the move along an edge; the graph keeps the moves of a state in order."""
         source = self.index.source[edge]
         if source not in self._moves:
-            self._moves[source] = list(self.system.moves(self.index.graph.states[source]))
+            self._moves[source] = self._made.of(self.index.graph.states[source])
         return self._moves[source][edge - self.index.first[source]]
 
     def moves(self, walk: Walk) -> tuple[Move[Any], ...]:

@@ -19,7 +19,7 @@ from raincheck.model.machine.explore import explore
 from .drawing import drawn
 from .lockstep import LENGTH, Instance
 from .probes import Probes
-from .replay import Prepared
+from .replay import Moves, Prepared
 
 WHOLE: Final = 25_000
 """The most states of a graph that is replayed whole ..."""
@@ -139,12 +139,14 @@ def prepared(
     part: int = PART,
 ) -> Prepared:
     """Return the case's graph and walks, whole or, where the graph is too large, in part."""
+    moves = Moves(system)
     if (case.distinct or 0) <= whole:
-        made = Prepared(case.name, binding, system, whole)
         # The size of a violated graph, which may be infinite, is not known beforehand.
-        if made.complete and (case.distinct is not None or len(made.index) <= EDGES):
+        most = EDGES if case.distinct is None else None
+        made = Prepared(case.name, binding, system, whole, edges=most, moves=moves)
+        if made.complete and (most is None or len(made.index) <= most):
             return made
-    return Prepared(case.name, binding, system, part)
+    return Prepared(case.name, binding, system, part, moves=moves)
 
 
 def instance_of(binding: Binding, given: Mapping[str, Any], name: str) -> Instance:

@@ -50,11 +50,13 @@ def explore(
     machine: Machine[S],
     *,
     limit: int | None = None,
+    edges: int | None = None,
     levels: int | None = None,
     invariants: Mapping[str, Callable[[S], bool]] | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Exploration[S]:
-    """Explore breadth first, until the first violation or until more states than `limit`.
+    """Explore breadth first, until the first violation or until more states than `limit` or more
+    edges than `edges`.
 
     With `levels`, only the states of so many levels take their steps; `depth` counts them.
     `invariants` default to the machine's; pass {} to see the whole graph regardless.
@@ -94,7 +96,9 @@ def explore(
             called.append(labels.setdefault(label, len(labels)))
             targets.append(number_of(target))
         done += 1
-        bounded = limit is not None and len(states) > limit
+        bounded = (limit is not None and len(states) > limit) or (
+            edges is not None and len(targets) > edges
+        )
         if progress is not None and done % _EVERY == 0:
             progress(Progress(len(states), len(states) - done, len(targets), depth))
     if len(states) > level_ends:

@@ -1,5 +1,6 @@
 """Replay and lockstep by a protocol's binding: sound cores pass, planted faults are found."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -47,6 +48,19 @@ def test_bindings_are_found_by_the_protocols_name(
     monkeypatch.delattr(toy.mapping, "BINDING")
     with pytest.raises(UsageError, match="has no BINDING"):
         binding_of("handover")
+
+
+def test_the_system_is_asked_for_the_moves_of_each_state_once(toy: SimpleNamespace) -> None:
+    asked: Counter[Any] = Counter()
+    system = toy.system.machine({})
+    moves = system.moves
+    system.moves = lambda state: (asked.update([state]), moves(state))[1]
+
+    case = Prepared("handover-small", toy.binding, system)
+    replay(case)
+
+    assert asked.keys() == set(case.index.graph.states)
+    assert set(asked.values()) == {1}
 
 
 def test_sound_cores_replay_every_edge(toy: SimpleNamespace) -> None:

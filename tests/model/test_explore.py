@@ -120,6 +120,14 @@ def test_a_limit_leaves_the_exploration_incomplete():
     assert 100 < len(found.graph) < 110
 
 
+def test_a_limit_of_edges_leaves_the_exploration_incomplete_and_its_beginning_as_it_is():
+    whole, part = explore(Token(limit=40)), explore(Token(limit=40), edges=100)
+    assert not part.complete
+    assert 100 < part.graph.edge_count <= 102
+    assert part.graph.states == whole.graph.states[: len(part.graph)]
+    assert explore(Token(limit=40), edges=whole.graph.edge_count).complete
+
+
 def test_progress_is_reported():
     seen: list[Progress] = []
 
