@@ -3,6 +3,7 @@
     python tests/bench/bench_failure_detection.py              in virtual time, 3 to 50 members
     python tests/bench/bench_failure_detection.py --quick      fewer trials
     python tests/bench/bench_failure_detection.py --real       3 and 10 processes on this machine
+    python tests/bench/bench_failure_detection.py --busy 300   processes while every core is busy
 
 In virtual time the stacks are the real ones, and trips take 0.1 to 0.2 ms. A crash is measured from
 the end of the process to the last survivor's installation of the view without it. Stalls hit one
@@ -246,6 +247,46 @@ def real(presets: list[str], sizes: list[int], quick: bool) -> None:
                 group.end()
 
 
+def bears(preset: str) -> float:
+    """The longest pause that excludes nobody."""
+    config = StackConfig.preset(preset)
+    return config.suspect_after + config.verify_after - config.heartbeat
+
+
+def nobody_excluded(group: Processes, what: str) -> bool:
+    """Print, and tell, whether all have been in one view since they were asked last."""
+    try:
+        group.count()  # a view would come first, as more than three words
+    except ValueError:
+        print(f"{what}: a member was excluded", flush=True)
+        return False
+    print(f"{what}: nobody was excluded", flush=True)
+    return True
+
+
+def busy(presets: list[str], sizes: list[int], seconds: float) -> None:
+    """Print whether anybody is excluded while other processes, two a core, never wait."""
+    for preset in presets:
+        for size in sizes:
+            group = Processes(size, preset)
+            spinning = [
+                subprocess.Popen([sys.executable, "-c", "while True: pass"])
+                for _ in range(2 * (os.cpu_count() or 1))
+            ]
+            try:
+                group.count()
+                time.sleep(seconds)
+                load = os.getloadavg()[0]
+                nobody_excluded(
+                    group, f"{preset:5} {size:3} processes   {seconds:g} s at load {load:.1f}"
+                )
+            finally:
+                for each in spinning:
+                    each.kill()
+                    each.wait()
+                group.end()
+
+
 def _real(group: Processes, what: str, random: Random, quick: bool) -> None:
     time.sleep(6.0)
     before, seconds = group.count(), 5.0 if quick else 20.0
@@ -258,17 +299,14 @@ def _real(group: Processes, what: str, random: Random, quick: bool) -> None:
         f"{shares[0]:5.2f} % first, {shares[-1]:5.2f} % last member",
         flush=True,
     )
+    stall = min(1.0, 0.7 * bears(group.preset))
     for _ in range(3 if quick else 20):
         name = random.choice(list(group.running))
         group.running[name].send_signal(signal.SIGSTOP)
-        time.sleep(1.0)
+        time.sleep(stall)
         group.running[name].send_signal(signal.SIGCONT)
         time.sleep(1.0)
-    try:
-        group.count()  # a view would come first, as more than three words
-        print(f"{what}   nobody excluded in stalls of 1 s", flush=True)
-    except ValueError:
-        print(f"{what}   a member was excluded in stalls of 1 s", flush=True)
+    if not nobody_excluded(group, f"{what}   stalls of {stall:.2f} s"):
         return
     times = []
     for number in range(6 if quick else 30):
@@ -284,6 +322,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--real", action="store_true")
+    parser.add_argument("--busy", type=float, metavar="SECONDS")
     parser.add_argument("--preset", choices=PRESETS, action="append")
     parser.add_argument("--size", type=int, action="append")
     parser.add_argument("--member")
@@ -292,6 +331,8 @@ def main() -> None:
     args = parser.parse_args()
     if args.member:
         asyncio.run(member(args.member, args.port, args.hosts, args.preset[0]))
+    elif args.busy:
+        busy(args.preset or ["lan"], args.size or [3, 5], args.busy)
     elif args.real:
         real(args.preset or list(PRESETS), args.size or [3, 10], args.quick)
     else:

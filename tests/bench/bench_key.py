@@ -1,6 +1,6 @@
 """The cost of a key: plain, authenticated and encrypted groups, in turns in one run.
 
-    python tests/bench/bench_key.py                 throughput and latency at 100 and 1,000 bytes
+    python tests/bench/bench_key.py                 groups and rings at 100 and 1,000 bytes
     python tests/bench/bench_key.py --rounds 3 --scale 0.2 --only throughput
 
 Three members on the loopback interface, as in `bench_total_order.py`, which also checks that all of
@@ -21,6 +21,7 @@ from collections import defaultdict
 from contextlib import AsyncExitStack
 from typing import Any
 
+from bench_ring_multicast import process as on_the_ring
 from bench_total_order import MEMBERS, Case, free_ports, measure
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 
@@ -109,6 +110,25 @@ def latency(size: int, count: int, rounds: int) -> None:
         )
 
 
+def ring(size: int, count: int, rounds: int) -> None:
+    """Print messages per second and processor time of rings of the three ways, and their ratios."""
+    rates, cpus = defaultdict(list), defaultdict(list)
+    for _ in range(rounds):
+        for way, options in WAYS.items():
+            case = Case("udp", size, count, free_ports(MEMBERS + 1), **options)
+            reports = measure(case, on_the_ring)
+            rates[way].append(min(each["delivered"] / each["seconds"] for each in reports))
+            cpus[way].append(sum(each["cpu"] for each in reports) / (count * MEMBERS) * 1e6)
+    for way in WAYS:
+        rate, cpu = statistics.median(rates[way]), statistics.median(cpus[way])
+        print(
+            f"{size:5} B ring            {way:14} {rate:10,.0f} msg/s, ratio "
+            f"{rate / statistics.median(rates['plain']):5.3f}   cpu {cpu:6.2f} us, ratio "
+            f"{statistics.median(cpus['plain']) / cpu:5.3f}",
+            flush=True,
+        )
+
+
 async def groups(exits: AsyncExitStack) -> dict[str, list[Channel]]:
     """Connect a group for each way, all in this process."""
     found: dict[str, list[Channel]] = {}
@@ -152,7 +172,7 @@ async def path(size: int, count: int) -> None:
 def main() -> None:
     """Run what the command line asks for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=("aead", "throughput", "latency", "path"))
+    parser.add_argument("--only", choices=("aead", "throughput", "latency", "path", "ring"))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="share of the messages")
     parser.add_argument("--sizes", default="100,1000", help="payload bytes (default 100,1000)")
@@ -167,6 +187,8 @@ def main() -> None:
                 throughput(size, count, batch, options.rounds)
         if options.only in (None, "latency"):
             latency(size, int(3_000 * options.scale), options.rounds)
+        if options.only in (None, "ring"):
+            ring(size, int(50_000 * options.scale), options.rounds)
         if options.only in (None, "path"):
             asyncio.run(path(size, int(5_000 * options.scale)))
 

@@ -38,15 +38,17 @@ async def member(case: Case, rank: int, barrier: Barrier) -> dict[str, Any]:
     """Found the ring with the others, send this member's share, deliver everybody's."""
     loop = asyncio.get_running_loop()
     founders = [f"m{n}@127.0.0.1:{port}" for n, port in enumerate(case.ports[:MEMBERS])]
-    async with Ring.connect("bench", name=f"m{rank}", founders=founders) as ring:
+    sealing = {"key": case.key, "encrypt": case.encrypt}
+    async with Ring.connect("bench", name=f"m{rank}", founders=founders, **sealing) as ring:
         await ring.wait_for_members(MEMBERS, timeout=60)
         await loop.run_in_executor(None, barrier.wait)
         deliver = asyncio.create_task(delivering(ring, case))
-        start = time.perf_counter()
+        start, spent = time.perf_counter(), time.process_time()
         if rank < case.senders:
             await (paced if case.rate else flat_out)(ring, case)
         report = await deliver
         report["seconds"] = time.perf_counter() - start
+        report["cpu"] = time.process_time() - spent
         report["counters"] = dict(ring.counters)
         await loop.run_in_executor(None, barrier.wait)
     return report

@@ -9,36 +9,26 @@ without a key: it may make others wait, or have them excluded, but ends nobody w
 from collections.abc import Iterator
 from functools import cache
 from random import Random
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
+from typing import NamedTuple
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from msgspec import Meta
 
 from raincheck.conformance.campaigns.promises import check, check_quiet, logs
+from raincheck.conformance.field.stack.hostile import Drawer, changed
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Address, Endpoint, Payloads
+from raincheck.impl.messages import Address, Endpoint
 from raincheck.impl.simulation.group import Node, Simulator
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.reports import Outgoing
-from raincheck.impl.wire.datagrams import Codec, sealed
-from raincheck.impl.wire.headers import (
-    LANES,
-    Body,
-    DataHeader,
-    ForwardBody,
-    Header,
-    UnicastHeader,
-)
+from raincheck.impl.wire.datagrams import Codec
 
 CODEC = Codec("raincheck", 60_000)
 NAMES = "abc"
 EVIL: Endpoint = ("6.6.6.6", 666)
 LIVES = [Address(name, life) for name in "abcdz" for life in (0, 1)]
-KINDS = [*get_args(Header), *[UnicastHeader] * 5]
-BODIES = get_args(Body)
+DRAWER = Drawer(CODEC, LIVES, ("10.0.0.1", "10.0.0.2", "x"))
 
 
 class Hostile(NamedTuple):
@@ -46,46 +36,6 @@ class Hostile(NamedTuple):
 
     to: str
     data: bytes
-
-
-# ------------------------------------------------------------------ values of a type
-
-
-def value(kind: Any, lots: Random) -> Any:
-    """Draw a value of that type, more often one that a member would believe."""
-    origin, args = get_origin(kind), get_args(kind)
-    if kind is Address:
-        return lots.choice(LIVES)
-    if kind is Header:
-        return value(lots.choice(KINDS), lots)
-    if origin is Annotated:
-        return bounded(args[0], args[1], lots)
-    if origin is UnionType:
-        return value(lots.choice(args), lots)
-    if origin is tuple and args[-1] is Ellipsis:
-        return tuple(value(args[0], lots) for _ in range(lots.choice((0, 1, 2, 3, 5))))
-    if origin is tuple:
-        return tuple(value(arg, lots) for arg in args)
-    if kind is bool:
-        return lots.random() < 0.5
-    if kind is bytes:
-        return lots.randbytes(lots.choice((0, 1, 100)))
-    hints = get_type_hints(kind, include_extras=True)
-    drawn = {name: value(hint, lots) for name, hint in hints.items() if not name.startswith("_")}
-    if "lane" in drawn:
-        drawn["lane"] = lots.choice(LANES)
-    return kind(**drawn)
-
-
-def bounded(kind: Any, meta: Meta, lots: Random) -> Any:
-    """Draw a number or text within its bounds."""
-    if kind is int:
-        low = meta.ge or 0
-        high = meta.le if meta.le is not None else int(meta.lt or 0) - 1
-        return min(high, low + lots.choice((0, 0, 1, 1, 2, 3, 7, 1 << 20, high - low)))
-    if kind is str:
-        return lots.choice(("10.0.0.1", "10.0.0.2", "x"))
-    return value(kind, lots)
 
 
 @cache
@@ -117,20 +67,8 @@ def made(lots: Random) -> Hostile:
     if how < 0.1:
         return Hostile(to, lots.choice(captured())[2])
     if how < 0.3:
-        data = bytearray(lots.choice(captured())[2])
-        for _ in range(lots.choice((1, 1, 2, 5))):
-            data[lots.randrange(20, len(data))] = lots.randrange(256)
-        return Hostile(to, sealed(bytes(data)))
-    header = value(Header, lots)
-    payloads = None
-    if isinstance(header, UnicastHeader) and lots.random() < 0.9:  # past UNICAST
-        connection, seqno = lots.choice((1, 1 << 59)), lots.choice((1, 2, 3, 9))
-        there = Address(to, 0)
-        header = UnicastHeader(header.source, there, header.lane, connection, seqno, header.body)
-    sized = header.body if isinstance(header, UnicastHeader) else header
-    if isinstance(sized, DataHeader | ForwardBody):
-        payloads = Payloads.pack([b"evil"] * min(sized.size, 50))
-    return Hostile(to, CODEC.encode(header, payloads))
+        return Hostile(to, changed(lots.choice(captured())[2], lots))
+    return Hostile(to, DRAWER.well_formed(Address(to, 0), lots))
 
 
 def hostile(lots: Random, times: int) -> Iterator[Hostile]:
