@@ -1,5 +1,6 @@
 """Settings and fixtures of all tests."""
 
+import gc
 import signal
 
 
@@ -11,3 +12,9 @@ def pytest_configure() -> None:
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_finish() -> None:
+    """Look for garbage in circles seldom, as the verbs do: graphs and traces have none."""
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
