@@ -121,6 +121,8 @@ class Arrivals:
         if self._outbox.endpoints.get(source) == endpoint:
             if not isinstance(header, _NO_SIGN_OF_LIFE):
                 group.detection.heard(source, now)
+            if isinstance(header, Alive) and header.view:
+                group.detection.installed(source)
         elif membership.status in _INSIDE and not self._may_come(header, endpoint, now):
             return
         if isinstance(header, DataHeader):
@@ -233,6 +235,8 @@ class Arrivals:
         admission, ours = group.gms.admission, self._ground.config.fingerprint
         if request.stack != ours:
             refusal = f"its stack is {request.stack}, the group's is {ours}"
+        elif group.detection.has_lived(source):
+            refusal = f"{source} has been a member already; each life needs a higher incarnation"
         else:
             refusal = admission.refuses(source, endpoint)
         if refusal:

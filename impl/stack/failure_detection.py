@@ -71,6 +71,7 @@ class FailureDetection(Layer):
         self._asked: dict[Address, float] = {}  # silent members, and since when
         self._former: dict[Address, Endpoint] = {}
         self._past: dict[Address, Endpoint] = {}  # all that were members, the latest last
+        self._seen: dict[Address, None] = {}  # members that have installed a view, the latest last
         self._watching: list[Address] = []  # as of the last look
         self._was_late = False
         self._heartbeat_at = NEVER
@@ -132,6 +133,17 @@ class FailureDetection(Layer):
         if member in self.suspected:
             self.suspected.discard(member)
             self._find(Trust(member))
+
+    def installed(self, member: Address) -> None:
+        """Note that a member has said that it has installed a view."""
+        if member not in self._seen:
+            self._seen[member] = None
+            if len(self._seen) > _PAST:
+                del self._seen[next(iter(self._seen))]
+
+    def has_lived(self, who: Address) -> bool:
+        """Whether that incarnation has installed a view, as far as is known: it joins no more."""
+        return who in self._seen
 
     def asked(self, question: AreYouAlive, now: float) -> None:
         """Answer a question with a sign of life; ask too if a member that is silent is meant."""

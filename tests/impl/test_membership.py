@@ -270,6 +270,26 @@ def test_a_process_that_overslept_does_not_suspect_the_others():
     assert group.in_one_view("a", "b", "c")
 
 
+@pytest.mark.parametrize("after", [0.01, 0.5, 3.0])
+def test_a_process_that_comes_back_with_its_old_incarnation_is_refused_at_once(after):
+    group = group_of("a", "b", "c")
+    group.send("c", [b"x"] * 5)
+    group.run(0.3)
+    group.crash("c")
+    group.run(after)
+    group._add("c", 0)
+    group["c"].stack.start(group.now)
+    group._settle(group["c"])
+    group.run(0.2)
+
+    assert group["c"].left == (
+        "not admitted: c.0 has been a member already; each life needs a higher incarnation"
+    )
+    settle(group, "a", "b")
+    group.restart("c")
+    settle(group, "a", "b", "c")
+
+
 def test_the_layers_above_learn_at_once_that_a_member_has_been_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
