@@ -23,7 +23,7 @@ import random
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -77,8 +77,6 @@ class MemberOptions:
     """Seconds to wait for the expected members."""
     seed: int = 1
     """Seed of the stack's random choices."""
-    channel: dict[str, object] = field(default_factory=dict)
-    """Further keyword arguments of `Channel.connect`."""
 
 
 class DeliveryLog:
@@ -141,7 +139,6 @@ async def run_member(options: MemberOptions, stop: asyncio.Event, report: Report
         run=options.run,
         nodes=options.nodes,
         seed=options.seed,
-        **options.channel,
     ) as channel:
         await _Member(channel, options, report).work(stop)
 

@@ -14,12 +14,13 @@ from collections.abc import Callable
 
 from raincheck.impl.flush.events import Block, Unblock
 from raincheck.impl.messages import Address
-from raincheck.impl.stack.reports import Report
+from raincheck.impl.stack.reports import Report, Stopped
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
 
 from .connect import Callback, ChannelConfig
 from .driver import Driver
+from .events import Blocked, Unblocked
 from .inbox import Inbox
 from .state_callbacks import StateDesk
 
@@ -41,6 +42,8 @@ class Callbacks:
 
     def reported(self, report: Report) -> None:
         """Handle a report that calls for the application."""
+        if isinstance(report, Block | Stopped):
+            self._inbox.tell(Blocked())
         if isinstance(report, Block):
             # An application that has not heard of the end of the last flush is still blocked.
             block = self._config.block if self._unblocking is None else None
@@ -49,6 +52,8 @@ class Callbacks:
         elif isinstance(report, Unblock):
             if self._config.unblock is not None:
                 self._unblock(self._config.unblock)
+            else:
+                self._inbox.tell(Unblocked())
         elif isinstance(report, GetState | EndState | Begun | HandUp | Failed):
             self.desk.reported(report)
 
@@ -61,7 +66,7 @@ class Callbacks:
                 self._unblocking = None
                 self._call(unblock, lambda: None)
 
-        self._inbox.tell(call)
+        self._inbox.tell(Unblocked(), call)
 
     async def close(self) -> None:
         """Cancel the running calls; start no more."""

@@ -15,7 +15,8 @@ sent, and then see the new view. `block=` and `unblock=` are called around that;
 has neither needs to do nothing, its `send` just waits. With `get_state=` and `set_state=` a joiner
 is given the application's state, and then the messages behind it.
 
-Take messages in one task, by `async for message in channel` or by `channel.batches()`, not both.
+Take messages in one task and in one way: by `async for message in channel`, by `channel.batches()`,
+or, with views and pauses in their order between them, by `channel.events()`.
 Do not block the loop longer than `suspect_after` (1 s, or as `StackConfig.preset` has it): the
 others would take this member for dead.
 """
@@ -27,7 +28,7 @@ import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Unpack
 
 from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Batch, View
@@ -37,11 +38,13 @@ from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
 from .callbacks import Callbacks
-from .connect import ChannelConfig
+from .connect import ChannelConfig, ChannelSettings
 from .connected import Connected
 from .connecting import Connecting
 from .driver import Driver
+from .events import Excluded, MessageOrEvent, view_change
 from .inbox import Inbox
+from .payloads import Payload, all_as_bytes, as_bytes
 from .readers import Readers
 from .rejoining import Backoff, next_life
 from .state_callbacks import StateNotTransferred
@@ -91,7 +94,7 @@ class Channel(Connected[Driver]):
     # connecting and leaving
 
     @staticmethod
-    def connect(cluster: str, **settings: Any) -> Connecting[Channel]:
+    def connect(cluster: str, **settings: Unpack[ChannelSettings]) -> Connecting[Channel]:
         """Join the group, or found it when nobody answers; `await` it or use it in `async with`.
 
         The settings are the fields of `ChannelConfig`: name, transport, bind, initial_hosts, ...
@@ -129,7 +132,7 @@ class Channel(Connected[Driver]):
         """Come back as another incarnation."""
         _log.warning("%s is excluded and joins again: %s", self.address, reason)
         self._away = True
-        self._inbox.tell(lambda: self._call_excluded(reason))
+        self._inbox.tell(Excluded(reason), lambda: self._call_excluded(reason))
         before = self._returning
         if before is not None and before is not asyncio.current_task():
             before.cancel()
@@ -224,12 +227,14 @@ class Channel(Connected[Driver]):
 
     # sending
 
-    async def send(self, payload: bytes, *, timeout: float | None = None) -> None:
+    async def send(self, payload: Payload, *, timeout: float | None = None) -> None:
         """Multicast one message; wait while the group takes no more.
 
         It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. Raises
-        NotMember with the reason once this member is out of the group.
+        NotMember with the reason once this member is out of the group, and TypeError for what is
+        not like bytes.
         """
+        payload = as_bytes(payload)
         if self._left is not None:
             self._alive()
         if self._driver.kept_waiting and not self._turns.taken:
@@ -239,19 +244,20 @@ class Channel(Connected[Driver]):
         self._stack.send(payload)
         self._driver.run_soon()
 
-    async def send_many(self, payloads: Sequence[bytes], *, timeout: float | None = None) -> None:
+    async def send_many(self, payloads: Sequence[Payload], *, timeout: float | None = None) -> None:
         """Multicast several messages, in this order; wait while the group takes no more.
 
         Other messages may come between them. Cancelled, the first few of them were sent.
         """
+        messages = all_as_bytes(payloads)
         self._alive()
         if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
         wait = self._turns.taken or not self._stack.writable
-        taken = 0 if wait else self._driver.send(payloads)
-        while taken < len(payloads):
+        taken = 0 if wait else self._driver.send(messages)
+        while taken < len(messages):
             await self._room(_ALL, timeout)
-            taken += self._driver.send(payloads[taken:])
+            taken += self._driver.send(messages[taken:])
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was sent here has been delivered here."""
@@ -322,6 +328,15 @@ class Channel(Connected[Driver]):
         while (batch := await self._inbox.batch()) is not None:
             yield batch
 
+    def events(self) -> AsyncIterator[MessageOrEvent]:
+        """Iterate over messages and what goes on between them, in the order of all members.
+
+        It begins with the view that the reader is in. Each `ViewChange` stands between the messages
+        of the view before and those of its own; `Blocked` and `Unblocked` stand where the group
+        stopped and went on, `Excluded` at the end of a life (`rejoin`).
+        """
+        return self._inbox.events()
+
     # the membership
 
     @property
@@ -367,9 +382,10 @@ class Channel(Connected[Driver]):
             self._view = report.view
             self.view_history.append(report.view)
             self._readers.add(report.view)
-            self._inbox.tell(lambda: self._show(report.view))
+            self._inbox.tell(view_change(report), lambda: self._show(report.view))
         elif isinstance(report, Left):
-            again = self._config.rejoin and self._view is not None and self._leaving is None
+            rejoin = self._config.rejoin or report.alone
+            again = rejoin and self._view is not None and self._leaving is None
             if again and report.reason and not report.final:
                 self._excluded(report.reason)
             else:

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from secrets import token_bytes
-from typing import TypeAlias
+from typing import TypeAlias, TypedDict
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
@@ -42,6 +42,35 @@ DEFAULT_GROUP = "239.192.7.7:45588"
 
 _log = logging.getLogger("raincheck")
 _NAME = re.compile(r"[A-Za-z0-9_:@-][A-Za-z0-9_.:@-]{0,63}")
+
+
+class ChannelSettings(TypedDict, total=False):
+    """The keyword arguments of `Channel.connect`: the fields of `ChannelConfig`, for type checkers
+    and editors.
+    """
+
+    name: str | None
+    incarnation: int | None
+    transport: str
+    bind: str | Endpoint
+    initial_hosts: Sequence[str | Endpoint]
+    group: str | Endpoint
+    timeout: float
+    leave_timeout: float
+    admit: Admit | None
+    inbox: int
+    trace: str | Path | None
+    run: str
+    nodes: Sequence[str]
+    seed: int | None
+    block: Callback | None
+    unblock: Callback | None
+    get_state: GetStateCall | None
+    set_state: SetStateCall | None
+    key: KeySource
+    encrypt: bool
+    rejoin: bool
+    stack: StackConfig
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,14 @@ from collections.abc import Callable, Sequence
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import View
 from raincheck.impl.recording.writer import TraceWriter
-from raincheck.impl.stack.reports import Dropped, Left, Report, Suspected, ViewInstalled
+from raincheck.impl.stack.reports import (
+    Dropped,
+    Left,
+    OtherGroup,
+    Report,
+    Suspected,
+    ViewInstalled,
+)
 from raincheck.impl.stack.stack import Stack
 from raincheck.impl.transport.contract import Transport
 
@@ -116,6 +123,13 @@ class Driver(Shell[Report]):
                 self._warn_of(report)
             elif isinstance(report, Suspected):
                 _log.warning("%s suspects %s: %s", stack.address, report.member, report.why)
+            elif isinstance(report, OtherGroup):
+                host, port = report.endpoint
+                _log.warning(
+                    "there is another group %r, %s, met by %s at %s:%d, which does not know this "
+                    "one and is smaller; restart its members with this one's in initial_hosts",
+                    stack.config.cluster, report.view, stack.address, host, port,
+                )  # fmt: skip
             elif isinstance(report, LatchOpened):
                 _log.warning(
                     "%s goes on without the others (open_latch_after), which may cost virtual "

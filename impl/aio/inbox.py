@@ -1,7 +1,8 @@
 """Between the stack's deliveries and the application that takes them: a bounded queue of batches.
 
 Calls of the application that have their place between deliveries (`tell`) wait in the same queue:
-they are made when the application has taken all that was delivered before them.
+they are made when the application has taken all that was delivered before them. Who reads by
+`events` is given what the calls speak of as well, at the same place.
 
 When `limit` bytes are waiting the inbox asks to hold deliveries, and to release them once half of
 that has been taken. After `stop_holding` (the member leaves; what the others still send has to
@@ -12,14 +13,26 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from operator import length_hint
 from time import monotonic
+from typing import NamedTuple
 
-from raincheck.impl.errors import NotMember
+from raincheck.impl.errors import NotMember, RaincheckError
 from raincheck.impl.messages import Batch, Message
 
+from .events import Event, MessageOrEvent, ViewChange
 from .waiting import TURN, Signal
+
+_EVENT = 256
+"""Bytes that an event counts for in the inbox."""
+
+
+class _Note(NamedTuple):
+    """A call that has its place between deliveries, and the event that it is about."""
+
+    call: Callable[[], object]
+    event: Event
 
 
 class Inbox:
@@ -34,7 +47,9 @@ class Inbox:
         """Messages dropped while leaving."""
         self._limit = limit
         self._hold, self._release = hold, release
-        self._batches: deque[Batch | Callable[[], None]] = deque()
+        self._batches: deque[Batch | _Note] = deque()
+        self._by_events = False  # the application reads events, and not messages alone
+        self._view: ViewChange | None = None  # the last one that the application has come to
         self._current: Iterator[Message] = iter(())
         self._arrived = Signal()
         self._idle = Signal()
@@ -73,19 +88,31 @@ class Inbox:
         if not self._may_hold and (self.dropped or self.size >= self._limit):
             self.dropped += len(batch)
             return
-        self._batches.append(batch)
-        self.size += batch.size
+        self._append(batch, batch.size)
+
+    def tell(self, event: Event, call: Callable[[], object] = lambda: None) -> None:
+        """Make a call once the application has taken what was delivered before; now if it has.
+
+        `event` is what the call is about, for an application that reads by `events`.
+        """
+        note = _Note(call, event)
+        if self._by_events or self._batches or length_hint(self._current):
+            self._append(note, _EVENT)
+        else:
+            self._come_to(note)
+
+    def _append(self, item: Batch | _Note, size: int) -> None:
+        self._batches.append(item)
+        self.size += size
         if self.size >= self._limit and self._may_hold and not self._held:
             self._held = True
             self._hold()
         self._arrived.fire()
 
-    def tell(self, call: Callable[[], None]) -> None:
-        """Make a call once the application has taken what was delivered before; now if it has."""
-        if self._batches or length_hint(self._current):
-            self._batches.append(call)
-        else:
-            call()
+    def _come_to(self, note: _Note) -> None:
+        if isinstance(note.event, ViewChange):
+            self._view = note.event
+        note.call()
 
     def stop_holding(self) -> None:
         """From now on drop messages instead of holding deliveries."""
@@ -120,6 +147,25 @@ class Inbox:
             await self._let_go()
         return await self._take()
 
+    async def events(self) -> AsyncIterator[MessageOrEvent]:
+        """Iterate over messages and events, beginning with the view that the reader is in."""
+        if self._by_events:
+            raise RaincheckError("the events are being read already; read them in one place")
+        self._by_events = True
+        try:
+            if self._view is not None:
+                yield self._view
+            while (taken := await self._next()) is not None:
+                if not isinstance(taken, Batch):
+                    yield taken.event
+                    continue
+                for message in taken:
+                    yield message
+                    if monotonic() > self._turn_ends:
+                        await self._let_go()
+        finally:
+            self._by_events = False
+
     async def consumed(self) -> None:
         """Wait until the application has taken everything and asks for more."""
         while self._batches or self._handed:
@@ -131,12 +177,12 @@ class Inbox:
         Then wait until the application is done with what it has, unless it is the task `waiting`
         that has it: that one waits for the state.
         """
-        waiting_calls = [each for each in self._batches if not isinstance(each, Batch)]
+        notes = [each for each in self._batches if not isinstance(each, Batch)]
         self._batches.clear()
         self._current = iter(())
         self.size = 0
-        for call in waiting_calls:
-            call()
+        for note in notes:
+            self.tell(note.event, note.call)
         if self._held:
             self._held = False
             self._release()
@@ -144,12 +190,16 @@ class Inbox:
             await self._idle.wait()
 
     async def _take(self) -> Batch | None:
+        while (taken := await self._next()) is not None:
+            if isinstance(taken, Batch):
+                return taken
+        return None
+
+    async def _next(self) -> Batch | _Note | None:
+        """Wait for the next batch or note, whose call is made; None at the end."""
         self._handed = False
         self._taker = asyncio.current_task()
-        while not isinstance(batch := self._batches.popleft() if self._batches else None, Batch):
-            if batch is not None:
-                batch()
-                continue
+        while not self._batches:
             self._idle.fire()
             if self._end is not None:
                 if self._end:
@@ -157,12 +207,15 @@ class Inbox:
                 return None
             await self._arrived.wait()
             self._turn_ends = monotonic() + TURN
+        taken = self._batches.popleft()
         self._handed = True
-        self.size -= batch.size
+        self.size -= taken.size if isinstance(taken, Batch) else _EVENT
         if self._held and self.size <= self._limit // 2:
             self._held = False
             self._release()
-        return batch
+        if not isinstance(taken, Batch):
+            self._come_to(taken)
+        return taken
 
     async def _let_go(self) -> None:
         """Yield to the event loop though there may be more to take."""

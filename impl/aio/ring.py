@@ -23,7 +23,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Unpack
 
 from raincheck.impl.errors import ConfigError, WaitTimeout
 from raincheck.impl.messages import Address, Batch, Endpoint, Run
@@ -36,8 +36,9 @@ from raincheck.impl.stack.reports import Dropped, Left
 from .connected import Connected
 from .connecting import Connecting
 from .inbox import Inbox
+from .payloads import Payload, as_bytes
 from .readers import Readers
-from .ring_connect import Opened, RingSettings
+from .ring_connect import Opened, RingKeywords, RingSettings
 from .ring_driver import RingDriver
 from .ring_lock import Lock
 
@@ -64,7 +65,7 @@ class Ring(Connected[RingDriver]):
     # connecting and leaving
 
     @staticmethod
-    def connect(ring: str, **settings: Any) -> Connecting[Ring]:
+    def connect(ring: str, **settings: Unpack[RingKeywords]) -> Connecting[Ring]:
         """Found the ring, join it, or come back to it; `await` it or use it in `async with`.
 
         The settings are the fields of `RingSettings`: name, bind, founders or join, state_file, ...
@@ -149,12 +150,14 @@ class Ring(Connected[RingDriver]):
 
     # multicast
 
-    async def multicast(self, payload: bytes, *, timeout: float | None = None) -> None:
+    async def multicast(self, payload: Payload, *, timeout: float | None = None) -> None:
         """Send one message to all members; wait while the node takes no more.
 
         It is on its way when this returns, not yet delivered. Cancelled, nothing was sent.
-        Raises MessageTooLarge for what no token can carry.
+        Raises MessageTooLarge for what no token can carry, and TypeError for what is not like
+        bytes.
         """
+        payload = as_bytes(payload)
         if self._driver.kept_waiting:
             await asyncio.sleep(0)
         if not self.node.writable:

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from raincheck.impl.errors import ConfigError
 from raincheck.impl.messages import Address, Endpoint
@@ -35,6 +35,29 @@ class Placed(NamedTuple):
 
     address: Address
     endpoint: Endpoint
+
+
+class RingKeywords(TypedDict, total=False):
+    """The keyword arguments of `Ring.connect`: the fields of `RingSettings`, for type checkers and
+    editors.
+    """
+
+    name: str | None
+    incarnation: int | None
+    bind: str | Endpoint | None
+    founders: Sequence[str]
+    join: Sequence[str | Endpoint]
+    config: RingConfig
+    state_file: str | Path | None
+    sync: bool
+    timeout: float
+    leave_timeout: float
+    inbox: int
+    admit: Admit | Sequence[str] | None
+    key: KeySource
+    encrypt: bool
+    repairs: Repairs | None
+    on_node: Callable[[RingNode], None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

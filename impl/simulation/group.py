@@ -31,7 +31,16 @@ from raincheck.impl.sequencer.core import Repairs
 from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.repairs import LayerRepairs
-from raincheck.impl.stack.reports import Dropped, Left, Outgoing, Report, Suspected, ViewInstalled
+from raincheck.impl.stack.reports import (
+    Dropped,
+    Left,
+    OtherGroup,
+    Outgoing,
+    Report,
+    Stopped,
+    Suspected,
+    ViewInstalled,
+)
 from raincheck.impl.stack.stack import Stack
 
 from .application import Application
@@ -300,6 +309,8 @@ class Simulator(Network, VirtualTime):
                 node.dropped.append(report)
             case Block():
                 self._block(node)
+            case Stopped() | OtherGroup():
+                pass
             case Unblock():
                 node.app.blocked = False
             case LatchOpened():

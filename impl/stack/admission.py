@@ -32,7 +32,7 @@ class Admission:
 
     def refuses(self, joiner: Address, endpoint: Endpoint) -> str:
         """Return why a process cannot be admitted; "" if it can."""
-        if not self._may_join(joiner, endpoint):
+        if not self.may_join(joiner, endpoint):
             return f"{endpoint[0]} is not among those that this group admits"
         core = self._core
         later = core.refuses(joiner)
@@ -47,7 +47,8 @@ class Admission:
             return f"{joiner} is joining already, from {host}:{port}; choose another name"
         return ""
 
-    def _may_join(self, joiner: Address, endpoint: Endpoint) -> bool:
+    def may_join(self, joiner: Address, endpoint: Endpoint) -> bool:
+        """Whether `admit` lets that process in."""
         admit = self._admit
         if admit is None:
             return True

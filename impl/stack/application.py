@@ -49,7 +49,8 @@ class Application(Layer):
                 self.ground.reports.append(Batch(messages, view, payloads))
             case Found() | Joined() | Install():
                 placed = event.rsp.placed if isinstance(event, Joined) else event.placed
-                self.ground.reports.append(ViewInstalled(placed.view))
+                departures = event.departures if isinstance(event, Install) else ()
+                self.ground.reports.append(ViewInstalled(placed.view, departures))
 
     def hold(self, now: float) -> None:
         """Note that deliveries are held until the application has taken what waits for it."""

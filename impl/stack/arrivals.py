@@ -20,6 +20,7 @@ from raincheck.impl.wire.headers import (
     AreYouAlive,
     DataHeader,
     Excluded,
+    GroupQuestion,
     Header,
     JoinHint,
     JoinRefused,
@@ -37,7 +38,8 @@ from .group import Group
 from .reports import Dropped, Pace
 
 _STRANGERS = 512  # the most connections of processes that are not members
-_FOR_STRANGERS = (JoinReq, JoinHint, JoinRefused)
+_FOR_STRANGERS = (JoinReq, GroupQuestion, JoinHint, JoinRefused)
+_NO_SIGN_OF_LIFE = (Excluded, JoinReq, GroupQuestion)  # of a process in another view, or in none
 _INSIDE = ("member", "leaving", "stopped")
 
 Batch = Iterable[tuple[bytes, Endpoint]]
@@ -61,6 +63,7 @@ class Arrivals:
             StableDigest: self._on_members,
             Stability: self._on_members,
             JoinReq: self._on_join_request,
+            GroupQuestion: self._on_group_question,
             JoinHint: self._on_join_hint,
             JoinRefused: self._on_join_refused,
             Excluded: self._on_excluded,
@@ -109,7 +112,8 @@ class Arrivals:
         header, payloads = self._outbox.codec.decode(datagram)
         group, membership, source = self._group, self._membership, header.source
         if self._outbox.endpoints.get(source) == endpoint:
-            group.detection.heard(source, now)
+            if not isinstance(header, _NO_SIGN_OF_LIFE):
+                group.detection.heard(source, now)
         elif membership.status in _INSIDE and not self._may_come(header, endpoint, now):
             return
         if isinstance(header, DataHeader):
@@ -126,7 +130,9 @@ class Arrivals:
         if isinstance(header, _FOR_STRANGERS):
             return True
         source, detection = header.source, self._group.detection
-        if isinstance(header, Excluded) and detection.was_member(source, endpoint):
+        if isinstance(header, Excluded) and (
+            detection.was_member(source, endpoint) or self._group.others.believes(endpoint)
+        ):
             return True
         if detection.has_been(source, endpoint) and _shows_life(header):
             if self._membership.running:
@@ -232,8 +238,26 @@ class Arrivals:
             group.gms.request(source, endpoint, request.state)
         self._outbox.send_to(JoinHint(me, "here", 0, cookie, question), endpoint)
 
+    def _on_group_question(self, asked: GroupQuestion, endpoint: Endpoint, now: float) -> None:
+        """Answer a member of another group of this name, once it has proved its place."""
+        membership, group = self._membership, self._group
+        if not membership.running or membership.knows(asked.source):
+            return
+        if not group.gms.admission.may_join(asked.source, endpoint):
+            self.drop("not_a_member", endpoint, f"{asked.source} is not admitted", now)
+            return
+        view = membership.view
+        cookie = self._ground.cookies.cookie(asked.source, endpoint, view and view.id)
+        if asked.cookie == cookie:
+            group.gms.heard_alive(asked.source, endpoint)
+        else:
+            hint = JoinHint(self._me, "here", 0, cookie, asked.question)
+            self._outbox.send_to(hint, endpoint)
+
     def _on_join_hint(self, hint: JoinHint, endpoint: Endpoint, now: float) -> None:
-        if self._is_answer(hint, endpoint, now):
+        if self._status == "member":
+            self._group.others.handle_hint(hint, endpoint)
+        elif self._is_answer(hint, endpoint, now):
             self._group.joining.handle_hint(hint, endpoint, now)
 
     def _on_join_refused(self, refused: JoinRefused, endpoint: Endpoint, now: float) -> None:
@@ -249,13 +273,25 @@ class Arrivals:
         self.drop("unasked", endpoint, f"{answer.source} sent {_kind(answer)}", now)
         return False
 
-    def _on_excluded(self, notice: Excluded, _endpoint: Endpoint, now: float) -> None:
+    def _on_excluded(self, notice: Excluded, endpoint: Endpoint, now: float) -> None:
         if notice.to != self._me:
             return
         if self._status == "stopped":
             self._ground.out("")
         elif self._membership.running:
-            self._group.gms.out(notice.source, notice.view, now)
+            source, detection = notice.source, self._group.detection
+            known = self._membership.knows(source) or detection.has_been(source, endpoint)
+            self._group.gms.out(source, notice.view, now)
+            if not known and self._me not in notice.view.members:
+                self._of_another_group(notice, endpoint)
+
+    def _of_another_group(self, notice: Excluded, endpoint: Endpoint) -> None:
+        """Give way to a group that prevails; tell one that does not that this one does."""
+        membership, others = self._membership, self._group.others
+        if membership.excluded:
+            others.give_way(notice.view, endpoint)
+        elif others.should_give_way(notice.view, endpoint):
+            self._group.gms.heard_alive(notice.source, endpoint)
 
     def _on_leaving(self, notice: Leaving, endpoint: Endpoint, now: float) -> None:
         if self._membership.running and not self._stranger(notice, endpoint, now):

@@ -44,6 +44,7 @@ from raincheck.impl.wire.headers import CONTROL, Fid, FlushBody
 
 from .layer import Ground, Layer
 from .passing import Fetched, Found, Install, Joined, Mail, Quiet, Unanswered
+from .reports import Stopped
 from .timers import NEVER
 
 
@@ -199,11 +200,13 @@ class FlushLayer(Layer):
                 else:
                     self.below.send(effect.to, CONTROL, effect.body, now)
             elif isinstance(effect, Block) and self.asks:
-                self.indications.append(effect)
+                self.ground.reports.append(effect)
                 self._hung_at = now + self.config.application_timeout
             elif isinstance(effect, Block | TakeDigest):
+                if isinstance(effect, Block):
+                    self.ground.reports.append(Stopped())
                 self._returned = True
             elif isinstance(effect, Freeze | FetchStreams | Suspended):
                 self.below.down(effect, now)
             else:
-                self.indications.append(effect)
+                self.ground.reports.append(effect)

@@ -32,16 +32,23 @@ from raincheck.impl.wire.headers import (
     ViewAckBody,
 )
 
+from .departures import Departure
+
 Place: TypeAlias = Callable[[View], PlacedView]
 """Adds the members' endpoints to a view."""
 Message: TypeAlias = SendNewView | SendViewAck | SendInstall | SendNotJoined
 Arrival: TypeAlias = ReceiveNewView | ReceiveViewAck | ReceiveInstall | ReceiveNotJoined
 
 
-def body_of(message: Message, place: Place, wants_state: bool = False) -> GmsBody:
+def body_of(
+    message: Message,
+    place: Place,
+    wants_state: bool = False,
+    departures: Callable[[View], tuple[Departure, ...]] = lambda _: (),
+) -> GmsBody:
     """Return the body that UNICAST carries to `message.to`."""
     if isinstance(message, SendNewView):
-        return NewViewBody(place(message.view))
+        return NewViewBody(place(message.view), departures(message.view))
     if isinstance(message, SendViewAck):
         return ViewAckBody(message.counter)
     if isinstance(message, SendInstall):

@@ -12,6 +12,7 @@ depends on has changed.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from raincheck.impl.flush import events as flush
@@ -62,6 +63,7 @@ from raincheck.impl.wire.headers import (
 )
 
 from .admission import Admission
+from .departures import LEFT, Departures
 from .gms_bodies import answers_of, arrival, body_of
 from .layer import Ground, Layer
 from .passing import (
@@ -94,6 +96,7 @@ class GmsLayer(Layer):
         self._welcomes: dict[Address, JoinRspBody] = {}  # made with the installed view
         self._places = ground.places
         self._announced: set[Address] = set()  # members that the layers above know to be gone
+        self._departures = Departures()
         self._proposed: tuple[Address, NewViewBody] | None = None
         self._suspended: Done | None = None
         self._unanswered: dict[Address, str] = {}
@@ -177,6 +180,7 @@ class GmsLayer(Layer):
 
     def leaving(self, member: Address, now: float) -> None:
         """Handle LEAVE: a member has stopped."""
+        self._departures.note(member, LEFT)
         self._do(ReceiveLeave(member), now)
 
     # ------------------------------------------------------------------ what arrives
@@ -253,6 +257,7 @@ class GmsLayer(Layer):
         if self._proposed is not None and self._settled():
             (source, body), self._proposed = self._proposed, None
             self._places.learn([body.placed])
+            self._departures.learn(body.placed.view.id, body.departures)
             self._do(arrival(source, body), now)
             return True
         if core.leader == self.me and self._wanted and not core.transfer:
@@ -277,13 +282,19 @@ class GmsLayer(Layer):
             if found.member not in self.core.members:
                 continue
             if isinstance(found, Suspect):
-                self.indications.append(SuspectedReport(found.member))
+                self._suspected(SuspectedReport(found.member))
+            else:
+                self._departures.forget(found.member)
             self._do(found, now)
         unanswered, self._unanswered = self._unanswered, {}
         for member, what in unanswered.items():
             if member in self.core.members and member not in self.core.gone:
-                self.indications.append(SuspectedReport(member, f"it failed {what}"))
+                self._suspected(SuspectedReport(member, f"it failed {what}"))
                 self._do(Suspect(member), now)
+
+    def _suspected(self, report: SuspectedReport) -> None:
+        self.indications.append(report)
+        self._departures.note(report.member, report.why)
 
     def _finish(self, now: float) -> bool:
         """Transfer the state if a member wants it, then let the group resume."""
@@ -315,9 +326,12 @@ class GmsLayer(Layer):
                 self._welcomes.clear()
                 view = effect.view
                 wanting = self.admission.admitted(view)
-                self.below.down(Install(self._places.of(view), wanting), now)
+                departures = self._departures.between(self.membership.view, view)
+                self.below.down(Install(self._places.of(view), wanting, departures), now)
+                self._departures.installed(view)
             elif isinstance(effect, SendNewView | SendViewAck | SendInstall | SendNotJoined):
-                body = body_of(effect, self._places.of, self.wants_state)
+                departed = partial(self._departures.between, self.membership.view)
+                body = body_of(effect, self._places.of, self.wants_state, departed)
                 self.send(effect.to, CONTROL, body, now)
             elif isinstance(effect, Suspend):
                 self._suspended = None

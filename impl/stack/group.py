@@ -20,6 +20,7 @@ from .gms_layer import GmsLayer
 from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
 from .nakack_layer import NakackLayer
+from .other_groups import OtherGroups
 from .passing import Found
 from .sequencer_layer import SequencerLayer
 from .stable_layer import StableLayer
@@ -34,6 +35,7 @@ Kinds: TypeAlias = Sequence[Callable[[Ground], Layer]]
 
 LAYERS: Kinds = (
     Joining,
+    OtherGroups,
     NakackLayer,
     UnicastLayer,
     StableLayer,
@@ -63,6 +65,7 @@ class Group:
         for layer in self.layers:
             self._takes |= layer.takes
         self.joining = self.find(Joining)
+        self.others = self.find(OtherGroups)
         self.detection = self.find(FailureDetection)
         self.gms = self.find(GmsLayer)
         self.flush = self.find(FlushLayer)

@@ -81,11 +81,11 @@ class Ground:
         self.drained: Callable[[], bool] = lambda: True
         """Whether no layer has anything under way; set by the group."""
 
-    def out(self, reason: str, *, final: bool = False) -> None:
+    def out(self, reason: str, *, final: bool = False, alone: bool = False) -> None:
         """Put this process out of the group for good; `reason` is empty if it has left."""
         if self.membership.status != "left":
             self.membership.become("left")
-            self.reports.append(Left(reason, final))
+            self.reports.append(Left(reason, final, alone=alone))
 
     def hung(self, what: str) -> None:
         """Put this process out of the group because its application keeps the group waiting.

@@ -34,6 +34,8 @@ from raincheck.impl.wire.headers import (
     PlacedView,
 )
 
+from .departures import Departure
+
 
 class Found(NamedTuple):
     """Install a founder's first view."""
@@ -50,10 +52,15 @@ class Joined(NamedTuple):
 
 
 class Install(NamedTuple):
-    """Install the next view. `wanting`: the joiners that want the state, at the leader."""
+    """Install the next view.
+
+    `wanting`: the joiners that want the state, at the leader. `departures`: who is no longer a
+    member, and why.
+    """
 
     placed: PlacedView
     wanting: tuple[Address, ...] = ()
+    departures: tuple[Departure, ...] = ()
 
 
 class Mail(NamedTuple):

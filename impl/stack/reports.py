@@ -9,6 +9,8 @@ from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, View
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
 
+from .departures import Departure
+
 
 class Outgoing(NamedTuple):
     """One datagram to transmit.
@@ -23,21 +25,30 @@ class Outgoing(NamedTuple):
 
 
 class ViewInstalled(NamedTuple):
-    """The member has installed a view; what is delivered from now on is delivered in it."""
+    """The member has installed a view; what is delivered from now on is delivered in it.
+
+    `departures`: the members of the view before that are not in this one, and why.
+    """
 
     view: View
+    departures: tuple[Departure, ...] = ()
 
 
 class Left(NamedTuple):
     """The member is out of the group for good; `reason` is empty after its own leave().
 
     `final`: its application or a defect is at fault, so another incarnation would fare no better;
-    `cause` is the error, if it was one.
+    `cause` is the error, if it was one. `alone`: it has founded a group that nobody has joined.
     """
 
     reason: str = ""
     final: bool = False
     cause: BaseException | None = None
+    alone: bool = False
+
+
+class Stopped(NamedTuple):
+    """The group stops as with `Block`, but the application did not ask to be blocked."""
 
 
 class Dropped(NamedTuple):
@@ -56,13 +67,22 @@ class Suspected(NamedTuple):
     why: str = "silent for too long"
 
 
+class OtherGroup(NamedTuple):
+    """There is another group of the same name, which cannot give way."""
+
+    view: View
+    endpoint: Endpoint
+
+
 Report: TypeAlias = (
     Batch
     | ViewInstalled
     | Left
     | Dropped
     | Suspected
+    | OtherGroup
     | Block
+    | Stopped
     | Unblock
     | LatchOpened
     | GetState

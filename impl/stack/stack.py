@@ -18,8 +18,8 @@ After any of these but `send` and `send_many`, in this order: transmit `poll_dat
 empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
 timer to `deadline()` (None: no timer), and wake who waits for `writable`.
 
-Reports: Batch, ViewInstalled, Left, Suspected, Dropped; Block, Unblock, LatchOpened of FLUSH;
-GetState, EndState, Begun, HandUp, Failed of state transfer, which are answered through `state`.
+Reports: Batch, ViewInstalled, Left, Suspected, Dropped, Stopped; Block, Unblock, LatchOpened of
+FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered through `state`.
 
 What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
 `max_message`, NotMember once the member is leaving or out. Before the member has joined, and while

@@ -20,6 +20,8 @@ Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
 Lane: TypeAlias = Annotated[int, Meta(ge=0, le=2)]
 Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
 """Missing seqnos, as (first, last)."""
+REASON_LENGTH = 120
+Reason: TypeAlias = Annotated[str, Meta(max_length=REASON_LENGTH)]
 
 CONTROL: Lane = 0
 """UNICAST's lane for the membership; its messages are passed up at once."""
@@ -110,9 +112,10 @@ class StopFlush(Struct, frozen=True, array_like=True, tag="T", gc=False):
 
 
 class NewViewBody(Struct, frozen=True, array_like=True, tag="GV", gc=False):
-    """NEW_VIEW: hold this view ready."""
+    """NEW_VIEW: hold this view ready. `departures`: who is no longer in it, and why."""
 
     placed: PlacedView
+    departures: tuple[tuple[Address, Reason], ...] = ()
 
 
 class ViewAckBody(Struct, frozen=True, array_like=True, tag="GA", gc=False):
@@ -242,6 +245,17 @@ class JoinReq(Struct, frozen=True, array_like=True, tag="Q", gc=False):
     question: Count
 
 
+class GroupQuestion(Struct, frozen=True, array_like=True, tag="W", gc=False):
+    """A member asks: are you in another group of this name? With `cookie` as in JoinReq.
+
+    The first answer is a JoinHint with a cookie, the second one Excluded.
+    """
+
+    source: Address
+    cookie: Count
+    question: Count
+
+
 class JoinHint(Struct, frozen=True, array_like=True, tag="C", gc=False):
     """Ask the leader, who is found here; port 0: I am the leader, ask with this cookie."""
 
@@ -285,6 +299,7 @@ Header: TypeAlias = (
     | StableDigest
     | Stability
     | JoinReq
+    | GroupQuestion
     | JoinHint
     | JoinRefused
     | Excluded

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from raincheck.impl.aio.events import Blocked
 from raincheck.impl.aio.inbox import Inbox
 from raincheck.impl.errors import NotMember
 from raincheck.impl.messages import Address, Batch, Message, Payloads, Run
@@ -134,16 +135,16 @@ def test_a_call_is_made_when_all_before_it_is_taken_and_not_sooner() -> None:
     async def body() -> None:
         bench = Bench()
         calls: list[str] = []
-        bench.inbox.tell(lambda: calls.append("at once"))
+        bench.inbox.tell(Blocked(), lambda: calls.append("at once"))
         bench.put(b"a", b"b")
-        bench.inbox.tell(lambda: calls.append("behind b"))
+        bench.inbox.tell(Blocked(), lambda: calls.append("behind b"))
         bench.put(b"c")
         assert calls == ["at once"]
         assert [(await anext(bench.inbox)).payload for _ in range(2)] == [b"a", b"b"]
         assert calls == ["at once"]
         assert (await anext(bench.inbox)).payload == b"c"
         assert calls == ["at once", "behind b"]
-        bench.inbox.tell(lambda: calls.append("nothing is left to take"))
+        bench.inbox.tell(Blocked(), lambda: calls.append("nothing is left to take"))
         assert calls[2:] == ["nothing is left to take"]
 
     run(body())
@@ -155,7 +156,7 @@ def test_a_call_waits_for_the_rest_of_a_batch_and_is_made_though_a_state_replace
         calls: list[str] = []
         bench.put(b"a", b"b")
         await anext(bench.inbox)
-        bench.inbox.tell(lambda: calls.append("behind b"))
+        bench.inbox.tell(Blocked(), lambda: calls.append("behind b"))
         assert calls == []
         await bench.inbox.supersede(asyncio.current_task())
         assert calls == ["behind b"]

@@ -21,8 +21,13 @@ Processes = Callable[..., list["subprocess.Popen[str]"]]
 def finish(process: "subprocess.Popen[str]", typed: str | None = None) -> str:
     """Wait for a process to end well and return what it printed."""
     out, err = process.communicate(typed, timeout=LIMIT)
-    assert (process.returncode, err) == (0, "")
+    assert (process.returncode, warnings(err)) == (0, [])
     return out
+
+
+def warnings(err: str) -> list[str]:
+    """What a process said, but for one that started before the others on a busy machine."""
+    return [line for line in err.splitlines() if "and founds its own group" not in line]
 
 
 @pytest.mark.parametrize("transport", ["udp", "tcp"])
@@ -160,7 +165,7 @@ def test_a_killed_member_leaves_a_log_without_an_end(
     wait_for_line(a, lambda line: '"members": ["a.0"]' in line)
     a.send_signal(signal.SIGTERM)
     _, err = a.communicate(timeout=LIMIT)
-    assert (a.returncode, err) == (0, "a.0 suspects b.0: silent for too long\n")
+    assert (a.returncode, warnings(err)) == (0, ["a.0 suspects b.0: silent for too long"])
     assert rows(tmp_path / "a.jsonl")[-1]["event"] == "end"
     assert rows(tmp_path / "b.jsonl")[-1]["event"] != "end"
 

@@ -24,6 +24,7 @@ from raincheck.impl.stack.flush_layer import FlushLayer
 from raincheck.impl.stack.layer import Ground, Layer, piled
 from raincheck.impl.stack.outbox import Outbox
 from raincheck.impl.stack.passing import Digests, Fetched, Found, Install, Mail, Unanswered
+from raincheck.impl.stack.reports import Report, Stopped, ViewInstalled
 from raincheck.impl.stack.timers import NEVER
 from raincheck.impl.wire.datagrams import Codec
 from raincheck.impl.wire.headers import (
@@ -118,6 +119,12 @@ class Driven(FlushLayer):
         if wanted and self.below.here.issuperset(wanted):
             self.up(Fetched(wanted), now)
 
+    def poll(self) -> list[Report | type[Report]]:
+        """The reports of this layer, once; of one without contents its type, for all are equal."""
+        found = [each for each in self.ground.reports if not isinstance(each, ViewInstalled)]
+        self.ground.reports.clear()
+        return [each if each else type(each) for each in found]
+
     @property
     def suspended(self) -> Suspended | None:
         """What GMS was told."""
@@ -172,7 +179,7 @@ def test_the_requester_is_the_last_to_close_its_latch_and_then_all_are_suspended
     assert made.quiet
     made.multicast(DATA, 0.3)
     assert below.multicasts == [DATA]
-    assert made.poll() == [Unblock()]
+    assert made.poll() == [Stopped, Unblock]
     assert made.poll() == []
 
 
@@ -189,7 +196,7 @@ def test_a_participant_without_a_block_answers_at_once() -> None:
     made, below = started(B, FID)
 
     assert below.drain() == [(A, FlushCompleted(FID, DIGEST))]
-    assert made.poll() == []
+    assert made.poll() == [Stopped]
     assert made.missing(0.0) == {A: "to stop the flush"}
     assert not made.quiet
     made.handle(A, StopFlush(FID), 0.1)
@@ -204,7 +211,7 @@ def test_an_application_with_a_block_is_waited_for() -> None:
     assert below.drain() == []
     made.handle(A, StartFlush(FID, (A, B, C)), 0.0)
 
-    assert made.poll() == [Block()]
+    assert made.poll() == [Block]
     assert below.drain() == []
     assert made.latch_open()
     assert made.missing(0.0) == {B: "to return from block()"}
@@ -220,11 +227,11 @@ def test_each_flush_waits_for_a_block_of_its_own() -> None:
     made.handle(A, StartFlush(FID, (A, B, C)), 0.0)
     made.block_ok(0.1)
     made.handle(A, StopFlush(FID), 0.2)
-    assert made.poll() == [Block(), Unblock()]
+    assert made.poll() == [Block, Unblock]
     below.drain()
 
     made.handle(A, StartFlush(LATER, (A, B, C)), 0.3)
-    assert made.poll() == [Block()]
+    assert made.poll() == [Block]
     assert below.drain() == []
     assert made.missing(0.0) == {B: "to return from block()"}
     made.block_ok(0.4)
@@ -296,7 +303,7 @@ def test_a_flush_that_begins_anew_is_answered_anew() -> None:
     below.drain()
     made.handle(A, StartFlush(LATER, (A, B)), 0.1)
     assert below.drain() == [(A, FlushCompleted(LATER, DIGEST))]
-    assert made.poll() == []
+    assert made.poll() == [Stopped]
 
 
 def test_a_member_that_is_gone_is_not_waited_for() -> None:
@@ -376,7 +383,7 @@ def test_a_latch_opens_by_itself_so_long_after_it_closed_only_if_that_is_wanted(
     assert made.latch_open()
     assert made.counters["latch_opened"] == 1
     opened = LatchOpened(((A, "to stop the flush"),))
-    assert made.poll() == [Block(), Unblock(), opened]
+    assert made.poll() == [Block, Unblock, opened]
     assert made.deadline() == NEVER
 
 
