@@ -40,10 +40,10 @@ def kinds_of(union: object) -> list[type]:
 HEADERS, BODIES = kinds_of(Header), kinds_of(Body)
 HEADERS.remove(UnicastHeader)  # it comes with each of the bodies
 RARE = {
-    "JoinRefused", "Nak", "NotJoinedBody", "Reconcile", "ReconcileOk", "StateAsk", "StateCancel",
-    "StateCredit", "StateRefuse",
+    "GroupQuestion", "JoinRefused", "Nak", "NotJoinedBody", "Reconcile", "ReconcileOk", "StateAsk",
+    "StateCancel", "StateCredit", "StateRefuse",
 }  # fmt: skip
-"""What a group does not need that loses nothing and gives small states."""
+"""What a group does not need that loses nothing, gives small states, and has met its hosts."""
 
 
 class Sorted(Simulator):
