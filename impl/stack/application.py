@@ -24,7 +24,6 @@ from .passing import Drain, Found, Install, Joined
 from .reports import ViewInstalled
 from .timers import NEVER
 
-
 _NO_LIMIT = 1 << 62
 
 
