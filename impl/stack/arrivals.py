@@ -294,10 +294,11 @@ class Arrivals:
         if self._status == "stopped":
             self._ground.out("")
         elif self._membership.running:
-            source, detection = notice.source, self._group.detection
-            known = self._membership.knows(source) or detection.has_been(source, endpoint)
+            source, theirs = notice.source, {notice.source, *notice.view.members}
+            ours = not theirs.isdisjoint(self._membership.members)  # a later view of this group
+            ours = ours or self._group.detection.has_been(source, endpoint)
             self._group.gms.out(source, notice.view, now)
-            if not known and self._me not in notice.view.members:
+            if not ours:
                 self._of_another_group(notice, endpoint)
 
     def _of_another_group(self, notice: Excluded, endpoint: Endpoint) -> None:
