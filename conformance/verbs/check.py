@@ -38,6 +38,7 @@ from raincheck.conformance.tools.sidebyside import side_by_side
 from .mirror import has_model, machine_of
 
 CFG_FOLDER: Final = "cfg"
+_DEADLOCK: Final = "deadlock"  # the name by which a result has it
 """The part of the evidence that records the question to TLC."""
 
 _LONG: Final = 300_000
@@ -140,7 +141,7 @@ def judge(answer: Answer, *, sanity: bool = False, said: Denials = NOTHING) -> R
         if not found.violated:
             detail = f"one of {', '.join(found.candidates)} is violated; TLC does not say which"
         elif verdict != case.expected:
-            detail = f"{verdict} is violated after {len(found.trace)} states, {_wanted(case)}"
+            detail = f"{_how_violated(verdict, found)}, {_wanted(case)}"
     elif case.expected not in (HOLDS, NOT_FOUND):
         detail = (
             f"the expected violation of {case.expected} is no longer found in "
@@ -157,6 +158,19 @@ def judge(answer: Answer, *, sanity: bool = False, said: Denials = NOTHING) -> R
     if case.simulate is not None and verdict == HOLDS:
         verdict = NOT_FOUND
     return Result(case.name, case.protocol, verdict, case.expected, figures, detail)
+
+
+def _how_violated(name: str, found: TlcResult) -> str:
+    """Return how a property is broken: in a state, by stopping, or by going round for ever."""
+    states = len(found.trace)
+    if name == _DEADLOCK:
+        return f"no step is possible after {states} states (deadlock)"
+    if found.stuttering:
+        return f"{name} is violated: after {states} states nothing more need happen (stuttering)"
+    if found.back_to is not None:
+        again = f"it may go from state {states} back to state {found.back_to} for ever"
+        return f"{name} is violated: {again}"
+    return f"{name} is violated after {states} states"
 
 
 def _wanted(case: Case) -> str:

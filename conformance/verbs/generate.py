@@ -13,7 +13,7 @@ import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -226,7 +226,12 @@ def _protocol(cases: Sequence[Case], job: Job, done_with: Callable[[str], None])
                 for each in instances:
                     refused += each.probes.refused
                 results.append(found)
-        results.append(coverage(binding, cases, reached, refused, mine.left_out))
+        covered = coverage(binding, cases, reached, refused, mine.left_out)
+        if any(result.verdict == VIOLATED for result in results) and covered.verdict == VIOLATED:
+            # A replay ends at its first mismatch, so what is not taken says nothing of its own.
+            detail = "not judged: a replay ended early, at a mismatch"
+            covered = replace(covered, verdict=INCONCLUSIVE, detail=detail)
+        results.append(covered)
         if job.args.traces is not None:
             systems = [each.system for group in groups.values() for each in group]
             results.append(recorded(binding, systems, job.args.seed, job.args.traces))

@@ -91,15 +91,43 @@ def test_each_configuration_is_checked_cached_and_left_as_evidence(
 
 
 @pytest.mark.java
+@pytest.mark.parametrize(
+    ("spec", "how"),
+    [
+        ("Spec", "after 1 states nothing more need happen (stuttering)"),
+        ("Spec /\\ WF_turn(\\E p \\in Procs: Pass(p))", "for ever"),
+    ],
+)
+def test_a_broken_promise_of_progress_says_whether_it_stops_or_goes_round(
+    project: Path, capsys: pytest.CaptureFixture[str], spec: str, how: str
+) -> None:
+    module = MODULE.replace("====", f"Live == {spec}\nRises == <>(clock[turn] = 1)\n====", 1)
+    (project / "Clock.tla").write_text(module)
+    cfg = CFG.replace("SPECIFICATION Spec", "SPECIFICATION Live") + "PROPERTY Rises\n"
+    (project / "Live.cfg").write_text(cfg)
+
+    assert main(["check", "Clock.tla", "Live.cfg", "--json"]) == 1
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+
+    assert result["verdict"] == "Rises"
+    assert how in result["detail"]
+
+
+@pytest.mark.java
 def test_a_state_without_a_step_is_an_error_unless_it_is_meant(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    said = ""
+
     def verdict(*words: str) -> str:
+        nonlocal said
         main(["check", "Clock.tla", "Alone.cfg", "--json", *words])
         (result,) = json.loads(capsys.readouterr().out)["results"]
+        said = result.get("detail", "")
         return str(result["verdict"])
 
     assert verdict() == "deadlock"
+    assert said == "no step is possible after 3 states (deadlock), expected: holds"
     assert verdict("--no-deadlock") == "holds"
     alone = project / "Alone.cfg"
     alone.write_text(alone.read_text() + "CHECK_DEADLOCK FALSE\n")

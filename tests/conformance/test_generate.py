@@ -59,6 +59,10 @@ def test_a_mismatch_is_kept_and_can_be_played_again(
     assert code == 1
     found = {result["name"]: result["verdict"] for result in outcome["results"]}
     assert found["handover-small"] == found["handover-lockstep"] == "violated"
+    # What was not taken after that says nothing of its own.
+    (covered,) = [each for each in outcome["results"] if each["name"] == "handover-coverage"]
+    assert covered["verdict"] == "inconclusive"
+    assert covered["detail"] == "not judged: a replay ended early, at a mismatch"
     words = outcome["reproduce"].split()
     assert words[:3] == ["raincheck", "generate", "handover-small"]
     text = (tmp_path / "out" / "handover-small.mismatch.txt").read_text()
