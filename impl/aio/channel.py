@@ -125,7 +125,6 @@ class Channel(Connected[Driver]):
         """Begin a life with that stack."""
         self._stack, self._driver = stack, driver
         stack.tells_idle(self._inbox.idle)
-        stack.tells_room(self._inbox.room)
         driver.on_settled = self._let_go
         self._callbacks = Callbacks(config, stack, driver, self._inbox)
 

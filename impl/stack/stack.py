@@ -133,13 +133,6 @@ class Stack:
         """Take a function for how long the application has taken nothing (`hold`), in seconds."""
         self._group.application.idle = idle
 
-    def tells_room(self, room: Callable[[], int]) -> None:
-        """Take a function for the bytes of messages that the application has room for.
-
-        With less than it needs, deliveries are held as by `hold`, until `release`.
-        """
-        self._group.application.room = room
-
     def tells_refused(self, refused: Callable[[], Mapping[Endpoint, str]]) -> None:
         """Take a function for the endpoints that have another key: it founds no group beside."""
         self._ground.refused = refused
@@ -217,7 +210,6 @@ class Stack:
             return []
         found = reports.copy()
         reports.clear()
-        self._group.application.taken()
         return found
 
     def deadline(self) -> float | None:

@@ -147,16 +147,21 @@ def test_a_slow_consumer_makes_the_senders_wait_and_loses_nothing() -> None:
             payload = bytes(1000)
             taken = 0
 
-            async def send() -> None:
+            async def stuck() -> WaitTimeout:
                 nonlocal taken
                 while True:
-                    await b.send(payload, timeout=1.0)
-                    taken += 1
+                    try:
+                        await b.send(payload, timeout=1.0)
+                        taken += 1
+                    except WaitTimeout as late:
+                        # On a busy machine this process may have stood still itself.
+                        if "silent" not in str(late):
+                            return late
 
             reading = [asyncio.create_task(take(channel, 10**9)) for channel in (a, b)]
-            with pytest.raises(WaitTimeout, match=r"a\.0 to sequence") as caught:
-                await send()
-            assert caught.value.missing == ["a.0 to sequence this member's messages"]
+            late = await stuck()
+            assert "a.0 to sequence" in str(late)
+            assert late.missing == ["a.0 to sequence this member's messages"]
             assert a.missing == ["c.0 to acknowledge multicasts"]
             assert c.counters["inbox.bytes"] >= inbox
             assert c.counters["inbox.bytes"] < inbox + (4 << 20)
