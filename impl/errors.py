@@ -14,12 +14,12 @@ class ConfigError(RaincheckError):
 
 
 class MessageTooLarge(RaincheckError, ValueError):
-    """A message does not fit into one bundle; messages are never fragmented."""
+    """A message has more bytes than `max_message`."""
 
-    def __init__(self, size: int, most: int, max_bundle: int) -> None:
+    def __init__(self, size: int, most: int) -> None:
         super().__init__(
-            f"a message of {size} bytes does not fit into a bundle: at most {most} bytes; "
-            f"raise max_bundle ({max_bundle}), or split the message"
+            f"a message of {size} bytes is too large: at most {most} bytes; raise max_message in "
+            f"all members, or split the message"
         )
 
 

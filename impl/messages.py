@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from itertools import accumulate, pairwise, repeat
+from operator import add
 from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct
@@ -108,14 +109,24 @@ def _cuts(length: int, count: int) -> struct.Struct:
     return struct.Struct(f"{length}s" * count)
 
 
+class Frame(bytes):
+    """A content that is not for the application as it is: a layer above SEQUENCER made it."""
+
+
+_FRAME = 1 << 31
+"""Set in the length of a frame; no content is as long as that."""
+
+
 class Payloads:
     """The contents of a run: `count` u32 lengths (little endian), then the bytes, end to end.
+
+    The highest bit of a length says that the content is a `Frame`.
 
     It keeps the datagram that it came in and where it stands there, so relaying copies nothing
     that it need not, and single messages are not touched before the application asks for them.
     """
 
-    __slots__ = ("_crc", "_even", "_lengths", "count", "data", "start", "stop")
+    __slots__ = ("_crc", "_even", "_frames", "_lengths", "count", "data", "start", "stop")
 
     def __init__(self, data: bytes, start: int, stop: int, count: int) -> None:
         """Read an area out of a datagram; raises ValueError if the lengths do not add up."""
@@ -129,21 +140,32 @@ class Payloads:
             lengths.byteswap()
         even = area == area[:4] * count  # the usual case, quickly detected and unpacked
         total = lengths[0] * count if even and count else sum(lengths)
+        frames: frozenset[int] = frozenset()
         if total != stop - blob:
-            raise ValueError(f"the lengths add up to {total}, not to {stop - blob}")
+            frames = frozenset(at for at, length in enumerate(lengths) if length & _FRAME)
+            total -= _FRAME * len(frames)
+            if total != stop - blob:
+                raise ValueError(f"the lengths add up to {total}, not to {stop - blob}")
+            lengths = array("I", [length & ~_FRAME for length in lengths])
         self.data = data
         self.start = start
         self.stop = stop
         self.count = count
         self._lengths = lengths
-        self._even = even
+        self._frames = frames
+        self._even = even and not frames
         self._crc: int | None = None
 
     @classmethod
-    def pack(cls, payloads: Sequence[bytes]) -> Payloads:
-        """Make the area of these payloads."""
+    def pack(cls, payloads: Sequence[bytes], *, framed: bool = False) -> Payloads:
+        """Make the area of these payloads; `framed`: there may be frames among them."""
         made = cls.__new__(cls)
         made._lengths = lengths = array("I", map(len, payloads))
+        made._frames = frozenset()
+        if framed:
+            made._frames = frozenset(at for at, each in enumerate(payloads) if type(each) is Frame)
+            marks = [_FRAME * (at in made._frames) for at in range(len(payloads))]
+            lengths = array("I", map(add, lengths, marks))
         if _BIG_ENDIAN:
             lengths = array("I", lengths)
             lengths.byteswap()
@@ -155,6 +177,15 @@ class Payloads:
         made._crc = None
         return made
 
+    @classmethod
+    def joined(cls, parts: Sequence[bytes]) -> Payloads:
+        """Make the area of one payload, given in parts."""
+        made = cls.pack((b"",))
+        made._lengths[0] = sum(map(len, parts))
+        made.data = b"".join((made._lengths[0].to_bytes(4, "little"), *parts))
+        made.stop = len(made.data)
+        return made
+
     @property
     def size(self) -> int:
         """Bytes of the whole area."""
@@ -164,20 +195,28 @@ class Payloads:
         """The area as it stands on the wire."""
         return memoryview(self.data)[self.start : self.stop]
 
+    @property
+    def framed(self) -> bool:
+        """Whether there are frames among the payloads."""
+        return bool(self._frames)
+
     def unpack(self) -> list[bytes]:
-        """Return the payloads one by one."""
+        """Return the payloads one by one; those that are frames as `Frame`."""
         data = self.data
         if self._even and self.count >= _FEW:
             cut = _cuts(self._lengths[0], self.count)
             return list(cut.unpack_from(data, self.start + 4 * self.count))
         ends = accumulate(self._lengths, initial=self.start + 4 * self.count)
-        return [data[begin:end] for begin, end in pairwise(ends)]
+        found = [data[begin:end] for begin, end in pairwise(ends)]
+        for at in self._frames:
+            found[at] = Frame(found[at])
+        return found
 
     def part(self, skip: int, count: int) -> Payloads:
         """Return `count` payloads after the first `skip` ones."""
         if skip == 0 and count == self.count:
             return self
-        return Payloads.pack(self.unpack()[skip : skip + count])
+        return Payloads.pack(self.unpack()[skip : skip + count], framed=self.framed)
 
     def crc(self) -> int:
         """CRC-32 of the payload bytes, one after the other; computed once."""

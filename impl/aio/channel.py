@@ -30,7 +30,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
 from typing import Unpack
 
-from raincheck.impl.errors import RaincheckError, WaitTimeout, WouldBlock
+from raincheck.impl.errors import NotMember, RaincheckError, WaitTimeout, WouldBlock
 from raincheck.impl.messages import Batch, View
 from raincheck.impl.recording.writer import TraceWriter
 from raincheck.impl.stack.reports import Left, Report, ViewInstalled
@@ -230,13 +230,20 @@ class Channel(Connected[Driver]):
     async def send(self, payload: Payload, *, timeout: float | None = None) -> None:
         """Multicast one message; wait while the group takes no more.
 
-        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. Raises
-        NotMember with the reason once this member is out of the group, and TypeError for what is
-        not like bytes.
+        It is on its way when this returns, not yet delivered. Cancelled, nothing was sent. A
+        message that does not fit into one bundle goes in fragments: it is delivered here when this
+        returns, and may be delivered though this is cancelled at the very end. Messages of other
+        tasks come between its fragments.
+
+        Raises NotMember with the reason once this member is out of the group, MessageTooLarge
+        above `max_message`, and TypeError for what is not like bytes.
         """
         payload = as_bytes(payload)
         if self._left is not None:
             self._alive()
+        if len(payload) > self._stack.max_whole:
+            await self._send_large(payload, timeout)
+            return
         if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
         if self._turns.taken or not self._stack.writable:
@@ -251,6 +258,10 @@ class Channel(Connected[Driver]):
         """
         messages = all_as_bytes(payloads)
         self._alive()
+        if messages and max(map(len, messages)) > self._stack.max_whole:
+            for message in messages:
+                await self.send(message, timeout=timeout)
+            return
         if self._driver.kept_waiting and not self._turns.taken:
             await asyncio.sleep(0)
         wait = self._turns.taken or not self._stack.writable
@@ -258,6 +269,27 @@ class Channel(Connected[Driver]):
         while taken < len(messages):
             await self._room(_ALL, timeout)
             taken += self._driver.send(messages[taken:])
+
+    async def _send_large(self, payload: bytes, timeout: float | None) -> None:
+        """Send a message in fragments, and wait until it is delivered here."""
+        stack, what = self._stack, f"sending {len(payload)} bytes"
+        number = stack.send_large(payload)
+        self._driver.run_soon()
+
+        def done() -> bool:
+            if self._stack is not stack:
+                raise NotMember(f"{stack.address} was excluded while it was {what}")
+            return not stack.under_way(number)
+
+        async def wait(limit: float | None) -> None:
+            await self._until(done, what, limit)
+
+        try:
+            await self._unless_starved(wait, what, timeout)
+        except BaseException:
+            if stack.give_up(number) and self._stack is stack:
+                self._driver.run_soon()
+            raise
 
     async def drain(self, *, timeout: float | None = None) -> None:
         """Wait until all that was sent here has been delivered here."""

@@ -73,7 +73,7 @@ RingReport: TypeAlias = (
 
 
 class TooLargeForToken(MessageTooLarge):
-    """A message does not fit onto the token; messages are never fragmented."""
+    """A message does not fit onto the token, which carries no fragments."""
 
     def __init__(self, size: int, most: int, max_datagram: int) -> None:
         RaincheckError.__init__(

@@ -74,7 +74,7 @@ class Application(Layer):
             return False
         if membership.status == "joining":
             self.ground.out("")
-        elif membership.status == "member" and not self.ground.buffer:
+        elif membership.status == "member" and not self.ground.unsent():
             self.below.down(Leave(), now)
             membership.become("leaving")
             return True

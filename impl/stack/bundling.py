@@ -6,19 +6,20 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate
 
-from raincheck.impl.messages import Payloads
+from raincheck.impl.messages import Frame, Payloads
 
 
 class SendBuffer:
     """A queue of payloads. Adding one is an append; a bundle of any size is cut by bisection."""
 
-    __slots__ = ("_ends", "_limit", "_payloads", "_start")
+    __slots__ = ("_ends", "_framed", "_limit", "_payloads", "_start")
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._payloads: list[bytes] = []
         self._ends = [0]  # running total of the payloads' bytes, length fields included
         self._start = 0
+        self._framed = False  # since when it was empty, a frame was added
 
     def __len__(self) -> int:
         return len(self._payloads) - self._start
@@ -43,6 +44,11 @@ class SendBuffer:
         self._payloads.append(payload)
         self._ends.append(self._ends[-1] + len(payload) + 4)
 
+    def append_frame(self, frame: Frame) -> None:
+        """Add a frame."""
+        self._framed = True
+        self.append(frame)
+
     def extend(self, payloads: Sequence[bytes], lengths: Sequence[int]) -> int:
         """Add as many of the first payloads as there is room for; return how many."""
         # The last payload taken may exceed the limit, so there is always room for one.
@@ -63,12 +69,13 @@ class SendBuffer:
         start, ends = self._start, self._ends
         stop = bisect_right(ends, ends[start] + size, start + 1) - 1
         stop = max(start + 1, min(stop, start + count))
-        bundle = Payloads.pack(self._payloads[start:stop])
+        bundle = Payloads.pack(self._payloads[start:stop], framed=self._framed)
         self._start = stop
         if stop == len(self._payloads):
             self._payloads.clear()
             self._ends = [0]
             self._start = 0
+            self._framed = False
         elif stop > len(self._payloads) // 2:
             del self._payloads[:stop]
             del ends[:stop]

@@ -12,7 +12,7 @@ from raincheck.impl.messages import Address, Endpoint
 
 Admit: TypeAlias = Sequence[str] | Callable[[Address, Endpoint], bool]
 
-PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
+PROTOCOLS = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
 """From the bottom to the top."""
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -62,7 +62,10 @@ class StackConfig:
     sums: bool = True
     """Whether datagrams have a checksum. Those that a transport seals under a key need none."""
     max_bundle: int = 60_000
-    """The most bytes of one datagram. A message must fit; messages are never fragmented."""
+    """The most bytes of one datagram. A message that does not fit goes in fragments."""
+    max_message: int = 128 << 20
+    """The most bytes of one message. A member keeps at most twice as many of each sender until
+    their last fragments have come."""
     send_buffer: int = 1 << 20
     """Bytes of messages that `send` accepts before they are transmitted."""
     credit: int = 2 << 20
@@ -132,8 +135,8 @@ class StackConfig:
 
     @property
     def fingerprint(self) -> str:
-        """The settings that must be equal in all stacks: the protocols and the bundle size."""
-        return f"{PROTOCOLS} max_bundle={self.max_bundle}"
+        """The settings that must be equal in all stacks: the protocols and the sizes."""
+        return f"{PROTOCOLS} max_bundle={self.max_bundle} max_message={self.max_message}"
 
     def __post_init__(self) -> None:
         """Reject settings that cannot work."""
@@ -141,6 +144,11 @@ class StackConfig:
             raise ConfigError(
                 f"max_bundle is {self.max_bundle}; choose between 2048 bytes and 1 MiB "
                 f"(UDP carries at most 65507)"
+            )
+        if not self.max_bundle <= self.max_message <= 1 << 30:
+            raise ConfigError(
+                f"max_message is {self.max_message}; choose between max_bundle "
+                f"({self.max_bundle}) and 1 GiB"
             )
         for name in (
             "send_buffer",

@@ -16,6 +16,7 @@ from raincheck.impl.wire.headers import Header, PlacedView
 from .application import Application
 from .failure_detection import FailureDetection
 from .flush_layer import FlushLayer
+from .frag_layer import FragLayer
 from .gms_layer import GmsLayer
 from .joining import Joining
 from .layer import Floor, Ground, Layer, piled
@@ -43,6 +44,7 @@ LAYERS: Kinds = (
     GmsLayer,
     FlushLayer,
     SequencerLayer,
+    FragLayer,
     StateTransferLayer,
 )
 """The layers of a stack, from the bottom to the top; the application's is added on top."""
@@ -61,6 +63,7 @@ class Group:
         self._acknowledging = self._having("acknowledge")
         self._timed = self._having("deadline")
         ground.drained = self._drained
+        ground.unsent = self._unsent
         self._takes: dict[type[Any], Callable[[Any, Any, bytes, float], None]] = {}
         for layer in self.layers:
             self._takes |= layer.takes
@@ -69,6 +72,7 @@ class Group:
         self.detection = self.find(FailureDetection)
         self.gms = self.find(GmsLayer)
         self.flush = self.find(FlushLayer)
+        self.frag = self.find(FragLayer)
         self.unicast = self.find(UnicastLayer)
         self.state = self.find(StateTransferLayer)
 
@@ -143,6 +147,9 @@ class Group:
 
     def _drained(self) -> bool:
         return self.membership.running and all(layer.drained for layer in self.layers)
+
+    def _unsent(self) -> bool:
+        return bool(self.ground.buffer) or any(layer.unsent for layer in self.layers)
 
     @property
     def pending(self) -> int:

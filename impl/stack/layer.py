@@ -83,6 +83,8 @@ class Ground:
         """Returns the endpoints that have another key than this process, and what is wrong."""
         self.drained: Callable[[], bool] = lambda: True
         """Whether no layer has anything under way; set by the group."""
+        self.unsent: Callable[[], bool] = lambda: False
+        """Whether the application's messages wait to be sent; set by the group."""
 
     def offends(self, member: Address, what: str) -> None:
         """Count, and report, what a member has sent against the protocol."""
@@ -219,6 +221,11 @@ class Layer:
     def drained(self) -> bool:
         """Whether this member may stop: nothing that it sent or leads is under way."""
         return True
+
+    @property
+    def unsent(self) -> bool:
+        """Whether the application's messages wait here to be put into the send buffer."""
+        return False
 
     @property
     def pending(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from raincheck.impl.flush import core as flush
+from raincheck.impl.frag import core as frag
 from raincheck.impl.gms import core as gms
 from raincheck.impl.nakack import streams
 from raincheck.impl.stable import core as stable
@@ -21,4 +22,5 @@ class LayerRepairs:
     flush: flush.Repairs = field(default_factory=flush.Repairs)
     unicast: unicast_ends.Repairs = field(default_factory=unicast_ends.Repairs)
     nakack: streams.Repairs = field(default_factory=streams.Repairs)
+    frag: frag.Repairs = field(default_factory=frag.Repairs)
     state: state_transfer.Repairs = field(default_factory=state_transfer.Repairs)

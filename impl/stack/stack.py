@@ -10,6 +10,7 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     taken = stack.send_many(payloads)      # as many of the first ones as there is room for
     stack.flush(now)                       # what was sent leaves as one bundle
     stack.block_ok(now)                    # the answer to Block
+    number = stack.send_large(payload)     # in fragments, until not stack.under_way(number)
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
     stack.hold(now), stack.release(now)    # a slow application: deliver, and acknowledge, no more
@@ -22,7 +23,8 @@ Reports: Batch, ViewInstalled, Left, Suspected, Dropped, Stopped; Block, Unblock
 FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered through `state`.
 
 What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
-`max_message`, NotMember once the member is leaving or out. Before the member has joined, and while
+`max_whole`, `send_large` above `max_message`; both raise NotMember once the member is leaving or
+out. Before the member has joined, and while
 windows or the latch are closed, what is sent waits in the send buffer. For harnesses: `found`
 instead of `start` makes a founder of a given first view, and `cores` is there to look at.
 `max_bundle` must not exceed the transport's `max_datagram`.
@@ -74,7 +76,8 @@ class Stack:
         """
         self.address = address
         self.config = config
-        self.max_message = config.max_bundle - HEADROOM - 4
+        self.max_whole = config.max_bundle - HEADROOM - 4
+        """The most bytes of a message that needs no fragments."""
         self._codec = Codec(config.cluster, config.max_bundle, sums=config.sums)
         self._outbox = Outbox(self._codec)
         self._ground = ground = Ground(
@@ -98,23 +101,47 @@ class Stack:
         self._pump(now)
 
     def send(self, payload: bytes) -> None:
-        """Take one message; raises WouldBlock, MessageTooLarge or NotMember."""
-        if self._group.application.leaving or self._membership.status == "left":
-            raise NotMember(self._why_not())
-        if len(payload) > self.max_message:
-            raise MessageTooLarge(len(payload), self.max_message, self.config.max_bundle)
+        """Take one message of at most `max_whole` bytes; raises WouldBlock or NotMember."""
+        self._may_send()
+        if len(payload) > self.max_whole:
+            raise MessageTooLarge(len(payload), self.max_whole)
         if not self._buffer.writable:
             raise WouldBlock("the send buffer is full; wait until the stack is writable")
         self._buffer.append(payload)
 
     def send_many(self, payloads: Sequence[bytes]) -> int:
-        """Take as many of the first messages as there is room for; return how many."""
+        """Take as many of the first messages as there is room for; return how many.
+
+        None of them may have more than `max_whole` bytes.
+        """
+        self._may_send()
+        lengths = list(map(len, payloads))
+        if lengths and max(lengths) > self.max_whole:
+            raise MessageTooLarge(max(lengths), self.max_whole)
+        return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
+
+    def send_large(self, payload: bytes) -> int:
+        """Take a message of any size up to `max_message`, to be sent in fragments.
+
+        It is kept, uncopied, until this member has delivered it. Returns its number, for
+        `under_way` and `give_up`; raises MessageTooLarge or NotMember.
+        """
+        self._may_send()
+        if len(payload) > self.config.max_message:
+            raise MessageTooLarge(len(payload), self.config.max_message)
+        return self._group.frag.send_in_fragments(payload)
+
+    def under_way(self, number: int) -> bool:
+        """Whether that large message is not delivered here yet."""
+        return self._group.frag.under_way(number)
+
+    def give_up(self, number: int) -> bool:
+        """Give a large message up, so that nobody delivers it; return False if it is too late."""
+        return self._group.frag.give_up(number)
+
+    def _may_send(self) -> None:
         if self._group.application.leaving or self._membership.status == "left":
             raise NotMember(self._why_not())
-        lengths = list(map(len, payloads))
-        if lengths and max(lengths) > self.max_message:
-            raise MessageTooLarge(max(lengths), self.max_message, self.config.max_bundle)
-        return self._buffer.extend(payloads, lengths) if self._buffer.writable else 0
 
     def flush(self, now: float) -> None:
         """Transmit what was sent."""

@@ -630,7 +630,7 @@ def test_a_port_in_use(transport: str, capsys: Capture) -> None:
     ("words", "sentence"),
     [
         (["--peers", "no such host:7001"], "names an unknown host"),
-        (["--size", "100000", "--count", "1"], "a message of 100000 bytes does not fit"),
+        (["--size", "134217729", "--count", "1"], "a message of 134217729 bytes is too large"),
         (["--deliveries", "nowhere/log"], "No such file or directory: 'nowhere/log'"),
         (["--bind", "nonsense"], "is not HOST:PORT"),
     ],
@@ -660,8 +660,8 @@ def test_what_a_channel_refuses_disturbs_nothing() -> None:
             asyncio.timeout(LIMIT),
             raincheck.Channel.connect("refuse", **settings) as channel,
         ):
-            with pytest.raises(MessageTooLarge, match="a message of 100000 bytes does not fit"):
-                await channel.send(bytes(100_000))
+            with pytest.raises(MessageTooLarge, match="a message of 134217729 bytes is too large"):
+                await channel.send(bytes(134_217_729))
             cancelled = asyncio.create_task(channel.send(b"never"))
             cancelled.cancel()
             await asyncio.gather(cancelled, return_exceptions=True)

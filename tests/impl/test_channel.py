@@ -402,11 +402,11 @@ def test_a_port_in_use_is_one_clear_error() -> None:
     run(body())
 
 
-def test_a_message_that_fits_into_no_bundle_is_refused() -> None:
+def test_a_message_above_max_message_is_refused() -> None:
     async def body() -> None:
         async with group("a") as (a,):
             with pytest.raises(MessageTooLarge):
-                await a.send(bytes(70_000))
+                await a.send(bytes((128 << 20) + 1))
             await a.send(bytes(59_000))
             assert len((await take(a, 1))[0].payload) == 59_000
 

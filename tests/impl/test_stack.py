@@ -68,12 +68,14 @@ def test_what_is_sent_in_one_go_leaves_as_one_bundle():
 
 
 def test_a_message_that_fits_no_bundle_is_refused_in_a_sentence():
-    stack = alone(max_bundle=4096)
+    stack = alone(max_bundle=4096, max_message=5000)
 
-    stack.send(bytes(stack.max_message))
+    stack.send(bytes(stack.max_whole))
     for attempt in (stack.send, lambda payload: stack.send_many([b"", payload])):
-        with pytest.raises(MessageTooLarge, match=r"does not fit.*raise max_bundle"):
-            attempt(bytes(stack.max_message + 1))
+        with pytest.raises(MessageTooLarge, match=r"too large: at most 3580 bytes"):
+            attempt(bytes(stack.max_whole + 1))
+    with pytest.raises(MessageTooLarge, match=r"at most 5000 bytes; raise max_message"):
+        stack.send_large(bytes(5001))
     stack.flush(0.0)
 
     assert [len(r) for r in stack.poll_reports() if isinstance(r, Batch)] == [1]

@@ -1,0 +1,1 @@
+"""FRAG: messages too large for one bundle, in fragments."""

@@ -1,0 +1,214 @@
+"""FRAG in the stack: large messages go down as fragments, each of them a message to SEQUENCER.
+
+It stands above SEQUENCER and below STATE TRANSFER, which therefore counts whole messages. What is
+no frame passes. A few fragments at a time wait in the send buffer, so that small messages need not
+wait for a large one; a fragment fills a bundle.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Any, NamedTuple
+
+from raincheck.impl.errors import WireError
+from raincheck.impl.frag.core import Frag
+from raincheck.impl.frag.events import (
+    Deliver,
+    Dropped,
+    Event,
+    Forget,
+    Fragment,
+    GivenUp,
+    GiveUp,
+    InstallView,
+    Keep,
+    ReceiveFragment,
+    ReceiveGiveUp,
+    Send,
+    SendFragment,
+)
+from raincheck.impl.messages import Address, Frame, Payloads, Run
+from raincheck.impl.sequencer.events import Deliver as Delivered
+from raincheck.impl.wire.datagrams import HEADROOM
+
+from .frames import FRAGMENT_HEAD, FragmentFrame, GivenUpFrame, decode, encode
+from .layer import Ground, Layer
+from .passing import Found, Install, Joined
+
+_AHEAD = 2
+"""The bundles of fragments that wait in the send buffer at a time."""
+
+
+class _Kept(NamedTuple):
+    """What is kept of a message: its fragments, and whether they make a frame."""
+
+    framed: bool
+    pieces: list[bytes]
+
+
+class FragLayer(Layer):
+    """FRAG as a layer."""
+
+    name = "frag"
+    core: Frag
+
+    def __init__(self, ground: Ground) -> None:
+        super().__init__(ground)
+        config = self.config
+        self._size = config.max_bundle - HEADROOM - 4 - FRAGMENT_HEAD  # of a fragment's content
+        self._most = self._count(config.max_message)
+        window = 2 * self._most
+        self.core = Frag(ground.me, window=window, repairs=ground.repairs.frag)
+        self._buffer = ground.buffer
+        self._contents: dict[int, bytes] = {}  # this member's messages under way
+        self._waiting: deque[int] = deque()  # those of them that the core has not taken yet
+        self._turns: deque[int] = deque()  # those of them with fragments to send
+        self._last = 0
+        self._kept: dict[tuple[Address, int], _Kept] = {}
+        self._place: tuple[int, int] = (0, 0)  # the seqno and the view of what is being taken
+
+    # ------------------------------------------------------------------ sending
+
+    def send_in_fragments(self, payload: bytes) -> int:
+        """Take a message of at most `max_message` bytes; return its number, for `under_way`."""
+        self._last += 1
+        self._contents[self._last] = payload
+        self._waiting.append(self._last)
+        self.stirred = True
+        return self._last
+
+    def under_way(self, number: int) -> bool:
+        """Whether that message has not been delivered here yet."""
+        return number in self._contents
+
+    def give_up(self, number: int) -> bool:
+        """Give a message up; return whether it was not too late for that."""
+        if number in self._waiting:
+            self._waiting.remove(number)
+        elif self.core.to_send(number):
+            for effect in self.core.handle(GiveUp(number)):
+                assert isinstance(effect, GivenUp)
+                self._buffer.append_frame(encode(GivenUpFrame(number)))
+            self._turns.remove(number)
+        else:
+            return False
+        del self._contents[number]
+        return True
+
+    def step(self, now: float) -> bool:
+        """Put fragments into the send buffer while there are few, each message in turn."""
+        del now
+        core, buffer, few = self.core, self._buffer, _AHEAD * self.config.max_bundle
+        while self._waiting and core.may_send(self._count(len(self._contents[self._waiting[0]]))):
+            number = self._waiting.popleft()
+            core.handle(Send(number, self._count(len(self._contents[number]))))
+            self._turns.append(number)
+        added = False
+        while self._turns and buffer.size < few:
+            number = self._turns.popleft()
+            for effect in core.handle(SendFragment(number)):
+                assert isinstance(effect, Fragment)
+                self._buffer.append_frame(self._frame(effect))
+            if core.to_send(number):
+                self._turns.append(number)
+            added = True
+        self.stirred = bool(self._waiting or self._turns)
+        return added
+
+    def _count(self, size: int) -> int:
+        return max(1, -(-size // self._size))
+
+    def _frame(self, fragment: Fragment) -> Frame:
+        number, epoch, part, parts = fragment
+        content = self._contents[number]
+        piece = content[part * self._size : (part + 1) * self._size]
+        framed = type(content) is Frame
+        return encode(FragmentFrame(framed, number, epoch, part, parts, piece))
+
+    @property
+    def unsent(self) -> bool:
+        return bool(self._waiting or self._turns)
+
+    @property
+    def pending(self) -> int:
+        return len(self._contents)
+
+    # ------------------------------------------------------------------ receiving
+
+    def up(self, event: Any, now: float) -> None:
+        """Take frames out of what SEQUENCER delivers; begin anew with a view that has joiners."""
+        match event:
+            case Delivered(run, view, payloads) if payloads.framed:
+                self._take(run, view, payloads, now)
+                return
+            case Found() | Joined() | Install():
+                placed = event.rsp.placed if isinstance(event, Joined) else event.placed
+                self._do(InstallView(placed.view), now)
+                again = [number for number in self.core.sending if self.core.to_send(number)]
+                self._turns = deque(again)
+                self.stirred = bool(self._waiting or again)
+        self.above.up(event, now)
+
+    def _take(self, run: Run, view: int, payloads: Payloads, now: float) -> None:
+        """Take the frames of a run; what stands between them goes on as runs of its own."""
+        plain: list[bytes] = []
+        for seqno, payload in enumerate(payloads.unpack(), run.first):
+            if type(payload) is not Frame:
+                plain.append(payload)
+                continue
+            self._pass_on(run.sender, seqno, view, plain, now)
+            plain = []
+            self._place = seqno, view
+            self._take_frame(run.sender, payload, now)
+        self._pass_on(run.sender, run.last + 1, view, plain, now)
+
+    def _pass_on(
+        self, sender: Address, end: int, view: int, contents: list[bytes], now: float
+    ) -> None:
+        """Pass messages up, the last of which stands before `end`."""
+        if contents:
+            run = Run(sender, end - len(contents), len(contents))
+            self.above.up(Delivered(run, view, Payloads.pack(contents)), now)
+
+    def _take_frame(self, sender: Address, content: bytes, now: float) -> None:
+        try:
+            frame = decode(content)
+        except WireError as problem:
+            self.ground.offends(sender, problem.detail)
+            return
+        if isinstance(frame, GivenUpFrame):
+            self._do(ReceiveGiveUp(sender, frame.number), now)
+            return
+        framed, number, epoch, part, parts, piece = frame
+        if parts > self._most or not 0 < len(piece) <= self._size:
+            self.ground.offends(sender, f"a fragment of {len(piece)} bytes, {part} of {parts}")
+            return
+        self._do(ReceiveFragment(sender, number, epoch, part, parts), now, framed, piece)
+
+    def _do(self, event: Event, now: float, framed: bool = False, piece: bytes = b"") -> None:
+        for effect in self.core.handle(event):
+            match effect:
+                case Keep(sender, number):
+                    kept = self._kept.setdefault((sender, number), _Kept(framed, []))
+                    kept.pieces.append(piece)
+                case Deliver(sender, number):
+                    self._deliver(sender, number, now)
+                case Forget(sender, number):
+                    self._kept.pop((sender, number), None)
+                case Dropped(_, reason):
+                    self.counters[reason] += 1
+
+    def _deliver(self, sender: Address, number: int, now: float) -> None:
+        """Pass a whole message up, in the place of its last fragment."""
+        framed, pieces = self._kept.pop((sender, number))
+        if sender == self.me:
+            self._contents.pop(number, None)
+        seqno, view = self._place
+        if framed:
+            self._take_frame(sender, b"".join(pieces), now)
+        else:
+            whole = Delivered(Run(sender, seqno, 1), view, Payloads.joined(pieces))
+            self.above.up(whole, now)
+
+    def buffered(self) -> int:
+        return sum(len(kept.pieces) for kept in self._kept.values())
