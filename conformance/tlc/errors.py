@@ -19,14 +19,22 @@ _NO_SOURCE: Final = re.compile(
     r"Cannot find source file for module (\w+)(?: imported in module (\w+))?"
 )
 _CONFIG_LINE: Final = re.compile(r"configuration file at line (\d+)\s*(.*)", re.DOTALL)
-_POSITION: Final = re.compile(r"\d+\. Line (\d+), column (\d+) to line \d+, column \d+ in (\w+)")
 _PLACE: Final = re.compile(r"line (\d+), col (\d+) to line \d+, col \d+ of module (\w+)")
+
+COMMUNITY: Final = (
+    "BagsExt", "Bitwise", "CSV", "Combinatorics", "DifferentialEquations", "DyadicRationals",
+    "FiniteSetsExt", "Folds", "Functions", "GraphViz", "Graphs", "HTML", "IOUtils", "Json",
+    "KnuthYao", "Relation", "SVG", "SequencesExt", "ShiViz", "Statistics", "TLCExt",
+    "UndirectedGraphs", "VectorClocks",
+)  # fmt: skip
+"""The names of the TLA+ Community Modules."""
 
 _MEMORY: Final = (1001, 1002, 1003)
 _STACK: Final = 1005
 _GENERAL: Final = 1000
 _PARSING: Final = (3002, 2171)
 _POSITIONS: Final = 2103
+_BEHAVIOUR: Final = 2121
 _CONFIG_SYNTAX: Final = range(5001, 5007)
 _CONFIG_MEANING: Final = range(2222, 2246)
 
@@ -57,7 +65,8 @@ def complaint(report: Report, done: Finished, module: Path, cfg: Path) -> tuple[
         if message.code in _CONFIG_MEANING and message.is_error:
             return f"{cfg}: {_sentence(message.text)}", True
     if evaluation := _evaluation(report, module, cfg):
-        return evaluation, True
+        # Where it takes a behaviour to get there, the other instances may do without it.
+        return evaluation, not report.trace
     return _crash(report, done, cfg), False
 
 
@@ -73,8 +82,7 @@ def _no_tlc(output: str) -> str:
 
 def _unreadable(loose: str, module: Path) -> str:
     if found := _NO_SOURCE.search(loose):
-        by = f", which {found[2]} uses" if found[2] else ""
-        return f"{module.parent}: there is no module {found[1]}{by}: correct the name or add it."
+        return _missing(found[1], module.parent / f"{found[2] or module.stem}.tla")
     if found := _ENCOUNTERED.search(loose):
         where = _UNPARSED.search(loose)
         name = where[1] if where else module.stem
@@ -100,6 +108,23 @@ def _unreadable(loose: str, module: Path) -> str:
     return f"{module}: TLC cannot read it: {_sentence(said[-1].strip('* '))}"
 
 
+def _missing(name: str, user: Path) -> str:
+    """Return the sentence for a module that is not there, with the line that asks for it."""
+    lines = user.read_text(encoding="utf-8").splitlines() if user.is_file() else []
+    asks = re.compile(rf"\b(EXTENDS|INSTANCE)\b.*\b{name}\b")
+    at = next((number for number, line in enumerate(lines, 1) if asks.search(line)), None)
+    if at is None:  # EXTENDS may go over several lines
+        word = re.compile(rf"\b{name}\b")
+        at = next((number for number, line in enumerate(lines, 1) if word.search(line)), None)
+    place = str(user) if at is None else f"{user}, line {at}"
+    if name in COMMUNITY:
+        return (
+            f"{place}: {name} is one of the Community Modules, which TLC does not carry: put "
+            f"{name}.tla, and the modules that it uses, beside {user.name}."
+        )
+    return f"{place}: there is no module {name}: correct the name, or put {name}.tla beside it."
+
+
 def _config(message: Message, cfg: Path) -> str:
     found = _CONFIG_LINE.search(message.text)
     if found is None:
@@ -108,22 +133,34 @@ def _config(message: Message, cfg: Path) -> str:
 
 
 def _evaluation(report: Report, module: Path, cfg: Path) -> str:
-    """Return the innermost error and the innermost place, or nothing."""
-    errors = [message for message in report.messages if message.is_error]
+    """Return what TLC could not evaluate, why, where, and after how many states; or nothing."""
     nested = [message for message in report.messages if message.nested]
-    first = next((each for each in errors if each.code not in (_GENERAL, _POSITIONS)), None)
-    what = nested[-1] if nested else first
-    if what is None:
+    about = next((each for each in report.errors if each.code not in (_GENERAL, _POSITIONS)), None)
+    general = next((each for each in report.messages if each.code == _GENERAL), None)
+    _, thrown, reason = general.text.partition("The exception was a ") if general else ("", "", "")
+    if nested:
+        what = nested[-1].text
+        if about is not None and about.text.strip():
+            what = f"{about.text.strip().rstrip('.')}: {what}"
+    elif about is not None:
+        what = about.text
+    elif thrown and report.position:
+        what = reason.partition("\n: ")[2] or reason
+    else:
         return ""
     place = ""
-    for message in report.messages:
-        if message.code == _POSITIONS and (places := _POSITION.findall(message.text)):
-            line, column, name = places[-1]
-            place = f"{module.parent / f'{name}.tla'}, line {line}, column {column}: "
-    if not place and (found := _PLACE.search(what.text)):
-        place = f"{module.parent / f'{found[3]}.tla'}, line {found[1]}, column {found[2]}: "
-    where = f"{place}{_sentence(what.text)}"
-    return f"{where[:-1]} (with {cfg.name})."
+    if found := _PLACE.search(what):
+        place = _place(module, found[3], found[1], found[2])
+        what = what.replace(found[0], "")
+    if report.position:
+        name, line, column = report.position
+        place = _place(module, name, line, column)
+    after = f", after {len(report.trace)} states" if report.trace else ""
+    return f"{place}{_sentence(what)[:-1]} (with {cfg.name}{after})."
+
+
+def _place(module: Path, name: str, line: int | str, column: int | str) -> str:
+    return f"{module.parent / f'{name}.tla'}, line {line}, column {column}: "
 
 
 def _crash(report: Report, done: Finished, cfg: Path) -> str:

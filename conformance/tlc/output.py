@@ -35,7 +35,11 @@ _COVERED: Final = re.compile(r"<(\w+) (line \d+.*?)>: ([\d,]+):([\d,]+)")
 
 _ERROR_CLASSES: Final = (1, 2)
 _WARNING: Final = 3
+_BEHAVIOUR: Final = 2121
 _STATE_CODES: Final = (2216, 2217)
+_POSITION: Final = re.compile(r"\d+\. Line (\d+), column (\d+) to line \d+, column \d+ in (\w+)")
+_ASSERTED: Final = 2132
+_POSITIONS: Final = 2103
 _VIOLATIONS: Final = {
     2107: "invariant",
     2108: "property",
@@ -44,6 +48,8 @@ _VIOLATIONS: Final = {
     2114: "deadlock",
     2116: "temporal",
 }
+ASSERT: Final = "Assert"
+"""The name under which a failed Assert of the specification is reported."""
 _ABOUT_THE_COLLECTOR: Final = 2401
 """TLC's advice to use a parallel garbage collector, which does not pay off for short runs."""
 
@@ -112,7 +118,9 @@ class Report:
     finished: bool = False
     """Whether TLC reports that it finished."""
     kind: str = ""
-    """The kind of the violation: "invariant", "property", "temporal", "deadlock" or ""."""
+    """The kind of the violation: "invariant", "property", "temporal", "deadlock", "assertion" or
+    "".
+    """
     violated: str = ""
     """The name of the violated property, where TLC gives one."""
     candidates: tuple[str, ...] = ()
@@ -130,8 +138,29 @@ class Report:
     @property
     def errors(self) -> tuple[Message, ...]:
         """The messages that are errors and not verdicts."""
-        verdicts = {*_VIOLATIONS, 2121, 2264}
+        verdicts = {*_VIOLATIONS, _BEHAVIOUR, 2264}
         return tuple(each for each in self.messages if each.is_error and each.code not in verdicts)
+
+    @property
+    def position(self) -> tuple[str, int, int] | None:
+        """The module, line and column of the expression that TLC evaluated last, if it says so."""
+        for message in reversed(self.messages):
+            if message.code == _POSITIONS and (found := _POSITION.findall(message.text)):
+                line, column, module = found[-1]
+                return module, int(line), int(column)
+        return None
+
+    @property
+    def assertion(self) -> str:
+        """The sentence of the specification's Assert that failed, and where it stands, or ""."""
+        if self.kind != "assertion":
+            return ""
+        text = next(each.text for each in self.messages if each.code == _ASSERTED)
+        said = " ".join(text.partition("second argument was:")[2].split()).strip('"')
+        if self.position is None:
+            return said
+        module, line, _ = self.position
+        return f"{said} ({module}.tla, line {line})"
 
 
 def read_output(text: str) -> Report:
@@ -212,6 +241,8 @@ def _stats(messages: tuple[Message, ...]) -> tuple[int, int]:
 def _violation(messages: tuple[Message, ...]) -> tuple[str, tuple[str, ...]]:
     """Return the kind and name of the violation; TLC 2.15 names no temporal property."""
     for message in messages:
+        if message.code == _ASSERTED:  # the reason for an error, and so without a class of its own
+            return "assertion", (ASSERT,)
         kind = _VIOLATIONS.get(message.code)
         if kind is None or not message.is_error:
             continue

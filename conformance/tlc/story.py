@@ -53,13 +53,19 @@ def diagram_of(case: Case, result: TlcResult) -> Diagram:
     violated = result.violated or " or ".join(result.candidates)
     witness = teller.witness(violated, states)
     return Diagram(
-        title=f"{case.name}: {violated} is violated",
+        title=f"{case.name}: {_title(violated, result)}",
         members=teller.members(states),
         events=sentences,
         absent=teller.absent(states[0]) if states else frozenset(),
         facts=tuple(_facts(case, violated)),
         ending=tuple(_ending(result, witness)),
     )
+
+
+def _title(violated: str, result: TlcResult) -> str:
+    if result.error:
+        return "TLC cannot go on"
+    return "an Assert fails" if result.assertion else f"{violated} is violated"
 
 
 def changes(before: State, after: State) -> Iterable[Change]:

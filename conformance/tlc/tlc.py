@@ -73,6 +73,8 @@ class TlcResult:
     trace: tuple[TlcState, ...] = ()
     back_to: int | None = None
     stuttering: bool = False
+    assertion: str = ""
+    """What the specification's Assert says that failed."""
     coverage: tuple[ActionCoverage, ...] = ()
     warnings: tuple[str, ...] = ()
     error: str = ""
@@ -314,6 +316,7 @@ def result_of(
         trace=report.trace,
         back_to=report.back_to,
         stuttering=report.stuttering,
+        assertion=report.assertion,
         coverage=report.coverage,
         warnings=report.warnings,
         error=error,

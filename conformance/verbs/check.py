@@ -165,6 +165,9 @@ def _how_violated(name: str, found: TlcResult) -> str:
     states = len(found.trace)
     if name == _DEADLOCK:
         return f"no step is possible after {states} states (deadlock)"
+    if found.kind == "assertion":
+        after = f" after {states} states" if states else ""
+        return f"an Assert of the specification failed{after}: {found.assertion}"
     if found.stuttering:
         return f"{name} is violated: after {states} states nothing more need happen (stuttering)"
     if found.back_to is not None:

@@ -180,3 +180,77 @@ def test_a_model_value_may_be_introduced_by_the_configuration() -> None:
     (case,) = bare_cases(["Clock.tla"])
 
     check_constants(case.module, case.configuration())
+
+
+@pytest.mark.java
+def test_a_failed_assert_is_a_violation_and_says_what_it_says(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = MODULE.replace("EXTENDS Naturals", "EXTENDS Naturals, TLC")
+    asserts = '/\\ Assert(clock\'[p] < 3, "a clock runs away") /\\ UNCHANGED turn'
+    (project / "Clock.tla").write_text(module.replace("/\\ UNCHANGED turn", asserts, 1))
+
+    assert main(["check", "Clock.tla", "Clock.cfg", "Fast.cfg", "--json"]) == 1
+    slow, fast = json.loads(capsys.readouterr().out)["results"]
+
+    assert slow["verdict"] == "holds"
+    assert fast["verdict"] == "Assert"
+    assert "an Assert of the specification failed" in fast["detail"]
+    assert "a clock runs away (Clock.tla, line 6)" in fast["detail"]
+
+
+@pytest.mark.java
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("<<1>>[clock[p] + 1] = 1", "Clock.tla, line 6, column"),
+        ("[a |-> 1].b = 1", 'nonexistent field "b"'),
+    ],
+)
+def test_what_tlc_cannot_evaluate_after_some_steps_is_inconclusive_and_drawn(
+    project: Path, capsys: pytest.CaptureFixture[str], wrong: str, said: str
+) -> None:
+    module = MODULE.replace("EXTENDS Naturals", "EXTENDS Naturals, Sequences")
+    goes_wrong = f"/\\ (clock[p] = 1 => {wrong}) /\\ UNCHANGED turn"
+    (project / "Clock.tla").write_text(module.replace("/\\ UNCHANGED turn", goes_wrong, 1))
+
+    code = main(["check", "Clock.tla", "Clock.cfg", "--json", "--out", "evidence"])
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+
+    assert (code, result["verdict"]) == (2, "inconclusive")
+    assert said in result["detail"]
+    assert "after 2 states" in result["detail"]
+    story = (project / "evidence/counterexamples/Clock.txt").read_text()
+    assert story.startswith("Clock: TLC cannot go on")
+    assert "Tick" in story
+
+
+@pytest.mark.java
+def test_an_invariant_that_cannot_be_evaluated_is_named(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (project / "Clock.tla").write_text(MODULE.replace("clock[p] < 3", "<<1>>[clock[p] + 1] = 1"))
+
+    assert main(["check", "Clock.tla", "Clock.cfg", "--json"]) == 2
+    (result,) = json.loads(capsys.readouterr().out)["results"]
+
+    assert "Evaluating invariant Small failed" in result["detail"]
+    assert "out of domain" in result["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [("SequencesExt", "one of the Community Modules"), ("Bose", "correct the name")],
+)
+@pytest.mark.java
+def test_a_missing_module_is_said_where_it_is_asked_for(
+    project: Path, capsys: pytest.CaptureFixture[str], name: str, advice: str
+) -> None:
+    (project / "Clock.tla").write_text(MODULE.replace("Naturals", f"Naturals,\n  {name}"))
+
+    assert main(["check", "Clock.tla"]) == 3
+    said = capsys.readouterr().err
+
+    assert "Clock.tla, line 3: " in said
+    assert name in said
+    assert advice in said

@@ -114,7 +114,7 @@ def test_an_output_that_breaks_off_is_never_a_success() -> None:
     [
         ("syntax-error", "Counter.tla, line 7, column 1: syntax error at Init"),
         ("semantic-error", "Counter.tla, line 8, column 27: Unknown operator: `Limt'."),
-        ("missing-module", "no module CounterBose, which Counter uses"),
+        ("missing-module", "s/Counter.tla: there is no module CounterBose"),
         ("evaluation-error", "Counter.tla, line 10, column 23: Attempted to apply Tail to"),
         ("unassigned-constant", "The constant parameter Nodes is not assigned a value"),
         ("config-error", "Counter.cfg, line 4: It was expecting = or <-"),
