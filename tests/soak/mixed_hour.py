@@ -47,6 +47,10 @@ FAULTS = (
 )  # fmt: skip
 STAYING = "ab"
 """Their processes live all the time: nothing that ends a process meets them."""
+INCONCLUSIVE = 2
+"""The exit code of `raincheck conform` when something is inconclusive and nothing violated."""
+BROKEN = "AccurateSuspicion"
+"""The assumption that the hour breaks: it stops processes for longer than a group waits."""
 GROWTH = 4 << 20
 """Bytes an hour by which a process may grow: what is measured of one that does nothing varies."""
 
@@ -429,7 +433,10 @@ class Hour:
         command += ["--no-cache", "--quiet"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         self.notes.append(f"conform: {ended.stdout.strip()[-300:]}")
-        if ended.returncode:
+        if ended.returncode == INCONCLUSIVE:
+            summary = json.loads((self.out / "conform" / "summary.json").read_text())
+            self.findings += inconclusive(summary["results"])
+        elif ended.returncode:
             self.findings.append(f"conform ends with {ended.returncode}: {ended.stderr[-500:]}")
         self.report()
 
@@ -508,6 +515,20 @@ class Hour:
             for name, count in each.counters.items():
                 sums[name] = sums.get(name, 0) + count
         return sums
+
+
+def inconclusive(results: list[dict[str, Any]]) -> list[str]:
+    """Return why results are inconclusive for another reason than the broken assumption.
+
+    A result about which no trace says anything counts for nothing, here as in `conform`.
+    """
+    return [
+        f"conform: {each['name']} is inconclusive: {each['detail']}"
+        for each in results
+        if each["verdict"] == "inconclusive"
+        and not each.get("idle")
+        and not each.get("assumption", "").startswith(f"{BROKEN}:")
+    ]
 
 
 def slope(samples: list[tuple[float, int]]) -> float:
