@@ -343,7 +343,8 @@ class Hour:
     async def go_on(self, stranger: asyncio.subprocess.Process) -> None:
         """Let one thing after another go wrong, and the stranger flood in between."""
         args = self.args
-        next_flood, kinds = args.flood_every / 2, []
+        next_flood = args.flood_every / 2
+        kinds: list[str] = []
         next_count = args.seconds / 5
         while self.at < args.seconds:
             if self.at >= next_count:
