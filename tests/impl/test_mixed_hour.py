@@ -1,6 +1,7 @@
 """A minute of the mixed hour: faults, hostile datagrams and hung applications at once."""
 
 import json
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -8,6 +9,17 @@ from pathlib import Path
 import pytest
 
 SCRIPT = Path(__file__).parents[1] / "soak" / "mixed_hour.py"
+
+
+def test_only_the_assumption_that_the_hour_breaks_excuses_an_inconclusive_result() -> None:
+    held = {"name": "a", "verdict": "holds", "detail": ""}
+    idle = {"name": "b", "verdict": "inconclusive", "idle": True, "detail": "nothing is said"}
+    broken = {**idle, "name": "c", "idle": False, "assumption": "AccurateSuspicion: a suspects b"}
+    missing = {"name": "d", "verdict": "inconclusive", "detail": "no file of life 1 of node b"}
+
+    found = runpy.run_path(str(SCRIPT))["inconclusive"]([held, idle, broken, missing])
+
+    assert found == ["conform: d is inconclusive: no file of life 1 of node b"]
 
 
 @pytest.mark.slow

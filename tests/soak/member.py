@@ -1,15 +1,16 @@
 """One member of the mixed hour, whose application hangs when it is ordered to.
 
 Orders on standard input: load, stop, leave, "hang block|read|on_view|get_state", well, and
-"damage KIND=SHARE,..." for what its network does from now on.
+"damage KIND=SHARE,..." for what its network does from now on; "count" for the objects it keeps.
 """
 
 import argparse
 import asyncio
+import gc
 import os
 import struct
 import sys
-from collections import deque
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,6 +162,10 @@ class Member(Duties):
             self._application.hung = ""
         elif word == "damage":
             self._net.suffer(rest[0])
+        elif word == "count":
+            gc.collect()
+            kept = Counter(type(each).__qualname__ for each in gc.get_objects())
+            tell("objects", kept=kept, blocks=sys.getallocatedblocks())
 
     async def send(self, count: int) -> None:
         numbers = range(self.sent + 1, self.sent + count + 1)

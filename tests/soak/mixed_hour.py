@@ -47,6 +47,10 @@ FAULTS = (
 )  # fmt: skip
 STAYING = "ab"
 """Their processes live all the time: nothing that ends a process meets them."""
+INCONCLUSIVE = 2
+"""The exit code of `raincheck conform` when something is inconclusive and nothing violated."""
+BROKEN = "AccurateSuspicion"
+"""The assumption that the hour breaks: it stops processes for longer than a group waits."""
 GROWTH = 4 << 20
 """Bytes an hour by which a process may grow: what is measured of one that does nothing varies."""
 
@@ -59,6 +63,8 @@ class Member(Life):
     members: tuple[str, ...] = ()
     view: int = 0
     memory: list[tuple[float, int]] = field(default_factory=list)
+    objects: list[tuple[float, int, dict[str, int]]] = field(default_factory=list)
+    """When, the blocks of memory that Python had given out, and its containers by type."""
     lag: list[tuple[float, float]] = field(default_factory=list)
     outs: list[tuple[float, str]] = field(default_factory=list)
     """When, and why, the group excluded it."""
@@ -82,6 +88,8 @@ class Member(Life):
                 self.counters = event["counters"]
                 self.memory.append((now, event["rss"]))
                 self.lag = [*self.lag[-39:], (now, event["lag"])]
+            case "objects":
+                self.objects.append((now, event["blocks"], event["kept"]))
             case "out":
                 self.outs.append((now, event["sentence"]))
             case "excluded":
@@ -335,8 +343,14 @@ class Hour:
     async def go_on(self, stranger: asyncio.subprocess.Process) -> None:
         """Let one thing after another go wrong, and the stranger flood in between."""
         args = self.args
-        next_flood, kinds = args.flood_every / 2, []
+        next_flood = args.flood_every / 2
+        kinds: list[str] = []
+        next_count = args.seconds / 5
         while self.at < args.seconds:
+            if self.at >= next_count:
+                next_count += args.seconds / 10
+                for name in STAYING:
+                    self.present(name).tell("count")
             if self.at >= next_flood:
                 next_flood += args.flood_every
                 await self.flood(stranger)
@@ -420,7 +434,10 @@ class Hour:
         command += ["--no-cache", "--quiet"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         self.notes.append(f"conform: {ended.stdout.strip()[-300:]}")
-        if ended.returncode:
+        if ended.returncode == INCONCLUSIVE:
+            summary = json.loads((self.out / "conform" / "summary.json").read_text())
+            self.findings += inconclusive(summary["results"])
+        elif ended.returncode:
             self.findings.append(f"conform ends with {ended.returncode}: {ended.stderr[-500:]}")
         self.report()
 
@@ -451,11 +468,22 @@ class Hour:
             lines.append(
                 f"{name}: {samples[0][1] / 1e6:.1f} MB at first, {samples[-1][1] / 1e6:.1f} MB at "
                 f"last, at most {max(rss for _, rss in samples) / 1e6:.1f} MB, "
-                f"{grows / 1e6:+.2f} MB an hour after the first fifth"
+                f"{grows / 1e6:+.2f} MB an hour after the first fifth; {self.objects(name)}"
             )
             if self.args.seconds >= 1200 and grows > GROWTH:
                 self.findings.append(f"memory grows: {lines[-1]}")
         return lines
+
+    def objects(self, name: str) -> str:
+        """Return which objects a process has more of than after the first fifth."""
+        counts = self.present(name).objects
+        if len(counts) < 2:
+            return "objects were not counted twice"
+        (_, blocks0, first), (_, blocks, last) = counts[0], counts[-1]
+        more = {kind: count - first.get(kind, 0) for kind, count in last.items()}
+        most = sorted(more.items(), key=lambda each: -each[1])[:8]
+        kinds = ", ".join(f"{count:+d} {kind}" for kind, count in most if count > 0)
+        return f"{blocks - blocks0:+d} blocks of {blocks}, {kinds or 'no more of any type'}"
 
     def report(self) -> None:
         """Write what is known now."""
@@ -488,6 +516,20 @@ class Hour:
             for name, count in each.counters.items():
                 sums[name] = sums.get(name, 0) + count
         return sums
+
+
+def inconclusive(results: list[dict[str, Any]]) -> list[str]:
+    """Return why results are inconclusive for another reason than the broken assumption.
+
+    A result about which no trace says anything counts for nothing, here as in `conform`.
+    """
+    return [
+        f"conform: {each['name']} is inconclusive: {each['detail']}"
+        for each in results
+        if each["verdict"] == "inconclusive"
+        and not each.get("idle")
+        and not each.get("assumption", "").startswith(f"{BROKEN}:")
+    ]
 
 
 def slope(samples: list[tuple[float, int]]) -> float:
