@@ -214,11 +214,12 @@ def test_another_stack_is_refused_with_both_fingerprints() -> None:
         stack.receive([(answer.data, HOST)], now)
         stack.handle_timer(now)
 
-    protocols = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER"
+    protocols = "UNICAST/NAKACK/STABLE/GMS/FLUSH/SEQUENCER/FRAG"
+    largest = "max_message=134217728"
     assert stack.poll_reports() == [
         Left(
-            f"not admitted: its stack is {protocols} max_bundle=4096, "
-            f"the group's is {protocols} max_bundle=60000"
+            f"not admitted: its stack is {protocols} max_bundle=4096 {largest}, "
+            f"the group's is {protocols} max_bundle=60000 {largest}"
         )
     ]
     assert group["a"].stack.counters["join_refused"] == 1
