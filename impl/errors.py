@@ -27,6 +27,14 @@ class WouldBlock(RaincheckError):
     """The send buffer is full; wait until the stack is writable again."""
 
 
+class NotInView(RaincheckError):
+    """A message or call is for a process that is not a member of the view."""
+
+
+class CallFailed(RaincheckError):
+    """A call of one member has no answer; the message says why."""
+
+
 class NotMember(RaincheckError):
     """The member has left, or was excluded: nothing can be sent any more."""
 

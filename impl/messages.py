@@ -95,8 +95,14 @@ class Message(Struct, frozen=True, gc=False):
 
     sender: Address
     seqno: int
+    """Its number among the sender's messages to all; 0 for a unicast."""
     view: int
     payload: bytes
+
+    @property
+    def unicast(self) -> bool:
+        """Whether it was sent to this member alone, and so has no place in the order of all."""
+        return not self.seqno
 
 
 _BIG_ENDIAN = sys.byteorder == "big"
@@ -178,11 +184,12 @@ class Payloads:
         return made
 
     @classmethod
-    def joined(cls, parts: Sequence[bytes]) -> Payloads:
-        """Make the area of one payload, given in parts."""
+    def joined(cls, parts: Sequence[bytes], *, framed: bool = False) -> Payloads:
+        """Make the area of one payload, given in parts; `framed`: it is a frame."""
         made = cls.pack((b"",))
-        made._lengths[0] = sum(map(len, parts))
-        made.data = b"".join((made._lengths[0].to_bytes(4, "little"), *parts))
+        length = made._lengths[0] = sum(map(len, parts))
+        made._frames = frozenset({0} if framed else ())
+        made.data = b"".join(((length + _FRAME * framed).to_bytes(4, "little"), *parts))
         made.stop = len(made.data)
         return made
 
@@ -239,7 +246,7 @@ class Payloads:
 
 
 class Batch:
-    """A run of delivered messages of one sender, in order.
+    """A run of delivered messages of one sender, in order; `first` is 0 if they are unicasts.
 
     Iterating makes a `Message` of each; `payloads` is the cheaper way where only those matter.
     """
@@ -261,13 +268,20 @@ class Batch:
         """About how many bytes the batch holds."""
         return self._payloads.size
 
+    @property
+    def unicast(self) -> bool:
+        """Whether the messages were sent to this member alone."""
+        return not self.first
+
     def __len__(self) -> int:
         return self.count
 
     def __iter__(self) -> Iterator[Message]:
-        seqnos = range(self.first, self.first + self.count)
+        seqnos = range(self.first, self.first + self.count) if self.first else repeat(0)
         return map(Message, repeat(self.sender), seqnos, repeat(self.view), self.payloads)
 
     def __repr__(self) -> str:
+        if self.unicast:
+            return f"<Batch {self.sender}, {self.count} unicasts, in view {self.view}>"
         last = self.first + self.count - 1
         return f"<Batch {self.sender} {self.first}..{last} in view {self.view}>"

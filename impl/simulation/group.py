@@ -32,11 +32,13 @@ from raincheck.impl.stack.config import StackConfig
 from raincheck.impl.stack.group import LAYERS, Kinds
 from raincheck.impl.stack.repairs import LayerRepairs
 from raincheck.impl.stack.reports import (
+    CallOver,
     Dropped,
     Left,
     OtherGroup,
     Outgoing,
     Report,
+    Requested,
     Stopped,
     Suspected,
     ViewInstalled,
@@ -89,6 +91,8 @@ class Simulator(Network, VirtualTime):
         """Whether applications have a block()."""
         self.application: Callable[[], Application] = Application
         """The factory of the application of each life of a node."""
+        self.on_request: Callable[[Node, Requested], None] = lambda _node, _requested: None
+        """Called with each call that a node is asked to answer."""
         self._recorder = recorder
         self._on_batch = on_batch
         self._record = record
@@ -182,6 +186,22 @@ class Simulator(Network, VirtualTime):
         if node.unread is None:
             self._feed(node)
             self._settle(node)
+
+    def send_to(self, name: str, to: str, *payloads: bytes) -> None:
+        """The node's application sends unicasts to a member of its view."""
+        node = self[name]
+        for payload in payloads:
+            node.stack.send_to(self[to].address, payload)
+        node.stack.flush(self.now)
+        self._settle(node)
+
+    def call(self, name: str, payload: bytes, to: Sequence[str] | None = None) -> int:
+        """The node's application calls all members, or some; return the call's number."""
+        node = self[name]
+        asked = None if to is None else [self[each].address for each in to]
+        number = node.stack.call(payload, asked, self.now)
+        self._settle(node)
+        return number
 
     def leave(self, name: str) -> None:
         """The node leaves."""
@@ -292,6 +312,8 @@ class Simulator(Network, VirtualTime):
 
     def _reported(self, node: Node, report: Report) -> None:
         match report:
+            case Batch() if report.unicast:
+                node.unicasts += [(report.sender, report.view, each) for each in report.payloads]
             case Batch():
                 if self._record:
                     run = Run(report.sender, report.first, report.count)
@@ -301,6 +323,11 @@ class Simulator(Network, VirtualTime):
                 self._on_batch(node, report)
             case ViewInstalled(view):
                 node.views.append(view)
+            case Requested():
+                node.requested.append(report)
+                self.on_request(node, report)
+            case CallOver():
+                node.calls.append(report)
             case Left(reason):
                 node.left = reason
             case Suspected(member, _):

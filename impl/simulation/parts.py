@@ -9,7 +9,7 @@ from typing import NamedTuple
 from raincheck.impl.flush.events import LatchOpened
 from raincheck.impl.messages import Address, Endpoint, Run, View
 from raincheck.impl.sealing.sealing import Sealing
-from raincheck.impl.stack.reports import Dropped
+from raincheck.impl.stack.reports import CallOver, Dropped, Requested
 from raincheck.impl.stack.stack import Stack
 
 from .application import Application
@@ -42,6 +42,10 @@ class Node:
     unread: list[Flight] | None = None
     """Datagrams that have arrived while the process stands still."""
     delivered: list[tuple[Run, int]] = field(default_factory=list)
+    unicasts: list[tuple[Address, int, bytes]] = field(default_factory=list)
+    """The unicasts delivered to it: sender, view, content."""
+    requested: list[Requested] = field(default_factory=list)
+    calls: list[CallOver] = field(default_factory=list)
     views: list[View] = field(default_factory=list)
     left: str | None = None
     suspected: list[Address] = field(default_factory=list)

@@ -31,9 +31,9 @@ from raincheck.impl.messages import Address, Frame, Payloads, Run
 from raincheck.impl.sequencer.events import Deliver as Delivered
 from raincheck.impl.wire.datagrams import HEADROOM
 
-from .frames import FRAGMENT_HEAD, FragmentFrame, GivenUpFrame, decode, encode
+from .frames import FRAGMENT_HEAD, FragmentFrame, GivenUpFrame, cut, decode, encode
 from .layer import Ground, Layer
-from .passing import Found, Install, Joined
+from .passing import Found, Install, Joined, ToAll
 
 _AHEAD = 2
 """The bundles of fragments that wait in the send buffer at a time."""
@@ -55,7 +55,8 @@ class FragLayer(Layer):
     def __init__(self, ground: Ground) -> None:
         super().__init__(ground)
         config = self.config
-        self._size = config.max_bundle - HEADROOM - 4 - FRAGMENT_HEAD  # of a fragment's content
+        self._whole = config.max_bundle - HEADROOM - 4  # of a message that needs no fragments
+        self._size = self._whole - FRAGMENT_HEAD  # of a fragment's content
         self._most = self._count(config.max_message)
         window = 2 * self._most
         self.core = Frag(ground.me, window=window, repairs=ground.repairs.frag)
@@ -94,6 +95,15 @@ class FragLayer(Layer):
             return False
         del self._contents[number]
         return True
+
+    def down(self, event: Any, now: float) -> None:
+        """Take frames of the layers above."""
+        if not isinstance(event, ToAll):
+            self.below.down(event, now)
+        elif len(event.frame) > self._whole:
+            self.send_in_fragments(event.frame)
+        else:
+            self._buffer.append_frame(event.frame)
 
     def step(self, now: float) -> bool:
         """Put fragments into the send buffer while there are few, each message in turn."""
@@ -150,25 +160,13 @@ class FragLayer(Layer):
         self.above.up(event, now)
 
     def _take(self, run: Run, view: int, payloads: Payloads, now: float) -> None:
-        """Take the frames of a run; what stands between them goes on as runs of its own."""
-        plain: list[bytes] = []
-        for seqno, payload in enumerate(payloads.unpack(), run.first):
-            if type(payload) is not Frame:
-                plain.append(payload)
-                continue
-            self._pass_on(run.sender, seqno, view, plain, now)
-            plain = []
-            self._place = seqno, view
-            self._take_frame(run.sender, payload, now)
-        self._pass_on(run.sender, run.last + 1, view, plain, now)
-
-    def _pass_on(
-        self, sender: Address, end: int, view: int, contents: list[bytes], now: float
-    ) -> None:
-        """Pass messages up, the last of which stands before `end`."""
-        if contents:
-            run = Run(sender, end - len(contents), len(contents))
-            self.above.up(Delivered(run, view, Payloads.pack(contents)), now)
+        """Take the fragments of a run; all else goes on."""
+        for messages, contents, framed in cut(run, payloads):
+            if framed:
+                self._place = messages.first, view
+                self._take_frame(run.sender, contents[0], now)
+            else:
+                self.above.up(Delivered(messages, view, Payloads.pack(contents)), now)
 
     def _take_frame(self, sender: Address, content: bytes, now: float) -> None:
         try:
@@ -176,14 +174,22 @@ class FragLayer(Layer):
         except WireError as problem:
             self.ground.offends(sender, problem.detail)
             return
-        if isinstance(frame, GivenUpFrame):
-            self._do(ReceiveGiveUp(sender, frame.number), now)
-            return
-        framed, number, epoch, part, parts, piece = frame
-        if parts > self._most or not 0 < len(piece) <= self._size:
-            self.ground.offends(sender, f"a fragment of {len(piece)} bytes, {part} of {parts}")
-            return
-        self._do(ReceiveFragment(sender, number, epoch, part, parts), now, framed, piece)
+        match frame:
+            case GivenUpFrame(number):
+                self._do(ReceiveGiveUp(sender, number), now)
+            case FragmentFrame(framed, number, epoch, part, parts, piece):
+                if parts > self._most or not 0 < len(piece) <= self._size:
+                    what = f"a fragment of {len(piece)} bytes, {part} of {parts}"
+                    self.ground.offends(sender, what)
+                    return
+                self._do(ReceiveFragment(sender, number, epoch, part, parts), now, framed, piece)
+            case _:  # of a layer above
+                self._pass_on(sender, Payloads.pack([Frame(content)], framed=True), now)
+
+    def _pass_on(self, sender: Address, payloads: Payloads, now: float) -> None:
+        """Pass one message up, in the present place."""
+        seqno, view = self._place
+        self.above.up(Delivered(Run(sender, seqno, 1), view, payloads), now)
 
     def _do(self, event: Event, now: float, framed: bool = False, piece: bytes = b"") -> None:
         for effect in self.core.handle(event):
@@ -203,12 +209,7 @@ class FragLayer(Layer):
         framed, pieces = self._kept.pop((sender, number))
         if sender == self.me:
             self._contents.pop(number, None)
-        seqno, view = self._place
-        if framed:
-            self._take_frame(sender, b"".join(pieces), now)
-        else:
-            whole = Delivered(Run(sender, seqno, 1), view, Payloads.joined(pieces))
-            self.above.up(whole, now)
+        self._pass_on(sender, Payloads.joined(pieces, framed=framed), now)
 
     def buffered(self) -> int:
         return sum(len(kept.pieces) for kept in self._kept.values())

@@ -1,4 +1,4 @@
-"""The frames in a run of messages: what the layers above SEQUENCER say to each other in its order.
+"""The frames in a run of messages: what the layers above SEQUENCER say to each other among them.
 
 A frame is a content whose first byte says its kind; `Payloads` marks it, so that what an
 application sends is never taken for one.
@@ -7,15 +7,16 @@ application sends is never taken for one.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from typing import NamedTuple, TypeAlias
 
 from raincheck.impl.errors import WireError
-from raincheck.impl.messages import Frame
+from raincheck.impl.messages import Frame, Payloads, Run
 
-_FRAGMENT, _GIVEN_UP = 0, 1
-_KIND = struct.Struct(">B")
+_FRAGMENT, _GIVEN_UP, _REQUEST, _REPLY = range(4)
 _HEAD = struct.Struct(">B?QQII")
 _NUMBER = struct.Struct(">BQ")
+_REPLY_HEAD = struct.Struct(">BQ?")
 
 FRAGMENT_HEAD = _HEAD.size
 """Bytes of a fragment's head."""
@@ -38,7 +39,22 @@ class GivenUpFrame(NamedTuple):
     number: int
 
 
-Known: TypeAlias = FragmentFrame | GivenUpFrame
+class RequestFrame(NamedTuple):
+    """Call `number` of the sender asks for a reply."""
+
+    number: int
+    content: bytes
+
+
+class ReplyFrame(NamedTuple):
+    """The reply to call `number`, or the reason why there is none."""
+
+    number: int
+    failed: bool
+    content: bytes
+
+
+Known: TypeAlias = FragmentFrame | GivenUpFrame | RequestFrame | ReplyFrame
 
 
 def encode(frame: Known) -> Frame:
@@ -49,17 +65,56 @@ def encode(frame: Known) -> Frame:
             return Frame(b"".join((head, content)))
         case GivenUpFrame(number):
             return Frame(_NUMBER.pack(_GIVEN_UP, number))
+        case RequestFrame(number, content):
+            return Frame(_NUMBER.pack(_REQUEST, number) + content)
+        case ReplyFrame(number, failed, content):
+            return Frame(_REPLY_HEAD.pack(_REPLY, number, failed) + content)
 
 
 def decode(frame: bytes) -> Known:
     """Read a frame; raises WireError if it is none that a member sends."""
     try:
-        (kind,) = _KIND.unpack_from(frame)
-        if kind == _FRAGMENT:
-            _, framed, number, epoch, part, parts = _HEAD.unpack_from(frame)
-            return FragmentFrame(framed, number, epoch, part, parts, frame[_HEAD.size :])
-        if kind == _GIVEN_UP and len(frame) == _NUMBER.size:
-            return GivenUpFrame(_NUMBER.unpack(frame)[1])
+        match frame[:1]:
+            case b"\0":
+                _, framed, number, epoch, part, parts = _HEAD.unpack_from(frame)
+                return FragmentFrame(framed, number, epoch, part, parts, frame[_HEAD.size :])
+            case b"\1" if len(frame) == _NUMBER.size:
+                return GivenUpFrame(_NUMBER.unpack(frame)[1])
+            case b"\2":
+                return RequestFrame(_NUMBER.unpack_from(frame)[1], frame[_NUMBER.size :])
+            case b"\3":
+                _, number, failed = _REPLY_HEAD.unpack_from(frame)
+                return ReplyFrame(number, failed, frame[_REPLY_HEAD.size :])
     except struct.error as problem:
         raise WireError("malformed", f"frame of {len(frame)} bytes: {problem}") from None
-    raise WireError("malformed", f"frame of kind {kind} and {len(frame)} bytes")
+    raise WireError("malformed", f"frame of {len(frame)} bytes that begins with {frame[:1]!r}")
+
+
+class Piece(NamedTuple):
+    """A part of a run: one frame, or messages with no frame among them."""
+
+    messages: Run
+    contents: list[bytes]
+    framed: bool
+
+
+def cut(run: Run, payloads: Payloads) -> Iterator[Piece]:
+    """Cut a run at its frames. The messages of a run that begins at 0 have no numbers."""
+    plain: list[bytes] = []
+    sender, first, _ = run
+
+    def piece(contents: list[bytes], end: int, *, framed: bool) -> Piece:
+        at = first and first + end - len(contents)
+        return Piece(Run(sender, at, len(contents)), contents, framed)
+
+    contents = payloads.unpack()
+    for end, content in enumerate(contents):
+        if type(content) is not Frame:
+            plain.append(content)
+            continue
+        if plain:
+            yield piece(plain, end, framed=False)
+            plain = []
+        yield piece([content], end + 1, framed=True)
+    if plain:
+        yield piece(plain, len(contents), framed=False)

@@ -14,6 +14,8 @@ from raincheck.impl.messages import Address, Endpoint, Payloads, View
 from raincheck.impl.wire.headers import Header, PlacedView
 
 from .application import Application
+from .calls_layer import CallsLayer
+from .direct_layer import DirectLayer
 from .failure_detection import FailureDetection
 from .flush_layer import FlushLayer
 from .frag_layer import FragLayer
@@ -46,6 +48,8 @@ LAYERS: Kinds = (
     SequencerLayer,
     FragLayer,
     StateTransferLayer,
+    DirectLayer,
+    CallsLayer,
 )
 """The layers of a stack, from the bottom to the top; the application's is added on top."""
 
@@ -75,6 +79,8 @@ class Group:
         self.frag = self.find(FragLayer)
         self.unicast = self.find(UnicastLayer)
         self.state = self.find(StateTransferLayer)
+        self.direct = self.find(DirectLayer)
+        self.calls = self.find(CallsLayer)
 
     def _having(self, method: str) -> dict[str, list[Layer]]:
         """Return the layers that implement a method, for each status of this process."""

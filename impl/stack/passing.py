@@ -3,6 +3,8 @@
 up       Found, Joined, Install     a view, from the bottom: whoever is below knows it first
          Mail                       a message of UNICAST's lanes CONTROL and STATE
          Waits                      a message of another lane waits to be taken (`pull`)
+         Ending                     connections end: what waits there can be taken once more
+         Discarded                  messages that are in the state which this member will get
          Deliver                    messages for the application, in the order of all
          Suspect, Trust of GMS      FAILURE DETECTION to GMS
          Suspend, Resume, Suspect   GMS to FLUSH; and to all: a member is gone
@@ -15,6 +17,7 @@ down     Found, Joined, Install     to the bottom, where they turn round
          Suspended, Unanswered      FLUSH to GMS
          SendJoinRsp                SEQUENCER to GMS: what a joiner has to know of it
          Wanted, Transferred        STATE TRANSFER to GMS
+         ToAll, ToMember            CALLS to FRAG and to the application's unicasts
          Leave, Drain, Stop         the application leaves: say no more; ask for the last
                                     acknowledgements; be out
 """
@@ -24,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from raincheck.impl.messages import Address, Digest, Payloads
+from raincheck.impl.messages import Address, Digest, Frame, Payloads, Run
 from raincheck.impl.wire.headers import (
     Body,
     DataHeader,
@@ -76,6 +79,19 @@ class Waits(NamedTuple):
     lane: Lane
 
 
+class Ending(NamedTuple):
+    """The connections with these members end: what waits of them has to be pulled now."""
+
+    members: tuple[Address, ...]
+
+
+class Discarded(NamedTuple):
+    """Messages that are not for the application: they are in the state that it will get."""
+
+    messages: Run
+    payloads: Payloads
+
+
 class Bundle(NamedTuple):
     """A multicast: its header, its payloads, and the datagram for retransmission."""
 
@@ -114,6 +130,19 @@ class Wanted(NamedTuple):
 
 class Transferred(NamedTuple):
     """The state transfers are over."""
+
+
+class ToAll(NamedTuple):
+    """Multicast this frame, in the order of all."""
+
+    frame: Frame
+
+
+class ToMember(NamedTuple):
+    """Send this frame to a member."""
+
+    to: Address
+    frame: Frame
 
 
 class Drain(NamedTuple):

@@ -9,6 +9,7 @@ from raincheck.impl.flush.events import Block, LatchOpened, Unblock
 from raincheck.impl.messages import Address, Batch, Endpoint, View
 from raincheck.impl.state_transfer.events import Begun, EndState, Failed, GetState, HandUp
 
+from .calls import Replies
 from .departures import Departure
 
 
@@ -67,6 +68,23 @@ class Suspected(NamedTuple):
     why: str = "silent for too long"
 
 
+class Requested(NamedTuple):
+    """A member calls; `unicast`: some members, else all, in their order."""
+
+    sender: Address
+    view: int
+    number: int
+    payload: bytes
+    unicast: bool
+
+
+class CallOver(NamedTuple):
+    """This member's call is over."""
+
+    number: int
+    replies: Replies
+
+
 class OtherGroup(NamedTuple):
     """There is another group of the same name, which cannot give way."""
 
@@ -77,6 +95,8 @@ class OtherGroup(NamedTuple):
 Report: TypeAlias = (
     Batch
     | ViewInstalled
+    | Requested
+    | CallOver
     | Left
     | Dropped
     | Suspected

@@ -62,7 +62,7 @@ class SequencerLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Handle views, and the news that FORWARDs wait."""
         match event:
-            case Waits():
+            case Waits(lane) if lane == FORWARDS:
                 self._forwards = True
                 return
             case Install(placed):

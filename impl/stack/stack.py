@@ -11,6 +11,9 @@ How a shell drives it. Time is an argument, `now`, in seconds of any monotonic c
     stack.flush(now)                       # what was sent leaves as one bundle
     stack.block_ok(now)                    # the answer to Block
     number = stack.send_large(payload)     # in fragments, until not stack.under_way(number)
+    stack.send_to(member, payload)         # a unicast, of any size, if `room_to(member)`
+    number = stack.call(payload, to, now)  # until the report CallOver, or stack.end_call(number)
+    stack.reply(to, number, payload, now)  # the answer to Requested
     stack.leave(now)                       # graceful; done when the report Left comes
     stack.handle_timer(now)                # at or after stack.deadline()
     stack.hold(now), stack.release(now)    # a slow application: deliver, and acknowledge, no more
@@ -19,8 +22,9 @@ After any of these but `send` and `send_many`, in this order: transmit `poll_dat
 empty: broadcast; `multicast`: the same to all of `to`), act on `poll_reports()`, re-arm the one
 timer to `deadline()` (None: no timer), and wake who waits for `writable`.
 
-Reports: Batch, ViewInstalled, Left, Suspected, Dropped, Stopped; Block, Unblock, LatchOpened of
-FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered through `state`.
+Reports: Batch, ViewInstalled, Requested, CallOver, Left, Suspected, Dropped, Stopped; Block,
+Unblock, LatchOpened of FLUSH; GetState, EndState, Begun, HandUp, Failed of state transfer, answered
+through `state`.
 
 What comes in from the network never raises. `send` raises MessageTooLarge for a payload above
 `max_whole`, `send_large` above `max_message`; both raise NotMember once the member is leaving or
@@ -36,13 +40,20 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from raincheck.impl.errors import MessageTooLarge, NotMember, RaincheckError, WouldBlock
+from raincheck.impl.errors import (
+    MessageTooLarge,
+    NotInView,
+    NotMember,
+    RaincheckError,
+    WouldBlock,
+)
 from raincheck.impl.messages import Address, Endpoint, View
 from raincheck.impl.recording.core import Recorder
 from raincheck.impl.sequencer.core import Repairs, Sequencer
 from raincheck.impl.wire.datagrams import HEADROOM, Codec
 
 from .arrivals import Arrivals, Batch
+from .calls import Replies
 from .config import StackConfig
 from .group import LAYERS, Group, Kinds
 from .layer import Ground
@@ -52,6 +63,9 @@ from .reports import Outgoing, Report
 from .sequencer_layer import SequencerLayer
 from .state_transfer_layer import StateTransferLayer
 from .timers import NEVER
+
+_CALL_HEAD = 16
+"""Bytes that a call or a reply is larger than its payload, or a few more."""
 
 
 class Stack:
@@ -138,6 +152,64 @@ class Stack:
     def give_up(self, number: int) -> bool:
         """Give a large message up, so that nobody delivers it; return False if it is too late."""
         return self._group.frag.give_up(number)
+
+    def send_to(self, to: Address, payload: bytes) -> None:
+        """Take a message to one member, of at most `max_message` bytes.
+
+        Raises NotInView, MessageTooLarge, NotMember, and WouldBlock while `room_to` is 0.
+        """
+        self._may_send()
+        self._may_send_to(to, payload)
+        if self.room_to(to) <= 0:
+            raise WouldBlock(f"the queue to {to} is full; wait until there is room")
+        self._group.direct.queue(to, payload)
+
+    def room_to(self, to: Address) -> int:
+        """Bytes of messages to one member for which there is room; the last one may exceed it.
+
+        Raises NotInView.
+        """
+        self._may_send_to(to, b"")
+        return max(0, self._group.direct.room(to))
+
+    def call(self, payload: bytes, to: Sequence[Address] | None, now: float) -> int:
+        """Call these members of the view, or all; return the call's number.
+
+        The caller sees that there is room for it. Raises NotInView, MessageTooLarge or NotMember,
+        and then nobody is called.
+        """
+        self._may_send()
+        if len(payload) > self.config.max_message - _CALL_HEAD:
+            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        for member in to or ():
+            self._may_send_to(member, payload)
+        number = self._group.calls.call(payload, to, now)
+        self._pump(now)
+        return number
+
+    def end_call(self, number: int) -> Replies:
+        """End a call whose report CallOver has not come: who has not answered is late."""
+        return self._group.calls.end(number)
+
+    def reply(
+        self, to: Address, number: int, payload: bytes, now: float, *, failed: bool = False
+    ) -> None:
+        """Reply to a call, if who has called is still a member; raises MessageTooLarge."""
+        if len(payload) > self.config.max_message - _CALL_HEAD:
+            raise MessageTooLarge(len(payload), self.config.max_message - _CALL_HEAD)
+        self._group.calls.reply(to, number, payload, now, failed=failed)
+        self._pump(now)
+
+    def ignore_own(self) -> None:
+        """Ask no more this member itself in calls of all."""
+        self._group.calls.ignores_own = True
+
+    def _may_send_to(self, to: Address, payload: bytes) -> None:
+        if to not in self._membership.members:
+            where = self._membership.view or "no view yet"
+            raise NotInView(f"{to} is not a member: {self.address} is in {where}")
+        if len(payload) > self.config.max_message:
+            raise MessageTooLarge(len(payload), self.config.max_message)
 
     def _may_send(self) -> None:
         if self._group.application.leaving or self._membership.status == "left":

@@ -72,7 +72,7 @@ from raincheck.impl.wire.state_bodies import (
 )
 
 from .layer import Ground, Layer
-from .passing import Found, Install, Joined, Mail, Transfer, Transferred, Wanted
+from .passing import Discarded, Found, Install, Joined, Mail, Transfer, Transferred, Wanted
 from .timers import NEVER
 
 
@@ -105,10 +105,10 @@ class StateTransferLayer(Layer):
     def up(self, event: Any, now: float) -> None:
         """Handle deliveries, events of GMS, views, and the messages of UNICAST's lane STATE."""
         match event:
-            case Deliver(messages):
+            case Deliver(messages, _, payloads):
                 self._delivered += messages.size
-                if not self.core.discarding:
-                    self.above.up(event, now)
+                passed = Discarded(messages, payloads) if self.core.discarding else event
+                self.above.up(passed, now)
             case Mail(source, body) if isinstance(body, StateBody):
                 self._do(self._event(source, body), now)
             case Suspect(member):

@@ -29,8 +29,8 @@ from raincheck.impl.unicast.events import (
 )
 from raincheck.impl.wire.headers import (
     CONTROL,
-    FORWARDS,
     LANES,
+    PULLED,
     STATE,
     Body,
     Lane,
@@ -40,7 +40,7 @@ from raincheck.impl.wire.headers import (
 from raincheck.impl.wire.state_bodies import StateBody
 
 from .layer import Ground, Layer, Taken, Takes
-from .passing import Found, Install, Joined, Mail, Waits
+from .passing import Ending, Found, Install, Joined, Mail, Waits
 from .timers import NEVER, Backoff
 from .unicast_timing import Receiving, Sending
 
@@ -76,7 +76,10 @@ class UnicastLayer(Layer):
         """Handle views."""
         match event:
             case Install(placed):
-                self.forget([who for who in self._members if who not in placed.view.members])
+                gone = tuple(who for who in self._members if who not in placed.view.members)
+                if gone:
+                    self.above.up(Ending(gone), now)
+                self.forget(gone)
                 self._members = placed.view.members
             case Joined(rsp=rsp):
                 self.renew()
@@ -162,8 +165,8 @@ class UnicastLayer(Layer):
             if receiver.consumed < receiver.arrived:
                 self._ready[header.lane][peer] = None
                 self.stirred = True
-                if header.lane == FORWARDS:
-                    self.above.up(Waits(FORWARDS), now)
+                if header.lane in PULLED:
+                    self.above.up(Waits(header.lane), now)
             self._owe_ack(peer, now)
         elif receiver.owed:
             self._receiving[peer].ack_at = now

@@ -32,12 +32,13 @@ from .headers import (
     Header,
     JoinHint,
     JoinRspBody,
+    MessageBody,
     NewViewBody,
     PlacedView,
     UnicastHeader,
 )
 
-VERSION = 4
+VERSION = 5
 MAGIC = b"RC"
 HEADROOM = 512
 """Bytes of a bundle that are reserved for prefix and header."""
@@ -194,7 +195,7 @@ def _payloads(header: Header, datagram: bytes, start: int) -> Payloads | None:
     """Read the payload area of a header that has one; nothing may follow the others."""
     if isinstance(header, DataHeader):
         return Payloads(datagram, start, len(datagram), header.size)
-    if isinstance(header, UnicastHeader) and isinstance(header.body, ForwardBody):
+    if isinstance(header, UnicastHeader) and isinstance(header.body, ForwardBody | MessageBody):
         return Payloads(datagram, start, len(datagram), header.body.size)
     if start != len(datagram):
         raise ValueError(f"{len(datagram) - start} bytes follow the header")

@@ -17,7 +17,7 @@ from .state_bodies import StateBody
 Positive: TypeAlias = Annotated[int, Meta(ge=1, le=1 << 60)]
 Host: TypeAlias = Annotated[str, Meta(min_length=1, max_length=64)]
 Port: TypeAlias = Annotated[int, Meta(ge=0, le=65_535)]
-Lane: TypeAlias = Annotated[int, Meta(ge=0, le=2)]
+Lane: TypeAlias = Annotated[int, Meta(ge=0, le=3)]
 Gaps: TypeAlias = Annotated[tuple[tuple[Positive, Positive], ...], Meta(max_length=64)]
 """Missing seqnos, as (first, last)."""
 REASON_LENGTH = 120
@@ -29,7 +29,11 @@ FORWARDS: Lane = 1
 """UNICAST's lane for FORWARD; pulled while the coordinator's multicast window is open."""
 STATE: Lane = 2
 """UNICAST's lane for state transfer, whose chunks have credit of their own."""
-LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE)
+MESSAGES: Lane = 3
+"""UNICAST's lane for the application's unicasts; pulled while the application takes messages."""
+LANES: tuple[Lane, ...] = (CONTROL, FORWARDS, STATE, MESSAGES)
+PULLED: tuple[Lane, ...] = (FORWARDS, MESSAGES)
+"""The lanes whose messages wait until they are asked for."""
 
 # ------------------------------------------------------------------ bodies that UNICAST carries
 
@@ -42,6 +46,12 @@ class ForwardBody(Struct, frozen=True, array_like=True, tag="F", gc=False):
     view: Positive
     position: Positive
     clock: Count
+
+
+class MessageBody(Struct, frozen=True, array_like=True, tag="M", gc=False):
+    """The application's unicasts, so many of them; their payload area follows the header."""
+
+    size: Positive
 
 
 class PlacedView(NamedTuple):
@@ -142,7 +152,7 @@ class NotJoinedBody(Struct, frozen=True, array_like=True, tag="GN", gc=False):
 
 GmsBody: TypeAlias = NewViewBody | ViewAckBody | InstallBody | NotJoinedBody
 FlushBody: TypeAlias = StartFlush | FlushCompleted | Reconcile | ReconcileOk | StopFlush
-Body: TypeAlias = ForwardBody | JoinRspBody | StateBody | FlushBody | GmsBody
+Body: TypeAlias = ForwardBody | MessageBody | JoinRspBody | StateBody | FlushBody | GmsBody
 
 # ------------------------------------------------------------------ headers
 
